@@ -1,0 +1,1 @@
+"""kteardown: evidence about changes to the paths on which Linux tears things down."""

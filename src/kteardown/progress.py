@@ -1,0 +1,46 @@
+"""How long steps tell their user what they do, without knowing about terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+
+class Task(Protocol):
+    """One long step in progress."""
+
+    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        """Say that ``completed`` of ``total`` units are done, and what is being done now."""
+
+
+class Reporter(Protocol):
+    """Receives what a stage has to say while it works."""
+
+    def note(self, text: str) -> None:
+        """One finished fact, worth a line."""
+
+    def command(self, argv: list[str]) -> None:
+        """A command about to be run; shown with ``-v``."""
+
+    def task(self, title: str, total: float | None = None) -> AbstractContextManager[Task]:
+        """A step that takes longer than two seconds; ``total`` None where it is not known."""
+
+
+class _SilentTask:
+    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        return
+
+
+class SilentReporter:
+    """Says nothing; for tests and for calls as a library."""
+
+    def note(self, text: str) -> None:
+        return
+
+    def command(self, argv: list[str]) -> None:
+        return
+
+    @contextmanager
+    def task(self, title: str, total: float | None = None) -> Iterator[Task]:
+        yield _SilentTask()

@@ -1,0 +1,132 @@
+"""What an experiment, a workload and a series are. Read from TOML by ``spec.load``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kteardown.machines.base import Arch
+from kteardown.records.schema import ParamValue
+
+Clock = Literal["instructions", "wall"]
+Better = Literal["lower", "higher"]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Parameter(_Model):
+    """One parameter of a workload: an integer in a range, or a word out of ``choices``."""
+
+    help: str
+    default: ParamValue
+    min: int = 0
+    max: int = 2**31 - 1
+    choices: tuple[str, ...] = ()
+
+
+class Metric(_Model):
+    """One metric of a workload; its unit is what its name ends in."""
+
+    help: str
+    better: Better = "lower"
+    unit: Literal["ns", "kb", "share", "count", "us", "per_s"] = "ns"
+    headline: bool = False
+    """Shown in the main table; the others are in result.json and the detail table."""
+    compare: bool = True
+    """False for cross-checks, which are reported and never judged."""
+
+
+class Workload(_Model):
+    """``workloads/NAME.toml``: what the agent's ``workloads/NAME.c`` needs and reports."""
+
+    name: Name
+    summary: str
+    config: tuple[str, ...] = ()
+    """Fragments of ``kernels/fragments`` that the kernel must have."""
+    silence_s: float = Field(gt=0)
+    """Seconds without a record, on hardware, after which the guest is hung."""
+    cpus: int = Field(default=1, ge=1)
+    memory_mb: int = Field(default=256, ge=64)
+    law: str = ""
+    """The parameter over which a growth law is fitted."""
+    parameters: dict[Name, Parameter] = {}
+    metrics: dict[Name, Metric]
+    invariants: dict[Name, str] = {}
+    """What the agent checks while it measures, by name; a failed one voids the trial."""
+
+
+class Sweep(_Model):
+    """A workload of an experiment with the values that each parameter takes."""
+
+    workload: Name
+    params: dict[Name, tuple[ParamValue, ...]] = {}
+    shuffle: bool = False
+    """Run the points of a boot in a random order: only where they cannot touch each other."""
+
+
+class Design(_Model):
+    """How often and in which order: the part that makes it evidence."""
+
+    clock: Clock = "instructions"
+    seeds: int = Field(default=5, ge=1)
+    """Boots of each kernel on the instruction clock, one a seed."""
+    boots: int = Field(default=10, ge=1)
+    """Boots of each kernel (and of the A/A twin) on the wall clock."""
+    repetitions: int = Field(default=5, ge=1)
+    """Measured executions at one point inside one boot."""
+    warmup: int = Field(default=1, ge=0)
+    """Executions before them that are recorded, marked and not analysed."""
+    seed: int = 1
+    """What every random choice of the plan is drawn from."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    same_within: float = Field(default=0.02, gt=0)
+    """The margin of the verdict "same": 0.02 is two percent."""
+
+
+class MachineSpec(_Model):
+    arch: Arch = "x86_64"
+    cpus: int | None = Field(default=None, ge=1)
+    """None: what the workloads ask for."""
+    memory_mb: int | None = Field(default=None, ge=64)
+    possible_cpus: int | None = Field(default=None, ge=1)
+    kernel_args: tuple[str, ...] = ()
+
+
+class Quick(_Model):
+    """What ``--quick`` replaces: an honest answer of lower power in a few minutes."""
+
+    seeds: int = Field(default=3, ge=1)
+    boots: int = Field(default=4, ge=1)
+    repetitions: int = Field(default=3, ge=1)
+    params: dict[Name, tuple[ParamValue, ...]] = {}
+
+
+class Experiment(_Model):
+    """``experiments/NAME.toml``, complete: what a run directory keeps as its spec."""
+
+    name: Name
+    question: str
+    source: str
+    """The base kernel: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE`` or ``image:FILE``."""
+    variants: tuple[str, ...] = ()
+    """Each a series, a prefix of one (``NAME@2``), or a second source."""
+    workloads: tuple[Sweep, ...] = Field(min_length=1)
+    config: tuple[str, ...] = ()
+    """Fragments wanted beyond those of the workloads."""
+    design: Design = Design()
+    machine: MachineSpec = MachineSpec()
+    quick: Quick = Quick()
+    reference: Name | None = None
+    """The file of ``reference/`` whose figures the report prints beside its own."""
+
+
+class Series(_Model):
+    """A patch series: the files in the order in which they apply."""
+
+    name: Name
+    patches: tuple[Path, ...]
