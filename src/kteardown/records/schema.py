@@ -33,7 +33,6 @@ class BootStart(_Record):
     block: int
     seed: int
     acceleration: str
-    command: list[str]
     host_load: float
     started_at: str
     """Host time, ISO 8601. Never part of a result."""
@@ -47,6 +46,7 @@ class BootEnd(_Record):
     detail: str = ""
     duration_s: float
     first_record_s: float | None
+    command: list[str]
     host_load: float
 
 

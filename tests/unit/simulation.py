@@ -1,0 +1,182 @@
+"""Runs with a known truth: the records that guests with given costs and noise would have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kteardown.records.schema import (
+    AgentRecord,
+    BootEnd,
+    BootStart,
+    Hello,
+    ParamValue,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
+from kteardown.records.store import BootRecords
+from kteardown.spec.model import Clock, Design, Experiment, Metric, Parameter, Sweep, Workload
+from kteardown.stats.analyse import analyse
+from kteardown.stats.results import KernelFacts, Result
+from kteardown.trials.plan import PlannedBoot, PlannedTrial, make_plan
+
+Cost = Callable[[str, str, Mapping[str, ParamValue]], float]
+"""The true cost by kernel, metric and parameters."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of the logarithm: of a block, of a boot in it, of a sample in that."""
+
+    block: float = 0.0
+    boot: float = 0.0
+    sample: float = 0.0
+
+
+def zombies_workload() -> Workload:
+    return Workload(
+        name="zombies",
+        summary="Zombies in the way of the suspend freezer",
+        silence_s=30,
+        law="zombies",
+        parameters={
+            "zombies": Parameter(help="how many", default=3000),
+            "make": Parameter(help="how they are made", default="shared", choices=("shared", "fork")),
+        },
+        metrics={
+            "thaw_ns": Metric(help="thaw"),
+            "freeze_user_ns": Metric(help="user-space tasks", headline=True),
+            "freeze_remaining_ns": Metric(help="remaining freezable tasks", headline=True),
+            "elapsed_us": Metric(help="the kernel's own line", unit="us", compare=False),
+        },
+    )
+
+
+def cgroup_workload() -> Workload:
+    return Workload(
+        name="zombies_cgroup",
+        summary="Zombies in a cgroup that is frozen",
+        silence_s=30,
+        law="zombies",
+        parameters={"zombies": Parameter(help="how many", default=3000)},
+        metrics={"freeze_cgroup_ns": Metric(help="until it says frozen", headline=True)},
+    )
+
+
+WORKLOADS = {"zombies": zombies_workload(), "zombies_cgroup": cgroup_workload()}
+
+
+def freezer(
+    clock: Clock = "instructions",
+    *,
+    boots: int = 5,
+    repetitions: int = 3,
+    zombies: tuple[int, ...] = (0, 3000, 6000, 9000, 12000, 15000, 18000, 21000, 24000, 27000, 30000),
+    variants: tuple[str, ...] = ("freezer-skip-exited", "freezer-skip-nofreeze"),
+    cgroup: bool = False,
+) -> Experiment:
+    sweeps = [Sweep(workload="zombies", params={"zombies": zombies})]
+    if cgroup:
+        sweeps.append(Sweep(workload="zombies_cgroup", params={"zombies": (0, 15000, 30000)}))
+    return Experiment(
+        name="freezer",
+        question="How much do zombies slow the suspend freezer down, and what does skipping dead tasks save?",
+        source="debian:6.12",
+        variants=variants,
+        workloads=tuple(sweeps),
+        design=Design(clock=clock, seeds=boots, boots=boots, repetitions=repetitions, warmup=1),
+        reference="freezer",
+    )
+
+
+def freezer_cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+    """About what was seen by hand on 6.12, split over the two phases."""
+    zombies = int(params["zombies"])
+    if metric == "freeze_cgroup_ns":
+        return 41_000 + 0.4 * zombies
+    per_zombie = {"freeze_user_ns": 205.0, "freeze_remaining_ns": 118.0, "thaw_ns": 61.0, "elapsed_us": 0.2}
+    factor = {"freezer-skip-exited": 0.38, "freezer-skip-nofreeze": 0.41}.get(kernel, 1.0)
+    return 24_000 + per_zombie[metric] * zombies * (1.0 if metric == "thaw_ns" else factor)
+
+
+def simulate(
+    experiment: Experiment, cost: Cost = freezer_cost, noise: Noise | None = None, *, seed: int = 1
+) -> list[BootRecords]:
+    """Every boot of the experiment's plan, with log-normal noise around the true costs."""
+    noise = noise or Noise()
+    rng = np.random.default_rng(seed)
+    plan = make_plan(experiment, WORKLOADS, experiment.variants)
+    blocks = np.exp(rng.normal(0, noise.block, 1 + max(boot.block for boot in plan.boots)))
+    return [_boot(boot, cost, noise, float(blocks[boot.block]), rng) for boot in plan.boots]
+
+
+def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
+    kernels = {
+        name: KernelFacts(
+            release="6.12.117",
+            source="debian:6.12.117-1",
+            series="" if name == "base" else name,
+            arch="x86_64",
+            compiler="gcc (Debian 12.2.0-14+deb12u1) 12.2.0",
+            config_hash="c0ffee" + "0" * 58,
+            image_hash=f"{index}" * 64,
+        )
+        for index, name in enumerate(["base", *experiment.variants])
+    }
+    machine = {"cpu": "Intel Xeon Processor", "cpus_online": 2, "memory_mb": 24105, "qemu": "7.2.22"}
+    used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
+    command = f"kteardown run freezer --clock {experiment.design.clock}"
+    return analyse(experiment, used, boots, kernels, machine, command)
+
+
+def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator) -> BootRecords:
+    shift = block * float(np.exp(rng.normal(0, noise.boot)))
+    lines: list[AgentRecord] = [_hello()]
+    for trial in boot.trials:
+        lines += _trial(trial, boot.kernel, cost, shift, noise, rng)
+    start = BootStart(
+        kernel=boot.kernel,
+        block=boot.block,
+        seed=boot.seed,
+        acceleration="icount",
+        host_load=0,
+        started_at="",
+    )
+    end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
+    stamp = {"boot": boot.index, "attempt": 0}
+    records: tuple[Record, ...] = tuple(line.model_copy(update=stamp) for line in lines)
+    return BootRecords(boot.index, 0, start, end, records)
+
+
+def _trial(
+    trial: PlannedTrial, kernel: str, cost: Cost, shift: float, noise: Noise, rng: np.random.Generator
+) -> list[AgentRecord]:
+    lines: list[AgentRecord] = [TrialStart(trial=trial.index, workload=trial.workload, params=trial.params)]
+    own = float(np.exp(rng.normal(0, noise.boot / 3)))
+    for repetition in range(trial.warmup + trial.repetitions):
+        warmup = repetition < trial.warmup
+        for metric in WORKLOADS[trial.workload].metrics:
+            factor = shift * own * float(np.exp(rng.normal(0, noise.sample))) * (3 if warmup else 1)
+            value = round(cost(kernel, metric, trial.params) * factor)
+            lines.append(
+                Sample(trial=trial.index, repetition=repetition, metric=metric, value=value, warmup=warmup)
+            )
+    lines.append(TrialEnd(trial=trial.index, status="ok"))
+    return lines
+
+
+def _hello() -> Hello:
+    return Hello(
+        protocol=1,
+        release="6.12.117",
+        version="#1 SMP",
+        machine="x86_64",
+        cpus_online=1,
+        cpus_possible=1,
+        memory_kb=999184,
+        cmdline="",
+    )
