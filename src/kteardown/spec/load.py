@@ -1,0 +1,204 @@
+"""How a file becomes a spec: read, check, and complain so that it can be mended."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from kteardown.errors import InputError
+from kteardown.paths import data_dir
+from kteardown.records.schema import ParamValue
+from kteardown.spec.model import Experiment, Parameter, Sweep, Workload
+from kteardown.spec.sweep import parse_values
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def experiment_names() -> list[str]:
+    """The experiments that are shipped, by name."""
+    return sorted(path.stem for path in data_dir("experiments").glob("*.toml"))
+
+
+def workload_names() -> list[str]:
+    """The workloads that are shipped, by name."""
+    return sorted(path.stem for path in data_dir("workloads").glob("*.toml"))
+
+
+def load_experiment(name: str) -> Experiment:
+    """A shipped experiment by name, or any file by its path.
+
+    Raises InputError that names the file, the key and what was expected.
+    """
+    path = Path(name)
+    if path.suffix != ".toml" and "/" not in name:
+        path = data_dir("experiments") / f"{name}.toml"
+        if not path.is_file():
+            raise InputError(
+                f"there is no experiment called {name!r}{did_you_mean(name, experiment_names())}",
+                hint="`kteardown list experiments` shows them; a path to a .toml file works too.",
+            )
+    fields = _read_toml(path)
+    for sweep in fields.get("workloads", []):
+        if isinstance(sweep, dict) and isinstance(sweep.get("params"), dict):
+            sweep["params"] = _sweep_values(sweep["params"], f"{path}: workloads.params")
+    quick = fields.get("quick")
+    if isinstance(quick, dict) and isinstance(quick.get("params"), dict):
+        quick["params"] = _sweep_values(quick["params"], f"{path}: quick.params")
+    experiment = _validate(Experiment, fields, path)
+    check_experiment(experiment, str(path))
+    return experiment
+
+
+def load_workload(name: str) -> Workload:
+    """The workload of ``workloads/NAME.toml``. Raises InputError."""
+    path = data_dir("workloads") / f"{name}.toml"
+    if not path.is_file():
+        raise InputError(
+            f"there is no workload called {name!r}{did_you_mean(name, workload_names())}",
+            hint="`kteardown list workloads` shows them.",
+        )
+    workload = _validate(Workload, _read_toml(path), path)
+    if workload.name != path.stem:
+        raise InputError(f"{path}: name is {workload.name!r}, expected {path.stem!r} as the file is called")
+    for metric, spec in workload.metrics.items():
+        if not metric.endswith("_" + spec.unit):
+            raise InputError(f"{path}: metrics.{metric}: the name must end in its unit, _{spec.unit}")
+    return workload
+
+
+def load_workloads(experiment: Experiment) -> dict[str, Workload]:
+    """Every workload that ``experiment`` runs, by name. Raises InputError."""
+    return {sweep.workload: load_workload(sweep.workload) for sweep in experiment.workloads}
+
+
+def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """The configuration fragments that the experiment's kernels need, sorted."""
+    wanted = set(experiment.config)
+    for workload in workloads.values():
+        wanted.update(workload.config)
+    return tuple(sorted(wanted))
+
+
+def check_experiment(experiment: Experiment, where: str) -> None:
+    """Hold the experiment against its workloads. Raises InputError naming ``where`` and the key."""
+    workloads = load_workloads(experiment)
+    names = [sweep.workload for sweep in experiment.workloads]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{where}: workload {name!r} stands twice; give its parameters more values")
+    for sweep in experiment.workloads:
+        _check_params(sweep.params, workloads[sweep.workload], where)
+    known = {name for workload in workloads.values() for name in workload.parameters}
+    for name in experiment.quick.params:
+        if name not in known:
+            raise InputError(f"{where}: quick.params.{name}: no workload of it has this parameter")
+    for fragment in fragments(experiment, workloads):
+        folder = data_dir("kernels") / "fragments"
+        if not (folder / f"{fragment}.config").is_file():
+            have = sorted(path.stem for path in folder.glob("*.config"))
+            raise InputError(f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}")
+
+
+def points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
+    """Every parameter point of a sweep: the product of its values, defaults filled in.
+
+    The last parameter of the workload's file varies fastest.
+    """
+    result: list[dict[str, ParamValue]] = [{}]
+    for name, parameter in workload.parameters.items():
+        values = sweep.params.get(name, (parameter.default,))
+        result = [{**point, name: value} for point in result for value in values]
+    return result
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` where a known word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Workload, where: str) -> None:
+    for name, values in params.items():
+        parameter = workload.parameters.get(name)
+        if parameter is None:
+            raise InputError(
+                f"{where}: workload {workload.name!r} has no parameter {name!r}"
+                f"{did_you_mean(name, workload.parameters)}",
+                hint=f"it has: {', '.join(workload.parameters) or 'none'}.",
+            )
+        if not values:
+            raise InputError(f"{where}: {workload.name}.{name}: expected at least one value")
+        for value in values:
+            _check_value(value, parameter, f"{where}: {workload.name}.{name}")
+
+
+def _check_value(value: ParamValue, parameter: Parameter, where: str) -> None:
+    if parameter.choices:
+        if value not in parameter.choices:
+            raise InputError(f"{where}: {value!r} is none of {', '.join(parameter.choices)}")
+    elif not isinstance(value, int):
+        raise InputError(f"{where}: expected an integer, got {value!r}")
+    elif not parameter.min <= value <= parameter.max:
+        raise InputError(f"{where}: {value} is not within {parameter.min} to {parameter.max}")
+
+
+def _sweep_values(params: Mapping[str, Any], where: str) -> dict[str, Any]:
+    return {
+        name: parse_values(value, f"{where}.{name}") if isinstance(value, str) else value
+        for name, value in params.items()
+    }
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}", hint="mend the file at that place.") from error
+
+
+def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        lines = [_explain(model, dict(detail)) for detail in error.errors()]
+        raise InputError("\n".join(f"{path}: {line}" for line in lines)) from error
+
+
+def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
+    loc = [str(part) for part in detail["loc"]]
+    key = ".".join(loc)
+    if detail["type"] == "extra_forbidden":
+        known = _fields_at(model, loc[:-1])
+        return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known here: {', '.join(known)})"
+    if detail["type"] == "missing":
+        return f"{key}: missing"
+    return f"{key}: {detail['msg']}, got {detail['input']!r}"
+
+
+def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
+    """The keys that a table may have, found by walking the model along ``loc``."""
+    current: type[BaseModel] = model
+    for part in loc:
+        field = current.model_fields.get(part)
+        if field is not None:
+            current = _model_inside(field.annotation) or current
+    return list(current.model_fields)
+
+
+def _model_inside(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _model_inside(argument)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,50 @@
+"""The words in which a sweep is given: ``a,b,c`` and ``a:b:step``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kteardown.errors import InputError
+from kteardown.records.schema import ParamValue
+
+_RANGE = re.compile(r"(\d+):(\d+):(\d+)")
+_MOST_VALUES = 10_000
+
+
+def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
+    """``"1,2,4"``, ``"0:30000:3000"`` (both ends included) or words, as the values of a parameter.
+
+    Raises InputError, which names ``where``.
+    """
+    values: list[ParamValue] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match:
+            start, stop, step = (int(group) for group in match.groups())
+            if step == 0 or stop < start or (stop - start) // step >= _MOST_VALUES:
+                raise InputError(
+                    f"{where}: {part!r} is no usable range",
+                    hint="first:last:step, with last at or above first and a step above 0.",
+                )
+            values.extend(range(start, stop + 1, step))
+        elif re.fullmatch(r"\d+", part.strip()):
+            values.append(int(part))
+        elif re.fullmatch(r"[A-Za-z0-9_.-]+", part.strip()):
+            values.append(part.strip())
+        else:
+            raise InputError(f"{where}: {part!r} is no value; expected a,b,c or first:last:step")
+    return tuple(dict.fromkeys(values))
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, tuple[ParamValue, ...]]:
+    """``["zombies=0:3000:1000", ...]`` from the command line. Raises InputError."""
+    result: dict[str, tuple[ParamValue, ...]] = {}
+    for assignment in assignments:
+        name, equals, values = assignment.partition("=")
+        if not equals or not name:
+            raise InputError(
+                f"--set {assignment}: expected PARAM=VALUES", hint="as in --set zombies=0:9000:3000"
+            )
+        result[name] = parse_values(values, f"--set {name}")
+    return result

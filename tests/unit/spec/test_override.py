@@ -1,0 +1,53 @@
+"""What the command line changes in an experiment."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.spec.load import load_experiment
+from kteardown.spec.override import Overrides, apply
+
+
+def test_nothing_asked_changes_nothing() -> None:
+    experiment = load_experiment("freezer")
+    assert apply(experiment, Overrides()) == experiment
+
+
+def test_options_reach_their_places() -> None:
+    experiment = apply(
+        load_experiment("freezer"),
+        Overrides(
+            clock="wall", boots=3, source="debian:7.2", cpus=2, variants=["v"], params={"zombies": (1, 2)}
+        ),
+    )
+    assert (experiment.design.clock, experiment.design.boots) == ("wall", 3)
+    assert (experiment.source, experiment.machine.cpus, experiment.variants) == ("debian:7.2", 2, ("v",))
+    assert all(sweep.params["zombies"] == (1, 2) for sweep in experiment.workloads)
+
+
+def test_quick_is_what_the_file_says_and_set_wins_over_it() -> None:
+    freezer = load_experiment("freezer")
+    quick = apply(freezer, Overrides(quick=True))
+    assert quick.design.seeds == freezer.quick.seeds
+    assert quick.workloads[0].params == dict(freezer.quick.params)
+    chosen = apply(freezer, Overrides(quick=True, params={"zombies": (7,)}))
+    assert chosen.workloads[0].params["zombies"] == (7,)
+
+
+def test_one_workload_of_several() -> None:
+    experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
+    assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (Overrides(params={"zombis": (1,)}), "did you mean 'zombies'"),
+        (Overrides(workloads=["zombie"]), "did you mean 'zombies'"),
+        (Overrides(params={"zombies": ("many",)}), "expected an integer"),
+    ],
+)
+def test_a_wrong_option_is_told(overrides: Overrides, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        apply(load_experiment("freezer"), overrides)
