@@ -56,3 +56,6 @@ class Machine(Protocol):
         as it arrives. A guest's failure is a result, not an exception. Nothing of the
         machine is left running when this returns or raises, KeyboardInterrupt included.
         """
+
+    def stop(self) -> None:
+        """End every boot in progress, from any thread: their ``boot`` raises KeyboardInterrupt."""

@@ -1,0 +1,108 @@
+"""Building the agent: the C program that is PID 1 of every guest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from kteardown.errors import BuildError, LabError
+from kteardown.machines.base import Arch
+from kteardown.paths import data_dir
+from kteardown.progress import Reporter
+
+_SOURCES = ("Makefile", "*.[ch]", "lib/*.[ch]", "workloads/*.[ch]")
+_NATIVE: dict[str, Arch] = {"x86_64": "x86_64", "aarch64": "arm64"}
+_CROSS: dict[Arch, str] = {"x86_64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
+_PACKAGES: dict[Arch, str] = {
+    "x86_64": "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
+    "arm64": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+}
+
+
+def build_agent(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
+    """The agent for guests of ``arch``, statically linked: from ``cache``, or built into it.
+
+    The file's name has a hash of all that goes into it (sources, flags, compiler), and it appears
+    whole or not at all, so that labs may build at the same time. Raises LabError where a tool is
+    missing or the cache cannot be written, BuildError where the sources do not compile.
+    """
+    compiler = _compiler(arch)
+    try:
+        sources = _sources()
+        agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}"
+        if agent.is_file():
+            return agent
+        agent.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            tempfile.TemporaryDirectory(prefix=".building-", dir=agent.parent) as name,
+            reporter.task(f"Building the agent for {arch}"),
+        ):
+            folder = Path(name)
+            for path, content in sources.items():
+                (folder / path).parent.mkdir(exist_ok=True)
+                (folder / path).write_bytes(content)
+            _make(folder, compiler, reporter)
+            os.replace(folder / "build" / "kteardown-agent", agent)
+    except OSError as error:
+        raise LabError(
+            f"building the agent in {cache}: {error.strerror}",
+            hint="make room there, or point KTEARDOWN_CACHE at a folder that can be written.",
+        ) from error
+    return agent
+
+
+def _compiler(arch: Arch) -> str:
+    native = _NATIVE.get(platform.machine()) == arch
+    for name in ("gcc", "cc") if native else (_CROSS[arch],):
+        if path := shutil.which(name):
+            return path
+    packages = "gcc libc6-dev" if native else _PACKAGES[arch]
+    raise LabError(
+        f"there is no C compiler that makes {arch} programs ({'gcc' if native else _CROSS[arch]})",
+        hint=f"install it: apt install {packages}",
+    )
+
+
+def _sources() -> dict[Path, bytes]:
+    """What the agent is made of, read once: what is built is what was hashed."""
+    folder = data_dir("agent")
+    paths = sorted(path for pattern in _SOURCES for path in folder.glob(pattern))
+    return {path.relative_to(folder): path.read_bytes() for path in paths}
+
+
+def _digest(sources: dict[Path, bytes], compiler: str) -> str:
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    digest = hashlib.sha256(version)
+    for path, content in sources.items():
+        digest.update(f"{path} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _make(folder: Path, compiler: str, reporter: Reporter) -> None:
+    make = shutil.which("make")
+    if make is None:
+        raise LabError("make is missing, and the agent needs building", hint="install it: apt install make")
+    # Only names without blanks: make cannot quote. Hence the working folder instead of a path.
+    argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build"]
+    reporter.command(argv)
+    # The make of an outer `make demo` would pass its own flags on.
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    done = subprocess.run(
+        argv,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BuildError(
+            f"the agent did not build with {compiler}:\n{(done.stderr or done.stdout).strip()}",
+            hint="fix the first error above in agent/; if a library is missing, install libc6-dev.",
+        )

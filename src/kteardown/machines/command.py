@@ -1,0 +1,131 @@
+"""The command line of QEMU for one boot: pure, from the job to the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kteardown.errors import InputError, LabError
+from kteardown.machines.base import Acceleration, Arch, BootJob
+
+RECORDS_PORT = "kteardown.records"
+
+BINARY: dict[Arch, str] = {"x86_64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
+
+_PACKAGE: dict[Arch, str] = {"x86_64": "qemu-system-x86", "arm64": "qemu-system-arm"}
+# Without the keyboard controller x86 boots 0.4 s sooner: its probe waits for a mouse that is not there.
+_BOARD: dict[Arch, str] = {"x86_64": "pc,i8042=off", "arm64": "virt"}
+
+_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
+    # One guest instruction is one guest nanosecond, and idle time passes at once. The date, too,
+    # must not come from the host.
+    "icount": (
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2026-01-01,clock=vm"),
+    ),
+    "mttcg": ("-accel", "tcg,thread=multi"),
+    "kvm": ("-accel", "kvm"),
+}
+
+_ARGUMENTS = (
+    # The whole console is kept, so a panic brings what loglevel kept off it: bit 5 replays the log.
+    *("loglevel=5", "panic=-1", "panic_print=32"),
+    # Where the kernel lies must be no difference between two kernels.
+    "nokaslr",
+    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; nobody opens one.
+    "pty.legacy_count=0",
+)
+_ARCH_ARGUMENTS: dict[Arch, tuple[str, ...]] = {
+    "x86_64": (
+        "console=ttyS0",
+        # On a loaded host an emulated timer tick comes too late for the IO-APIC check, which panics.
+        "no_timer_check",
+        # For the same reason the watchdog of clock sources would take the TSC away during a trial.
+        "tsc=reliable",
+        # Through a triple fault: this machine has no keyboard controller to ask.
+        "reboot=t",
+    ),
+    "arm64": ("console=ttyAMA0",),
+}
+
+
+class Channels(NamedTuple):
+    """File descriptors that QEMU inherits."""
+
+    records: int
+    """The writing end of a pipe."""
+    monitor: int
+    """A connected stream socket that speaks QMP."""
+
+
+def qemu_command(job: BootJob, channels: Channels) -> list[str]:
+    """The argument vector of QEMU. Raises InputError where ``cpus`` exceeds ``possible_cpus``."""
+    if (job.possible_cpus or job.cpus) < job.cpus:
+        raise InputError(
+            f"machine.possible_cpus = {job.possible_cpus} is less than cpus = {job.cpus}",
+            hint="leave possible_cpus out, or make it at least cpus.",
+        )
+    return [
+        *(BINARY[job.arch], "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-M", _board(job), "-cpu", _cpu(job.arch, job.acceleration)),
+        *_ACCELERATOR[job.acceleration],
+        *("-smp", str(job.possible_cpus or job.cpus), "-m", str(job.memory_mb), "-seed", str(job.seed)),
+        *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
+        *("-append", " ".join(kernel_arguments(job))),
+        *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
+        *_records_device(channels.records),
+        *("-chardev", f"socket,id=monitor,fd={channels.monitor}", "-mon", "chardev=monitor,mode=control"),
+    ]
+
+
+def missing_qemu(arch: Arch) -> LabError:
+    """There is no QEMU for ``arch``."""
+    return LabError(f"{BINARY[arch]} is not installed", hint=f"run `apt-get install {_PACKAGE[arch]}`.")
+
+
+def kernel_arguments(job: BootJob) -> Sequence[str]:
+    """The kernel's command line in words; those of the job come last and so have the last word."""
+    arguments = [*_ARCH_ARGUMENTS[job.arch], *_ARGUMENTS]
+    if job.possible_cpus and job.possible_cpus != job.cpus:
+        # Per-CPU memory follows the possible CPUs, and all that QEMU has are possible; the kernel then
+        # brings up only so many. `-smp 2,maxcpus=32` does not do it.
+        arguments.append(f"maxcpus={job.cpus}")
+    # The kernel's random numbers before user space (the order of free pages and of slab objects) come
+    # from a pool into which random_init_early() mixes the command line. QEMU's own seed reaches
+    # that pool only on boards with a device tree.
+    arguments.append(f"kteardown.seed={job.seed}")
+    return [*arguments, *job.kernel_args]
+
+
+def _board(job: BootJob) -> str:
+    board = _BOARD[job.arch]
+    # GICv2, the default, ends at 8 CPUs.
+    return board + (",gic-version=3" if job.arch == "arm64" and job.acceleration != "kvm" else "")
+
+
+def _cpu(arch: Arch, acceleration: Acceleration) -> str:
+    if acceleration == "kvm":
+        return "host"
+    if arch == "arm64":
+        # "max" spends most of its time emulating pointer authentication, and has a random number register.
+        return "cortex-a72"
+    # No source of random numbers that the seed does not rule.
+    return "max,-rdrand,-rdseed"
+
+
+def _records_device(pipe: int) -> list[str]:
+    """The virtio-serial port on a pipe, so that no write of the guest ever waits for the lab.
+
+    Without ioeventfd the virtual CPU itself carries the data out. Otherwise QEMU's main thread would,
+    while the guest counts the instructions in which it waits: host time in an instruction count.
+    """
+    return [
+        *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),
+        *("-device", "virtio-serial-pci,ioeventfd=off"),
+        *("-device", f"virtserialport,chardev=records,name={RECORDS_PORT}"),
+    ]
+
+
+def _escaped(text: str) -> str:
+    """As a value in a QEMU option list, where a comma would end it."""
+    return text.replace(",", ",,")

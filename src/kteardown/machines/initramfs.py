@@ -1,0 +1,93 @@
+"""The root file system of a guest: a cpio archive in the kernel's "newc" format.
+
+Written here and not by cpio(1), so that the same agent and plan are the same bytes on every
+host: inode numbers count up, owners are root, times are 0, and the order is that of the calls.
+The format is Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. It is
+not compressed: reading a megabyte costs the guest less than unpacking it does under emulation.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError
+
+_MAGIC = b"070701"
+_TRAILER = "TRAILER!!!"
+_CONSOLE = (5, 1)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file, folder or device node. ``path`` is relative to the root, without a leading slash."""
+
+    path: str
+    mode: int
+    """Type and permissions, as in ``struct stat``."""
+    data: bytes = b""
+    device: tuple[int, int] = (0, 0)
+    """Major and minor number of a device node."""
+
+
+def folder(path: str) -> Entry:
+    """A folder that everybody may read."""
+    return Entry(path, stat.S_IFDIR | 0o755)
+
+
+def file(path: str, data: bytes, permissions: int = 0o644) -> Entry:
+    """A regular file."""
+    return Entry(path, stat.S_IFREG | permissions, data)
+
+
+def character_device(path: str, major: int, minor: int) -> Entry:
+    """A character device node that only root may open."""
+    return Entry(path, stat.S_IFCHR | 0o600, device=(major, minor))
+
+
+def archive(entries: Sequence[Entry]) -> bytes:
+    """``entries`` as a newc archive, in their order. Folders must come before what is in them."""
+    parts = [_member(entry, inode) for inode, entry in enumerate(entries, start=1)]
+    return b"".join([*parts, _member(Entry(_TRAILER, 0), 0)])
+
+
+def pack(path: Path, *, agent: Path, plan: str, modules: Sequence[Path] = ()) -> Path:
+    """Write the initramfs of one boot to ``path`` and return it.
+
+    ``/init`` is the agent and ``/plan`` its plan; each of ``modules`` goes to ``/modules`` under its
+    own name. ``/dev/console`` is there because the kernel opens it before PID 1 can mount anything.
+    Raises InputError where the agent or a module cannot be read.
+    """
+    entries = [folder("dev"), character_device("dev/console", *_CONSOLE)]
+    entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
+    if modules:
+        entries.append(folder("modules"))
+        entries += [file(f"modules/{module.name}", _read(module)) for module in modules]
+    path.write_bytes(archive(entries))
+    return path
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path} for the guest's initramfs: {error.strerror}",
+            hint="check that the file exists and that you may read it.",
+        ) from error
+
+
+def _member(entry: Entry, inode: int) -> bytes:
+    name = entry.path.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin,
+    # c_namesize, c_chksum: each eight hexadecimal digits.
+    fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
+    header = _MAGIC + b"".join(b"%08X" % field for field in fields)
+    return _padded(header + name) + _padded(entry.data)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

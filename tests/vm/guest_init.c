@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a guest that ends in the way that the kernel argument guest= names: what a machine must
+ * tell apart. It writes records as the agent does, and needs no plan.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK (1 << 20)
+
+static int port = -1;
+
+static void put(const char *text)
+{
+	if (write(port, text, strlen(text)) < 0)
+		exit(2);
+}
+
+static void open_port(void)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	int tries;
+
+	mkdir("/dev", 0755);
+	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY)
+		exit(2);
+	for (tries = 0; port < 0 && tries < 10000; tries++) {
+		port = open("/dev/vport0p1", O_WRONLY);
+		nanosleep(&ms, NULL);
+	}
+}
+
+/* What the seed must rule: addresses, the kernel's random numbers, and the time that it all took. */
+static void say_luck(void)
+{
+	unsigned long drawn = 0;
+	struct timespec now;
+	char line[200];
+
+	getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK | GRND_INSECURE);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(line, sizeof(line),
+		 "{\"type\":\"alive\",\"trial\":0,\"detail\":\"stack %p random %lx at %ld.%09ld\"}\n",
+		 (void *)&drawn, drawn, (long)now.tv_sec, now.tv_nsec);
+	put(line);
+}
+
+static void eat_memory(void)
+{
+	for (;;) {
+		char *memory = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (memory != MAP_FAILED)
+			memset(memory, 1, CHUNK);
+	}
+}
+
+int main(void)
+{
+	const char *how = getenv("guest");
+	int i;
+
+	if (!how)
+		how = "bye";
+	open_port();
+	put("{\"type\":\"alive\",\"trial\":0,\"detail\":\"started\"}\n");
+	if (!strcmp(how, "hang"))
+		for (;;)
+			pause();
+	if (!strcmp(how, "exit"))
+		return 3;
+	if (!strcmp(how, "crash"))
+		*(volatile int *)0 = 1;
+	if (!strcmp(how, "oom"))
+		eat_memory();
+	if (!strcmp(how, "error"))
+		put("{\"type\":\"error\",\"detail\":\"the plan is empty\"}\n");
+	if (!strcmp(how, "reset")) {
+		put("{\"type\":\"ali");
+		reboot(RB_AUTOBOOT);
+	}
+	if (!strcmp(how, "bye")) {
+		for (i = 0; i < 100; i++)
+			say_luck();
+		put("{\"type\":\"bye\",\"trials\":0}\n");
+	}
+	reboot(RB_POWER_OFF);
+	return 0;
+}

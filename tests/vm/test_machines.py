@@ -1,0 +1,208 @@
+"""Real kernels in QEMU: every way to end is told from the others, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.machines import probe
+from kteardown.machines.base import Arch, BootJob, BootResult
+from kteardown.machines.qemu import QemuMachine
+
+pytestmark = pytest.mark.vm
+
+MakeJob = Callable[..., BootJob]
+
+
+def boot(job: BootJob) -> tuple[BootResult, list[bytes]]:
+    lines: list[bytes] = []
+    return QemuMachine().boot(job, lines.append), lines
+
+
+def guests() -> set[int]:
+    """Process ids of the QEMUs that this process started."""
+    return {p.pid for p in psutil.Process().children(recursive=True) if "qemu" in p.name()}
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_guest_that_says_bye_and_powers_off_is_ok(make_job: MakeJob, cpus: int) -> None:
+    job = make_job("bye", cpus=cpus)
+    result, lines = boot(job)
+    assert (result.outcome, result.detail) == ("ok", "")
+    assert lines[-1] == b'{"type":"bye","trials":0}'
+    assert len(lines) == 102
+    assert result.first_record_s is not None and 0 < result.first_record_s <= result.duration_s
+    assert result.command[0] == "qemu-system-x86_64"
+    assert b"Power down" in job.console.read_bytes()
+    assert not guests()
+
+
+@pytest.mark.parametrize(
+    ("how", "changes", "outcome", "detail"),
+    [
+        ("off", {}, "agent-error", "powered off before the agent's bye"),
+        ("error", {}, "agent-error", "the plan is empty"),
+        ("exit", {}, "agent-error", "the agent exited with 3"),
+        ("crash", {}, "agent-error", "the agent was killed by signal 11"),
+        ("oom", {}, "oom", "System is deadlocked on memory"),
+        ("reset", {}, "panic", "the last record was cut after 12 bytes"),
+        ("bye", {"kernel_args": ("rdinit=/missing",)}, "panic", "Kernel panic - not syncing"),
+        ("hang", {"silence_s": 8.0}, "hang", "no record for 8 s, at ffffffff8"),
+    ],
+)
+def test_every_other_end_is_told(
+    make_job: MakeJob, how: str, changes: dict[str, object], outcome: str, detail: str
+) -> None:
+    job = make_job(how, **changes)
+    result, lines = boot(job)
+    assert result.outcome == outcome
+    assert detail in result.detail
+    assert all(line.endswith(b"}") for line in lines)
+    assert job.console.stat().st_size > 0
+    assert not guests()
+
+
+def test_a_hang_leaves_the_registers_on_the_console(make_job: MakeJob) -> None:
+    job = make_job("hang", cpus=2, silence_s=8.0)
+    boot(job)
+    note = job.console.read_text(errors="replace").partition("--- kteardown: ")[2]
+    assert "QEMU says: running" in note
+    assert "CPU#0" in note and "CPU#1" in note
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob, cpus: int) -> None:
+    def run(seed: int) -> tuple[list[bytes], bytes]:
+        job = make_job("bye", acceleration="icount", cpus=cpus, seed=seed)
+        result, lines = boot(job)
+        assert result.outcome == "ok", result.detail
+        return lines, job.console.read_bytes()
+
+    with ThreadPoolExecutor() as pool:  # They load the host for each other: that must not show.
+        first, again, other = pool.map(run, [1, 1, 2])
+    assert again == first
+    assert other[0] != first[0]
+
+
+def test_possible_cpus_beyond_those_online(make_job: MakeJob) -> None:
+    job = make_job("bye", cpus=2, possible_cpus=32, memory_mb=256)
+    job = replace(job, kernel_args=(*job.kernel_args, "loglevel=7"))
+    result, _ = boot(job)
+    console = job.console.read_text(errors="replace")
+    assert result.outcome == "ok", result.detail
+    assert "nr_cpu_ids:32" in console
+    assert "Brought up 1 node, 2 CPUs" in console
+
+
+def test_an_image_that_is_no_kernel(make_job: MakeJob, tmp_path: Path) -> None:
+    junk = tmp_path / "junk"
+    junk.write_bytes(os.urandom(100_000))
+    with pytest.raises(InputError, match="not a kernel image"):
+        boot(make_job("bye", image=junk))
+
+
+def test_what_qemu_says_when_it_refuses(make_job: MakeJob, tmp_path: Path) -> None:
+    result, lines = boot(make_job("bye", initramfs=tmp_path / "missing"))
+    assert result.outcome == "infrastructure-error"
+    assert "missing" in result.detail
+    assert lines == []
+
+
+def test_a_killed_qemu_is_not_the_guests_fault(make_job: MakeJob) -> None:
+    def kill(_: bytes) -> None:
+        for pid in guests():
+            os.kill(pid, signal.SIGKILL)
+
+    result = QemuMachine().boot(make_job("hang"), kill)
+    assert result.outcome == "infrastructure-error"
+    assert "killed by signal 9" in result.detail
+
+
+def test_what_the_listener_raises_ends_the_guest(make_job: MakeJob) -> None:
+    def full(_: bytes) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        QemuMachine().boot(make_job("hang"), full)
+    assert not guests()
+
+
+def test_stop_ends_a_boot_of_another_thread(make_job: MakeJob) -> None:
+    machine, started = QemuMachine(), threading.Event()
+    job = make_job("hang")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(machine.boot, job, lambda _: started.set())
+        assert started.wait(60)
+        machine.stop()
+        assert isinstance(future.exception(60), KeyboardInterrupt)
+    assert not guests()
+    with pytest.raises(KeyboardInterrupt):
+        machine.boot(job, lambda _: None)
+
+
+LAB = """
+    import sys
+    from kteardown.machines.base import BootJob
+    from kteardown.machines.qemu import QemuMachine
+    from pathlib import Path, PosixPath
+    try:
+        QemuMachine().boot({job!r}, lambda line: print(line, flush=True))
+    except KeyboardInterrupt:
+        print("interrupted")
+        sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, -15, ""), (signal.SIGKILL, -9, "")],
+)
+def test_the_guest_dies_with_its_lab(
+    make_job: MakeJob, tmp_path: Path, sent: signal.Signals, status: int, said: str
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    lab = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(LAB.format(job=make_job("hang")))],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert lab.stdout is not None
+    assert "started" in lab.stdout.readline()
+    qemus = psutil.Process(lab.pid).children(recursive=True)
+    assert [q.name() for q in qemus] == ["qemu-system-x86_64"] or "qemu" in qemus[0].name()
+    lab.send_signal(sent)
+    assert lab.wait(60) == status
+    assert lab.stdout.read() == said
+    assert not psutil.wait_procs(qemus, timeout=30)[1]
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "arm64"])
+def test_the_probe_guest_runs_where_guests_run(arch: Arch) -> None:
+    assert probe.probe_boot(arch, "mttcg") == ""
+
+
+def test_what_the_probe_finds_is_kept(tmp_path: Path) -> None:
+    found = probe.best_wall_acceleration("x86_64", cache=tmp_path)
+    assert (found.acceleration == "kvm") == (found.reason == "")
+    for kept in tmp_path.iterdir():
+        kept.write_text(kept.read_text()[:-5])
+    assert probe.best_wall_acceleration("x86_64", cache=tmp_path).acceleration == found.acceleration
+    for kept in tmp_path.iterdir():
+        before = kept.stat().st_mtime_ns
+        assert probe.best_wall_acceleration("x86_64", cache=tmp_path) == found
+        assert kept.stat().st_mtime_ns == before
