@@ -21,7 +21,10 @@ class _Result(BaseModel):
 
 
 class Summary(_Result):
-    """Of all samples of one kernel at one point. ``n`` counts samples, ``boots`` boots."""
+    """Of one kernel at one point: the median over boots of the medians inside them.
+
+    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots.
+    """
 
     median: float
     mean: float
@@ -35,8 +38,10 @@ class Comparison(_Result):
 
     ``ratio`` is changed / base of the medians; ``ci`` its interval at ``confidence``;
     ``mde`` the smallest relative difference that this many boots could have detected;
-    ``exact``: every sample of each side is the same number (instruction clock).
-    ``null_ci`` is the interval of the A/A twin against base, None without a twin.
+    ``exact``: every sample of each side is the same number, or seed by seed both sides are
+    (instruction clock). ``null_ci`` is the interval of the A/A twin against base, None without
+    a twin. ``p`` is the chance of a difference like this without any, two-sided, before Holm's
+    correction over the report, which the verdict applies; None where nothing can be tested.
     """
 
     workload: str
@@ -54,12 +59,13 @@ class Comparison(_Result):
     verdict: Verdict
     exact: bool = False
     null_ci: tuple[float, float] | None = None
+    p: float | None = None
     reason: str = ""
     """Why the verdict is what it is, in a few words."""
 
 
 class Law(_Result):
-    """How a metric of one kernel grows with one parameter.
+    """How a metric of one kernel grows with one parameter, the others held at ``point``.
 
     ``per_unit``: cost of one more, in the metric's unit (the slope of the straight line);
     ``exponent``: of the power law of the part that grows. None where it cannot be told.
@@ -78,6 +84,7 @@ class Law(_Result):
     exponent_ci: tuple[float, float] | None = None
     r2: float | None
     points: int
+    point: dict[str, ParamValue] = {}
 
 
 class KernelFacts(_Result):

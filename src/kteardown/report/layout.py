@@ -1,0 +1,71 @@
+"""Tables that know no format: what is in them, and how they are cut to a width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kteardown.stats.results import Verdict
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell; ``tone`` is the verdict that colours it, where there is one."""
+
+    text: str
+    tone: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that stay beside each other. ``rows`` hold a cell for each of ``columns``."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    left: frozenset[str] = frozenset()
+    """Columns of words; the others are numbers and stand on the right."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Characters of each column."""
+        cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
+        return tuple(
+            max([len(name), *(len(cell.text) for cell in column)])
+            for name, column in zip(self.columns, cells, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """``keys`` name the rows; each of ``blocks`` says something about them (a variant, mostly)."""
+
+    title: str
+    keys: Block
+    blocks: tuple[Block, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def cut(self, width: int, gap: int) -> list[Block]:
+        """The table as blocks of at most ``width`` characters, where one block beside the keys fits.
+
+        ``gap`` is the room between two columns. The keys are repeated in each.
+        """
+        parts: list[list[Block]] = [[self.keys]]
+        for block in self.blocks:
+            if len(parts[-1]) > 1 and _width([*parts[-1], block], gap) > width:
+                parts.append([self.keys])
+            parts[-1].append(block)
+        return [_beside(part) for part in parts]
+
+
+def _width(blocks: Sequence[Block], gap: int) -> int:
+    widths = [width for block in blocks for width in block.widths]
+    return sum(widths) + gap * (len(widths) - 1)
+
+
+def _beside(blocks: Sequence[Block]) -> Block:
+    rows = zip(*(block.rows for block in blocks), strict=True)
+    return Block(
+        columns=tuple(name for block in blocks for name in block.columns),
+        rows=tuple(tuple(cell for part in row for cell in part) for row in rows),
+        left=frozenset[str]().union(*(block.left for block in blocks)),
+    )

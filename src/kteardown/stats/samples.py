@@ -1,0 +1,141 @@
+"""Records sorted into what statistics compare: samples by kernel, point, metric and block."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kteardown.records.schema import Check, Hello, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.records.store import BootRecords
+from kteardown.spec.load import points
+from kteardown.spec.model import Experiment, Workload
+from kteardown.stats.bootstrap import Boots
+from kteardown.stats.results import VoidTrials
+
+BASE = "base"
+TWIN = "base-twin"
+
+Key = tuple[tuple[str, ParamValue], ...]
+"""All parameters of a point, sorted by name."""
+_Void = tuple[str, str, Key, str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A parameter point: ``full`` names every parameter, ``shown`` those that the experiment chose."""
+
+    workload: str
+    full: Key
+    shown: dict[str, ParamValue]
+
+
+@dataclass
+class _Trial:
+    """One trial as its lines arrive."""
+
+    workload: str
+    full: Key
+    samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failed_check: str = ""
+
+
+class Collected:
+    """Every usable sample of a run, and what is not usable.
+
+    Usable are the measured (not the warm-up) samples of trials that ended ok with no failed check, also
+    where their boot failed later. Nothing else is left out; an outlier is a sample.
+    """
+
+    def __init__(self, boots: Iterable[BootRecords]) -> None:
+        self.releases: dict[str, str] = {}
+        self.metrics: set[tuple[str, str]] = set()
+        self._samples: dict[tuple[str, str, Key, str], dict[int, list[float]]] = {}
+        self._voids: Counter[_Void] = Counter()
+        self._ended: dict[tuple[str, int], tuple[str, set[tuple[str, Key]]]] = {}
+        for boot in boots:
+            self._boot(boot)
+
+    def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
+        """The samples of one metric of one kernel at one point; None where there are none."""
+        found = self._samples.get((kernel, point.workload, point.full, metric))
+        return Boots(found) if found else None
+
+    def voids(self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]) -> tuple[VoidTrials, ...]:
+        """Trials that were void, failed, or planned and never ended, with how often and why."""
+        counts = Counter(self._voids)
+        for kernel in kernels:
+            for block in range(blocks):
+                why, ended = self._ended.get((kernel, block), ("not booted", set()))
+                for point in expected:
+                    if (point.workload, point.full) not in ended:
+                        counts[kernel, point.workload, point.full, "missing", why] += 1
+        shown = {(point.workload, point.full): point.shown for point in expected}
+        order = {
+            (kernel, *place): n for n, (kernel, place) in enumerate((k, p) for k in kernels for p in shown)
+        }
+        keys = sorted(counts, key=lambda key: (order.get(key[:3], len(order)), key[3:]))
+        return tuple(
+            VoidTrials.model_validate(
+                {
+                    "kernel": kernel,
+                    "workload": workload,
+                    "point": shown.get((workload, full), dict(full)),
+                    "status": status,
+                    "detail": detail,
+                    "count": counts[kernel, workload, full, status, detail],
+                }
+            )
+            for kernel, workload, full, status, detail in keys
+        )
+
+    def _boot(self, boot: BootRecords) -> None:
+        kernel, block = boot.start.kernel, boot.start.block
+        ended: set[tuple[str, Key]] = set()
+        outcome = boot.end.outcome
+        self._ended[kernel, block] = ("it did not end" if outcome == "ok" else f"boot: {outcome}", ended)
+        trials: dict[int, _Trial] = {}
+        for record in boot.records:
+            if isinstance(record, Sample):
+                if not record.warmup and record.trial in trials:
+                    trials[record.trial].samples[record.metric].append(record.value)
+            elif isinstance(record, Check):
+                if not record.ok and record.trial in trials:
+                    trials[record.trial].failed_check = f"{record.name}: {record.detail}"
+            elif isinstance(record, TrialStart):
+                trials[record.trial] = _Trial(record.workload, key(record.params))
+            elif isinstance(record, TrialEnd):
+                trial = trials.pop(record.trial, None)
+                if trial is not None:
+                    ended.add((trial.workload, trial.full))
+                    self._trial(kernel, block, trial, record)
+            elif isinstance(record, Hello):
+                self.releases.setdefault(kernel, record.release)
+
+    def _trial(self, kernel: str, block: int, trial: _Trial, end: TrialEnd) -> None:
+        if end.status != "ok" or trial.failed_check:
+            status = "failed" if end.status == "failed" else "void"
+            detail = end.detail or trial.failed_check
+            self._voids[kernel, trial.workload, trial.full, status, detail] += 1
+            return
+        for metric, values in trial.samples.items():
+            self.metrics.add((trial.workload, metric))
+            place = self._samples.setdefault((kernel, trial.workload, trial.full, metric), {})
+            place.setdefault(block, []).extend(values)
+
+
+def key(params: Mapping[str, ParamValue]) -> Key:
+    """Parameters as something that can be looked up."""
+    return tuple(sorted(params.items()))
+
+
+def expected_points(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[Point]:
+    """Every point of the experiment, in the order of its sweeps and their values."""
+    result: list[Point] = []
+    for sweep in experiment.workloads:
+        workload = workloads[sweep.workload]
+        chosen = {*sweep.params, workload.law}
+        for params in points(sweep, workload):
+            shown = {name: value for name, value in params.items() if name in chosen}
+            result.append(Point(sweep.workload, key(params), shown))
+    return result

@@ -1,0 +1,175 @@
+"""The report as it is read: on a terminal of 80 and 120 columns, in colour or not, and as Markdown."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kteardown.records.schema import BootEnd
+from kteardown.report import markdown, text
+from kteardown.report.layout import Block, Cell, Table
+from kteardown.report.reference import load_reference
+from kteardown.report.words import Scale, number, percent, scale
+from kteardown.stats.results import Result
+from unit.simulation import WORKLOADS, analysed, freezer, simulate
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def printed(result: Result, width: int = 120, *, colours: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=colours, legacy_windows=False)
+    text.render(result, WORKLOADS, load_reference("freezer"), console)
+    return out.getvalue()
+
+
+def lines(report: str) -> str:
+    """Without the spaces that pad cells at the end of a line."""
+    return "\n".join(line.rstrip() for line in report.splitlines()) + "\n"
+
+
+def test_the_report_at_80_columns_is_the_one_on_file(freezer_result: Result) -> None:
+    assert lines(printed(freezer_result, 80)) == (GOLDEN / "freezer-80.txt").read_text()
+
+
+def test_the_markdown_is_the_one_on_file(wall_result: Result) -> None:
+    report = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
+    assert report == (GOLDEN / "wall.md").read_text()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_no_line_is_wider_than_the_terminal(freezer_result: Result, wall_result: Result, width: int) -> None:
+    for result in (freezer_result, wall_result):
+        too_wide = [line for line in lines(printed(result, width)).splitlines() if len(line) > width]
+        assert [line for line in too_wide if not line.startswith("  kteardown")] == []
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_cells_are_whole_at_every_width(freezer_result: Result, width: int) -> None:
+    report = printed(freezer_result, width)
+    for comparison in freezer_result.comparisons:
+        if comparison.metric == "freeze_user_ns":
+            assert f"{comparison.changed.median:,.0f}" in report
+
+
+def test_variants_stand_side_by_side_where_there_is_room(freezer_result: Result) -> None:
+    wide = [line for line in printed(freezer_result, 120).splitlines() if line.startswith("zombies ")]
+    narrow = [line for line in printed(freezer_result, 80).splitlines() if line.startswith("zombies ")]
+    assert any("skip-exited" in line and "skip-nofreeze" in line for line in wide)
+    assert not any("skip-exited" in line and "skip-nofreeze" in line for line in narrow)
+
+
+def test_verdicts_are_coloured_and_no_color_is_respected(
+    freezer_result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[32mbetter" in printed(freezer_result, colours=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", printed(freezer_result, colours=True))
+
+
+def test_it_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Result) -> None:
+    report = printed(freezer_result).splitlines()
+    assert report[2].startswith("freezer-skip-exited: better on 10 of 11 points of freeze_user_ns (-61.")
+    assert report[2].endswith("at zombies=30,000), same on 1")
+    assert report[-1] == f"  {freezer_result.command}"
+
+
+def test_the_clock_says_what_it_cannot_tell(freezer_result: Result, wall_result: Result) -> None:
+    assert "does not tell caches" in printed(freezer_result, 200)
+    assert "freeze_user_ns in instructions" in printed(freezer_result)
+    assert "base twice (A/A)" in printed(wall_result, 200)
+    assert "A/A" in printed(wall_result)
+    assert "found four times in five" in printed(wall_result)
+
+
+def test_the_posting_stands_beside_it_with_its_source(freezer_result: Result) -> None:
+    for report in (
+        printed(freezer_result, 200),
+        markdown.render(freezer_result, WORKLOADS, load_reference("freezer")),
+    ):
+        assert "PM / Freezer: Skip zombie/dead processes" in report
+        assert "0.043" in report
+        assert "-62.8%" in report
+    assert "posting" not in markdown.render(freezer_result, WORKLOADS, None)
+
+
+def test_what_is_missing_is_told() -> None:
+    experiment = freezer(zombies=(0, 3000), boots=2)
+    boots = simulate(experiment)
+    end = BootEnd(outcome="panic", duration_s=1, first_record_s=1, command=[], host_load=0)
+    boots = [b if b.start.kernel == "base" else replace(b, end=end, records=()) for b in boots]
+    report = printed(analysed(experiment, boots), 200)
+    assert "nothing could be compared" in report
+    assert "2 ok, 4 panic" in report
+    assert "freezer-skip-exited: 4 x zombies, 2 points, missing: boot: panic" in report
+
+
+def test_base_alone_is_a_report_too() -> None:
+    experiment = freezer(variants=())
+    report = printed(analysed(experiment, simulate(experiment)))
+    assert "nothing to compare it with" in report
+    assert "205.0" in report
+
+
+def test_an_empty_run_is_a_report_too() -> None:
+    experiment = freezer()
+    assert "nothing could be compared" in printed(analysed(experiment, []))
+    assert "nothing could be compared" in markdown.render(analysed(experiment, []), WORKLOADS, None)
+
+
+def test_markdown_of_a_wide_table_is_cut_not_wrapped(freezer_result: Result) -> None:
+    report = markdown.render(freezer_result, WORKLOADS, load_reference("freezer"))
+    rows = [line for line in report.splitlines() if line.startswith("|")]
+    assert max(map(len, rows)) <= 100
+    assert all(line.endswith("|") for line in rows)
+
+
+def test_a_bar_in_a_name_does_not_end_a_cell() -> None:
+    table = Table("t", Block(("a|b",), ((Cell("c|d"),),)))
+    assert r"a\|b" in markdown._table(table)
+    assert r"c\|d" in markdown._table(table)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0"),
+        (0.04, "0.04000"),
+        (205.04, "205.0"),
+        (1234.5, "1,234"),
+        (9_876_543, "9,876,543"),
+        (-77.951, "-77.95"),
+    ],
+)
+def test_numbers_have_four_digits_and_separators(value: float, said: str) -> None:
+    assert number(value) == said
+
+
+def test_percents_have_no_negative_zero() -> None:
+    assert [percent(r) for r in (0.39, 1.0, 0.9999, 12.5)] == ["-61.0%", "+0.0%", "+0.0%", "+1,150.0%"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "largest", "expected"),
+    [
+        ("ns", 900, Scale(1, "ns")),
+        ("ns", 2e6, Scale(1e3, "us")),
+        ("ns", 2e9, Scale(1e6, "ms")),
+        ("ns", 2e11, Scale(1e9, "s")),
+        ("kb", 5, Scale(1, "kB")),
+        ("share", 1, Scale(0.01, "%")),
+    ],
+)
+def test_wall_times_are_scaled_for_people(unit: str, largest: float, expected: Scale) -> None:
+    assert scale(unit, "wall", [1, largest]) == expected
+
+
+def test_instructions_are_counted_not_scaled() -> None:
+    assert scale("ns", "instructions", [2e11]).text(2857000123) == "2,857,000,123"

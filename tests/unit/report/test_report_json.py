@@ -1,0 +1,71 @@
+"""result.json: the contract's names, the same bytes every time, and errors for what is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.report import json as result_json
+from kteardown.stats.results import Result
+from unit.simulation import Noise, analysed, freezer, simulate
+
+
+def test_the_contract_keeps_its_names(freezer_result: Result) -> None:
+    fields = json.loads(result_json.dumps(freezer_result))
+    assert list(fields)[:6] == ["schema", "experiment", "question", "clock", "command", "machine"]
+    assert fields["schema"] == 1
+    assert {"kernels", "comparisons", "laws", "boots"} <= fields.keys()
+    comparison = fields["comparisons"][0]
+    assert {
+        "workload", "variant", "metric", "unit", "better", "point", "base", "changed", "ratio", "ci",
+        "confidence", "mde", "verdict",
+    } <= comparison.keys()  # fmt: skip
+    assert comparison["point"] == {"zombies": 0}
+    assert {"median", "mean", "sd", "n"} <= comparison["base"].keys()
+    law = fields["laws"][0]
+    assert {
+        "workload",
+        "kernel",
+        "metric",
+        "param",
+        "model",
+        "per_unit",
+        "per_unit_ci",
+        "exponent",
+        "r2",
+    } <= (law.keys())
+    assert list(fields["boots"]) == ["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
+    assert {"release", "source", "config_hash", "image_hash"} <= fields["kernels"]["base"].keys()
+
+
+def test_what_is_written_is_read_again(freezer_result: Result, wall_result: Result) -> None:
+    for result in (freezer_result, wall_result):
+        text = result_json.dumps(result)
+        assert result_json.loads(text) == result
+        assert result_json.dumps(result_json.loads(text)) == text
+
+
+def test_the_same_records_are_the_same_bytes() -> None:
+    experiment = freezer("wall", boots=3, zombies=(0, 3000, 6000))
+    noise = Noise(block=0.1, boot=0.05, sample=0.05)
+    one, other = (
+        result_json.dumps(analysed(experiment, simulate(experiment, noise=noise))) for _ in range(2)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "not a result.json"), ("{}", "experiment"), ('{"schema": 1, "boot": {}}', "not a result.json")],
+)
+def test_what_is_no_result_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        result_json.loads(text)
+
+
+def test_a_later_schema_is_refused(freezer_result: Result) -> None:
+    later = result_json.dumps(freezer_result).replace('"schema": 1', '"schema": 2', 1)
+    with pytest.raises(InputError, match="schema 2"):
+        result_json.loads(later)

@@ -1,0 +1,102 @@
+"""Growth laws of costs that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.stats.law import Fit, fit
+from kteardown.stats.results import LawModel
+
+N = tuple(range(0, 30001, 3000))
+
+
+def fitted(
+    cost: Callable[[float], float], n: tuple[int, ...] = N, *, sd: float = 0.005, seed: int = 1
+) -> Fit:
+    rng = np.random.default_rng(seed)
+    rows = [[cost(x) * float(np.exp(rng.normal(0, sd))) for x in n] for _ in range(5)]
+    found = fit(n, rows, 0.95)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "cost"),
+    [
+        ("constant", lambda n: 5e4),
+        ("linear", lambda n: 2e4 + 205 * n),
+        ("nlogn", lambda n: 2e4 + 20 * n * np.log(max(n, 1))),
+        ("quadratic", lambda n: 2e4 + 0.01 * n * n),
+        ("power", lambda n: 2e4 + 3 * n**1.5),
+    ],
+)
+def test_the_law_is_recognised(model: LawModel, cost: Callable[[float], float]) -> None:
+    assert fitted(cost).model == model
+
+
+def test_the_cost_of_one_more_and_its_interval() -> None:
+    found = fitted(lambda n: 2e4 + 205 * n)
+    assert found.per_unit == pytest.approx(205, rel=0.01)
+    assert found.per_unit_ci[0] <= 205 <= found.per_unit_ci[1]
+    assert found.r2 is not None
+    assert found.r2 > 0.999
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.5, 2.0])
+def test_the_exponent_of_the_part_that_grows(power: float) -> None:
+    found = fitted(lambda n: 2e4 + 7 * n**power)
+    assert found.exponent is not None
+    assert found.exponent_ci is not None
+    assert found.exponent == pytest.approx(power, abs=0.06)
+    assert found.exponent_ci[0] <= power <= found.exponent_ci[1]
+
+
+def test_the_interval_of_the_slope_covers() -> None:
+    covered = 0
+    for seed in range(200):
+        found = fitted(lambda n: 2e4 + 205 * n, sd=0.05, seed=seed)
+        covered += found.per_unit_ci[0] <= 205 <= found.per_unit_ci[1]
+    assert covered >= 0.93 * 200
+
+
+def test_exact_counts_give_the_exact_cost() -> None:
+    found = fit(N, [[24000 + 205 * n for n in N]], 0.95)
+    assert found is not None
+    assert found.model == "linear"
+    assert found.per_unit == pytest.approx(205)
+    assert found.intercept == pytest.approx(24000)
+
+
+def test_a_cost_that_does_not_grow_has_no_exponent() -> None:
+    found = fitted(lambda n: 5e4)
+    assert found.exponent is None
+    assert found.per_unit_ci[0] <= 0 <= found.per_unit_ci[1]
+
+
+def test_few_points_tell_growth_but_no_shape() -> None:
+    found = fitted(lambda n: 2e4 + 205 * n, (0, 3000, 9000, 15000))
+    assert (found.model, found.exponent) == ("linear", None)
+
+
+def test_two_points_and_zeros_tell_nothing() -> None:
+    assert fit((0, 1000), [[1, 2]], 0.95) is None
+    assert fit(N, [[0.0] * len(N)], 0.95) is None
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(0, 1e12).map(lambda v: round(v, 3)), min_size=8, max_size=8),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_any_costs_give_a_law_or_none(rows: list[list[float]]) -> None:
+    found = fit((0, 1, 2, 4, 8, 16, 32, 64), rows, 0.95)
+    if found is not None:
+        numbers = [found.per_unit, *found.per_unit_ci, found.intercept, *(found.exponent_ci or ())]
+        assert np.all(np.isfinite(numbers))
