@@ -1,0 +1,199 @@
+"""Having the kernels that are asked for: from the cache, or built into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from kteardown import paths
+from kteardown.errors import BuildError
+from kteardown.kernels import cache, kconfig, make, patching, ready, store, tools
+from kteardown.kernels.cache import Cache
+from kteardown.kernels.kconfig import Wanted
+from kteardown.kernels.model import KernelImage, KernelRequest
+from kteardown.kernels.source import Source, Sources, file_hash
+from kteardown.progress import Reporter
+
+_TREE_MB = 700
+"""A build of this configuration and the links to its source."""
+# Seen with 6.12 and the fragments suspend, tracing and cgroup; later builds count for themselves.
+_STEPS = 1700
+_VARIANT_STEPS = 40
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One kernel to be built: the request with all that its key is made of."""
+
+    request: KernelRequest
+    source: Source
+    wanted: tuple[Wanted, ...]
+    compiler: str
+    key: str
+    base_key: str
+    """The key of the same kernel without its patches; its own where it has none."""
+
+    @property
+    def title(self) -> str:
+        return " ".join(filter(None, (self.source.id, self.request.series, self.request.arch)))
+
+
+def ensure(
+    requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter
+) -> dict[str, KernelImage]:
+    """Every kernel of ``requests`` by its name, built where the cache does not have it.
+
+    Bases are built before variants, which start from their objects; all patches are tried
+    before anything is compiled. Raises InputError for a source, fragment or patch that is
+    not there or not what it should be, BuildError where a patch does not apply, a symbol
+    cannot be set or the compiler fails, and LabError for missing tools or disk space.
+    """
+    sources = Sources(cache_dir, reporter)
+    kernels = Cache(cache_dir)
+    images: dict[str, KernelImage] = {}
+    plans: list[_Plan] = []
+    for request in requests:
+        if ready.is_ready(request.source):
+            images[request.name] = ready.ensure(request, kernels, sources, reporter)
+            continue
+        plan = _plan(request, sources)
+        image = kernels.lookup(plan.key, request.name)
+        if image:
+            images[request.name] = image
+        else:
+            plans.append(plan)
+    if plans:
+        with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
+            _Builder(kernels, sources, reporter, Path(folder)).build(plans, images)
+    return {request.name: images[request.name] for request in requests}
+
+
+class _Builder:
+    def __init__(self, kernels: Cache, sources: Sources, reporter: Reporter, scratch: Path) -> None:
+        self._kernels = kernels
+        self._sources = sources
+        self._reporter = reporter
+        self._scratch = scratch
+
+    def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> None:
+        """Build ``plans`` into ``images``, the unpatched ones first."""
+        for arch in {plan.request.arch for plan in plans}:
+            tools.need_build_tools(arch)
+        self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
+        store.sweep(self._kernels.folder / "trees")
+        patched = {plan.key: self._patched(plan) for plan in {plan.key: plan for plan in plans}.values()}
+        for plan in sorted(plans, key=lambda plan: bool(plan.request.patches)):
+            tree = self._kernels.tree_path(plan.base_key)
+            with store.locked(tree, self._reporter, f"build {plan.title}"):
+                image = self._kernels.lookup(plan.key, plan.request.name)
+                if image is None:
+                    if plan.key == plan.base_key or not tree.is_dir():
+                        self._build_base(plan)
+                    if plan.key != plan.base_key:
+                        self._build_variant(plan, patched[plan.key])
+                    image = self._kernels.lookup(plan.key, plan.request.name)
+            assert image is not None
+            images[plan.request.name] = image
+
+    def _patched(self, plan: _Plan) -> patching.Patched:
+        tree = self._sources.tree(plan.source)
+        folder = self._scratch / plan.key
+        folder.mkdir()
+        return patching.apply(tree, plan.request.patches, folder, plan.source.id)
+
+    def _build_base(self, plan: _Plan) -> None:
+        """The unpatched kernel of ``plan`` from nothing; its objects stay for the variants."""
+        objects = self._kernels.tree_path(plan.base_key)
+        store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        with store.scratch(objects) as work:
+            tree = self._linked_tree(plan, work, plan.base_key)
+            self._configure(plan, tree)
+            steps = self._compile(plan, tree, self._kernels.steps(plan.request.arch, variant=False) or _STEPS)
+            if not self._kernels.kernel_path(plan.base_key).is_dir():
+                self._publish(plan, tree, plan.base_key, "", steps)
+            store.remove(objects)
+            tree.build.rename(objects)
+
+    def _build_variant(self, plan: _Plan, patched: patching.Patched) -> None:
+        """The patched kernel of ``plan`` from the objects of its base."""
+        objects = self._kernels.tree_path(plan.base_key)
+        store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        # The same path as the base was built at: objtool's dependencies are absolute, and every
+        # object depends on objtool, so that anywhere else all would be compiled again.
+        with store.scratch(objects) as work:
+            tree = self._linked_tree(plan, work, plan.key)
+            subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
+            os.utime(objects)
+            patched.install(tree.path)
+            if patched.changes_kconfig:
+                (tree.build / ".config").unlink()
+                self._configure(plan, tree)
+            expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
+            steps = self._compile(plan, tree, expected)
+            self._publish(plan, tree, plan.key, plan.request.series, steps)
+
+    def _linked_tree(self, plan: _Plan, work: Path, key: str) -> make.Tree:
+        """A tree of hard links: its files are replaced as a whole or not at all."""
+        source = self._sources.tree(plan.source)
+        os.utime(source)
+        done = tools.capture(["cp", "-al", f"{source}/.", str(work)])
+        if done.returncode:
+            subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", str(work)], check=True)
+        logs = self._kernels.log_path(key)
+        store.remove(logs)
+        logs.mkdir(parents=True)
+        return make.Tree(work, logs, plan.request.arch)
+
+    def _configure(self, plan: _Plan, tree: make.Tree) -> None:
+        make.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
+        config = kconfig.parse_config((tree.build / ".config").read_text())
+        kconfig.check(plan.wanted, config, tree.path, plan.request.arch, plan.source.id)
+
+    def _compile(self, plan: _Plan, tree: make.Tree, expected: int) -> int:
+        try:
+            return make.compile_tree(tree, f"Building {plan.title}", expected, self._reporter)
+        except BuildError as error:
+            where = tree.logs / "default" / "build.log"
+            raise BuildError(
+                f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint
+            ) from error
+
+    def _publish(self, plan: _Plan, tree: make.Tree, key: str, series: str, steps: int) -> None:
+        with store.published(self._kernels.kernel_path(key)) as folder:
+            image = folder / tree.image.name
+            shutil.copyfile(tree.image, image)
+            shutil.copyfile(tree.build / ".config", folder / "config")
+            shutil.copyfile(tree.build / "System.map", folder / "System.map")
+            shutil.copyfile(tree.build / "vmlinux", folder / "vmlinux")
+            shutil.copyfile(tree.logs / "default" / "build.log", folder / "build.log")
+            described = KernelImage(
+                name="",
+                image=image,
+                source=plan.source.id,
+                series=series,
+                arch=plan.request.arch,
+                release=(tree.build / "include/config/kernel.release").read_text().strip(),
+                compiler=plan.compiler,
+                config_hash=file_hash(folder / "config"),
+                image_hash=file_hash(image),
+            )
+            self._kernels.describe(folder, described, steps=steps)
+        store.remove(tree.logs)
+
+
+def _plan(request: KernelRequest, sources: Sources) -> _Plan:
+    source = sources.identify(request.source)
+    wanted = tuple(kconfig.wanted_of(paths.data_dir("kernels"), request.arch, request.fragments))
+    compiler = _compiler(request.arch)
+    key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
+    base_key = cache.key(source.id, (), wanted, request.arch, compiler)
+    return _Plan(request, source, wanted, compiler, key, base_key)
+
+
+_compiler = lru_cache(tools.compiler_version)

@@ -1,0 +1,179 @@
+"""Patch series: by the name of a shipped one, or as a patch, a folder or a mailbox of a user's own."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import hashlib
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from email.message import EmailMessage
+from pathlib import Path
+
+from kteardown import paths
+from kteardown.errors import InputError
+from kteardown.kernels import store
+from kteardown.progress import SilentReporter
+from kteardown.spec.model import Series
+
+# The line between two mails of an mbox, told from prose that begins with "From " by its date.
+_MAIL_START = re.compile(rb"^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d{4}[ \t]*\r?$", re.MULTILINE)
+_DIFF_START = re.compile(rb"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
+_SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
+_COUNT = re.compile(r"\b(\d+)/(\d+)\b")
+_PREFIX = re.compile(r"(.+)@(\d+)")
+
+
+@dataclass(frozen=True)
+class Mail:
+    """One patch of a mailbox. ``number`` and ``total`` are those of [PATCH n/m], 1/1 without."""
+
+    number: int
+    total: int
+    title: str
+    content: bytes
+    """The body, decoded, with the subject above it: what ``git apply`` reads."""
+
+
+def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> tuple[str, tuple[Path, ...]]:
+    """The label of a series and its patches in the order in which they apply.
+
+    ``name_or_path``: a folder of ``series/``, or the path of a patch, a folder of patches or a
+    mailbox; ``@2`` at its end takes the first two patches. The patches of a mailbox are written
+    below ``cache_dir``. Raises InputError where there is no such series.
+    """
+    whole, count = name_or_path, 0
+    match = _PREFIX.fullmatch(name_or_path)
+    if match and not Path(name_or_path).exists():
+        whole, count = match[1], int(match[2])
+    label, found = _find(whole, cache_dir or paths.cache_dir())
+    if not found:
+        raise InputError(
+            f"{whole} has no patches", hint="A patch is a file NNNN-*.patch, or a mail with a diff."
+        )
+    if not match or not count:
+        if match and whole != name_or_path:
+            raise InputError(f"{name_or_path} takes no patches", hint=f"Write {whole}@1 or more.")
+        return label, found
+    if count > len(found):
+        raise InputError(
+            f"{whole} has {len(found)} patches, not {count}", hint=f"Write {whole}@{len(found)}."
+        )
+    return f"{label}@{count}", found[:count]
+
+
+def shipped_series() -> list[Series]:
+    """The series that come with the lab, by name."""
+    return [Series(name=name, patches=of_folder(paths.data_dir("series") / name)) for name in _names()]
+
+
+def of_folder(folder: Path) -> tuple[Path, ...]:
+    """The patches of a folder by number, the cover letter (0000-*) left out."""
+    patches = [path for path in folder.iterdir() if path.suffix in (".patch", ".diff") and path.is_file()]
+
+    def order(path: Path) -> tuple[int, str]:
+        number = re.match(r"(?:v\d+-)?(\d+)", path.name)
+        return (int(number[1]) if number else 1, path.name)
+
+    return tuple(sorted((p for p in patches if order(p)[0] != 0), key=order))
+
+
+def split_mailbox(content: bytes, where: str) -> list[Mail]:
+    """The patches of an mbox in order: no cover letter, no replies, no older revision.
+
+    Raises InputError where one of [PATCH n/m] is missing or there twice.
+    """
+    starts = [match.start() for match in _MAIL_START.finditer(content)] or [0]
+    ends = [*starts[1:], len(content)]
+    mails = [_mail(content[start:end]) for start, end in zip(starts, ends, strict=True)]
+    patches = [(revision, mail) for revision, mail in mails if mail is not None]
+    latest = max((revision for revision, _ in patches), default=1)
+    chosen = sorted((mail for revision, mail in patches if revision == latest), key=lambda mail: mail.number)
+    total = max((mail.total for mail in chosen), default=0)
+    numbers = [mail.number for mail in chosen]
+    if len(chosen) > 1 and numbers != list(range(1, total + 1)):
+        raise InputError(
+            f"{where}: patches {', '.join(map(str, numbers))} are there, 1 to {total} were expected",
+            hint="Fetch the whole series again, for example with `b4 am`.",
+        )
+    return chosen
+
+
+def _names() -> list[str]:
+    folder = paths.data_dir("series")
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[Path, ...]]:
+    shipped = paths.data_dir("series") / name_or_path
+    if "/" not in name_or_path and shipped.is_dir():
+        return name_or_path, of_folder(shipped)
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        return _slug(path.absolute().name), of_folder(path)
+    if path.is_file():
+        return _slug(path.stem), _of_file(path, cache_dir)
+    close = get_close_matches(name_or_path, _names(), 1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    raise InputError(
+        f"there is no series or file {name_or_path!r}",
+        hint=f"{hint}Known series: {', '.join(_names()) or 'none'}.",
+    )
+
+
+def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
+    content = path.read_bytes()
+    if (
+        not content.startswith(b"From ")
+        and _DIFF_START.search(content)
+        and not content.startswith(b"Return-Path")
+    ):
+        return (path.absolute(),)
+    mails = split_mailbox(content, str(path))
+    if not mails:
+        raise InputError(f"{path} has no patch in it", hint="Name a patch, a folder of patches or an mbox.")
+    folder = cache_dir / "series" / hashlib.sha256(content).hexdigest()[:16]
+    with store.locked(folder, SilentReporter(), f"split {path}"):
+        if not folder.is_dir():
+            with store.published(folder) as work:
+                for number, mail in enumerate(mails, 1):
+                    (work / f"{number:04}-{_slug(mail.title)[:60]}.patch").write_bytes(mail.content)
+    return of_folder(folder)
+
+
+def _mail(raw: bytes) -> tuple[int, Mail | None]:
+    """Revision (of [PATCH v3]) and patch of one mail; None where it has none."""
+    first, _, rest = raw.partition(b"\n")
+    message = email.message_from_bytes(
+        rest if first.startswith(b"From ") else raw, policy=email.policy.default
+    )
+    subject = " ".join(str(message.get("Subject", "")).split())
+    body = _body(message)
+    match = _SUBJECT.match(subject)
+    tag, title = (match[1], match[2]) if match else ("", subject)
+    revision = re.search(r"\bv(\d+)\b", tag, re.IGNORECASE)
+    count = _COUNT.search(tag)
+    number, total = (int(count[1]), int(count[2])) if count else (1, 1)
+    if number == 0 or body is None or subject.lower().startswith("re:"):
+        return 1, None
+    content = b"Subject: " + subject.encode() + b"\n\n" + body
+    return int(revision[1]) if revision else 1, Mail(number, total, title or "patch", content)
+
+
+def _body(message: EmailMessage) -> bytes | None:
+    for part in message.walk():
+        if part.get_content_maintype() == "text":
+            decoded = part.get_payload(decode=True)
+            if isinstance(decoded, bytes) and _DIFF_START.search(decoded):
+                # Quoted-printable mails carry the line ends of mail.
+                return (
+                    decoded.replace(b"\r\n", b"\n") if b"\n" not in decoded.replace(b"\r\n", b"") else decoded
+                )
+    return None
+
+
+def _slug(text: str) -> str:
+    """A name of lower-case letters, digits and dashes that begins with a letter."""
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return re.sub(r"^(?:v\d+-)?[\d-]+", "", words) or "patch"

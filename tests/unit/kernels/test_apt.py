@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from kteardown.errors import LabError
+from kteardown.kernels.apt import Target, newest, parse_madison, parse_targets, tiers
+
+ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
+
+
+def target(suite: str, uri: str = ARCHIVE, origin: str = "Debian") -> Target:
+    return Target(uri, suite, origin)
+
+
+def test_index_targets_are_read_once_each() -> None:
+    text = (
+        f"{ARCHIVE}/\tbookworm\tDebian\n{ARCHIVE}/\tbookworm\tDebian\n"
+        f"{SECURITY}\tbookworm-security\t$(ORIGIN)\nhttp://other.example\tnodistro\tOther\nE: noise\n"
+    )
+    assert parse_targets(text) == [
+        target("bookworm"),
+        target("bookworm-security", SECURITY, ""),
+        Target("http://other.example", "nodistro", "Other"),
+    ]
+
+
+def test_own_suites_come_first_then_each_newer_release() -> None:
+    own = [target("bookworm"), target("bookworm-updates"), target("bookworm-security", SECURITY)]
+    found = tiers([Target("http://other.example", "nodistro", "Other"), *own], "bookworm")
+    assert [tier.name for tier in found] == ["bookworm", "trixie", "forky", "sid"]
+    assert found[0].suites == (
+        (ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-updates"),
+        (SECURITY, "bookworm-security"), (ARCHIVE, "bookworm-backports"),
+    )  # fmt: skip
+    assert (ARCHIVE, "trixie-backports") in found[1].suites
+    assert (SECURITY, "trixie-security") in found[1].suites
+    assert found[3].suites == ((ARCHIVE, "sid"),)
+
+
+def test_a_system_whose_lists_were_never_fetched_still_has_a_mirror() -> None:
+    found = tiers([target("bookworm", origin=""), Target("http://other.example", "focal", "")], "bookworm")
+    assert found[0].suites == ((ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-backports"))
+
+
+def test_an_unstable_system_has_nothing_newer() -> None:
+    assert [tier.name for tier in tiers([target("sid")], "sid")] == ["sid"]
+
+
+def test_an_unknown_release_has_its_own_suites() -> None:
+    assert [tier.suites for tier in tiers([target("duke")], "duke")] == [((ARCHIVE, "duke"),)]
+
+
+def test_a_system_without_a_debian_mirror_is_told() -> None:
+    with pytest.raises(LabError, match="no mirror of the Debian archive"):
+        tiers([Target("http://other.example", "noble", "Ubuntu")], "noble")
+
+
+def test_madison_lines_give_names_and_versions() -> None:
+    text = (
+        " linux-source-6.1 |  6.1.192-2 | http://mirror.example/debian bookworm/main amd64 Packages\n"
+        "linux-source-6.12 | 6.12.117-1~deb12u1 | http://mirror.example/debian bookworm/main amd64 Packages\n"
+        "W: noise\n"
+    )
+    assert parse_madison(text) == [
+        ("linux-source-6.1", "6.1.192-2"),
+        ("linux-source-6.12", "6.12.117-1~deb12u1"),
+    ]
+
+
+def test_versions_compare_as_debian_compares_them() -> None:
+    assert newest(["7.2.9-1~bpo13+1", "7.2.12-1~bpo13+1", "7.2.11-1"]) == "7.2.12-1~bpo13+1"
+    assert newest(["6.12.1-1~deb12u1", "6.12.1-1"]) == "6.12.1-1"

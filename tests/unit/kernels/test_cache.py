@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError, LabError
+from kteardown.kernels import store
+from kteardown.kernels.cache import Cache, key
+from kteardown.kernels.kconfig import Wanted
+from kteardown.kernels.model import KernelImage
+from kteardown.progress import SilentReporter
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from kteardown.kernels import store
+from kteardown.progress import SilentReporter
+
+target, log = Path(sys.argv[1]), Path(sys.argv[2])
+with store.locked(target, SilentReporter(), "build"):
+    if not target.is_dir():
+        with store.published(target) as work:
+            for number in range(20):
+                (work / str(number)).write_text(sys.argv[3])
+                time.sleep(0.01)
+        with log.open("a") as stream:
+            stream.write(sys.argv[3] + chr(10))
+print(len({path.read_text() for path in target.iterdir()}), len(list(target.iterdir())))
+"""
+
+
+def kernel(cache: Cache, name: str, *, series: str = "", used: float = 0.0) -> Path:
+    with store.published(cache.kernel_path(name)) as folder:
+        (folder / "bzImage").write_bytes(b"image of " + name.encode())
+        image = KernelImage(
+            name="", image=folder / "bzImage", source="debian:6.12.117-1", series=series, arch="x86_64",
+            release="6.12.117", compiler="gcc 12", config_hash="c", image_hash="i",
+        )  # fmt: skip
+        cache.describe(folder, image, steps=7)
+    if used:
+        os.utime(cache.kernel_path(name) / "kernel.json", (used, used))
+    return cache.kernel_path(name)
+
+
+def test_a_kernel_is_found_again_under_the_name_that_is_asked_for(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.lookup("aaaa", "base") is None
+    folder = kernel(cache, "aaaa", used=1.0)
+    found = cache.lookup("aaaa", "base")
+    assert found is not None
+    assert (found.name, found.image, found.release) == ("base", folder / "bzImage", "6.12.117")
+    assert cache.entries()[0].last_used.year > 2000
+
+
+def test_entries_tell_what_they_are_and_come_by_last_use(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    kernel(cache, "old", used=1e9)
+    kernel(cache, "new", series="s", used=1.5e9)
+    (tmp_path / "kernels" / ".half.tmp").mkdir()
+    assert [entry.key for entry in cache.entries()] == ["new", "old"]
+    assert cache.entries()[0].series == "s"
+    assert cache.entries()[0].size_kb > 0
+    assert "6.12.117" in str(cache.entries()[0])
+    assert cache.steps("x86_64", variant=True) == 7
+    assert cache.steps("arm64", variant=True) is None
+
+
+def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    now = time.time()
+    for name, days in (("aaaa", 40.0), ("bbbb", 3.0), ("cccc", 0.0)):
+        kernel(cache, name, used=now - days * 86400)
+    cache.tree_path("bbbb").mkdir(parents=True)
+
+    assert [e.key for e in cache.prune(older_than_days=30, dry_run=True)] == ["aaaa"]
+    assert len(cache.entries()) == 3
+    assert [e.key for e in cache.prune(older_than_days=30)] == ["aaaa"]
+    assert {e.kind for e in cache.prune(["bb"])} == {"kernel", "tree"}
+    assert [e.key for e in cache.entries()] == ["cccc"]
+    assert not cache.tree_path("bbbb").exists()
+    with pytest.raises(InputError, match="no kernel 'zz'"):
+        cache.prune(["zz"])
+    assert cache.prune() == []
+    cache.prune(everything=True)
+    assert cache.entries() == [] and cache.others() == []
+
+
+def test_prune_leaves_what_another_is_making(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    kernel(cache, "aaaa")
+    with store.locked(cache.kernel_path("aaaa"), SilentReporter(), "x"):
+        assert cache.prune(everything=True) == []
+    assert [e.key for e in cache.prune(everything=True)] == ["aaaa"]
+
+
+def test_pruning_a_source_asks_again_what_its_name_means(tmp_path: Path) -> None:
+    (tmp_path / "sources" / "debian-6.12.1").mkdir(parents=True)
+    (tmp_path / "resolved").mkdir()
+    Cache(tmp_path).prune(everything=True)
+    assert not (tmp_path / "resolved").exists()
+
+
+def test_the_key_follows_meaning_and_nothing_else(tmp_path: Path) -> None:
+    patch, same = tmp_path / "a.patch", tmp_path / "b.patch"
+    patch.write_text("diff")
+    same.write_text("diff")
+    a, b = Wanted("A", "y", False, "f", 1), Wanted("B", "n", False, "f", 2)
+    reference = key("debian:6.12.1", [patch], [a, b], "x86_64", "gcc 12")
+    moved = [replace(b, line=9), replace(a, file="g", optional=True)]
+    assert key("debian:6.12.1", [same], moved, "x86_64", "gcc 12") == reference
+    others = {
+        key("debian:6.12.2", [patch], [a, b], "x86_64", "gcc 12"),
+        key("debian:6.12.1", [], [a, b], "x86_64", "gcc 12"),
+        key("debian:6.12.1", [patch], [a], "x86_64", "gcc 12"),
+        key("debian:6.12.1", [patch], [a, replace(b, value="y")], "x86_64", "gcc 12"),
+        key("debian:6.12.1", [patch], [a, b], "arm64", "gcc 12"),
+        key("debian:6.12.1", [patch], [a, b], "x86_64", "gcc 13"),
+    }
+    assert len(others | {reference}) == 7
+
+
+def test_two_processes_make_a_folder_once_and_see_it_whole(tmp_path: Path) -> None:
+    target, log = tmp_path / "kernels" / "k", tmp_path / "log"
+    argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
+    running = [
+        subprocess.Popen([*argv, name], stdout=subprocess.PIPE, text=True) for name in ("one", "two", "three")
+    ]
+    assert [process.communicate()[0].split() for process in running] == [["1", "20"]] * 3
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_a_killed_process_leaves_nothing_that_counts(tmp_path: Path) -> None:
+    target, log = tmp_path / "kernels" / "k", tmp_path / "log"
+    argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
+    victim = subprocess.Popen([*argv, "victim"], stdout=subprocess.DEVNULL)
+    left = target.with_name(".k.tmp")
+    while not left.is_dir() or not list(left.iterdir()):
+        time.sleep(0.005)
+    victim.kill()
+    victim.wait()
+    assert left.is_dir() and not target.exists()
+    done = subprocess.run([*argv, "next"], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["1", "20"]
+    assert not left.exists()
+
+
+def test_sweep_takes_what_the_dead_left_and_spares_the_living(tmp_path: Path) -> None:
+    (tmp_path / ".dead.tmp").mkdir()
+    (tmp_path / ".alive.tmp").mkdir()
+    with store.locked(tmp_path / "alive", SilentReporter(), "x"):
+        store.sweep(tmp_path)
+        assert not (tmp_path / ".dead.tmp").exists()
+        assert (tmp_path / ".alive.tmp").exists()
+
+
+def test_a_failed_block_publishes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), store.published(tmp_path / "k") as work:
+        (work / "half").touch()
+        raise RuntimeError
+    assert not any(path for path in tmp_path.iterdir() if path.name != ".locks")
+
+
+def test_a_full_disk_is_told_before_and_during(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="needs 1000000000 MB"):
+        store.need_space(tmp_path, 10**9, "all")
+    with pytest.raises(LabError, match="disk filled up"), store.scratch(tmp_path / "k"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="other"), store.scratch(tmp_path / "k"):
+        raise OSError(errno.EIO, "other")

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown import paths
+from kteardown.errors import BuildError, InputError
+from kteardown.kernels.kconfig import Wanted, check, parse_config, parse_fragment, refused, wanted_of
+from kteardown.kernels.kconfig_why import why
+
+KCONFIG = """
+menu "Power"
+	depends on HAVE_POWER
+
+config PM
+	bool "Power management"
+	help
+		depends on NOTHING_THIS_IS_HELP
+
+if PM
+config PM_DEEP
+	bool "Deep" \\
+		if EXPERT
+	depends on SLEEPY && \\
+		!AWAKE
+endif
+
+config PM_HIDDEN
+	bool
+	depends on PM
+endmenu
+
+config PM_FREE
+	bool "Free"
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "Kconfig").write_text(KCONFIG)
+    foreign = tmp_path / "arch" / "arm64" / "Kconfig"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text('config ONLY_ARM\n\tbool "Arm"\n\tdepends on ARMS\n')
+    return tmp_path
+
+
+def symbols(text: str) -> dict[str, tuple[str, bool, int]]:
+    return {w.symbol: (w.value, w.optional, w.line) for w in parse_fragment(text, "f.config")}
+
+
+def test_a_fragment_gives_symbols_values_and_lines() -> None:
+    text = '# about A\nCONFIG_A=y\n\n# CONFIG_B is not set\nCONFIG_C=n\nCONFIG_D="a b"\n'
+    assert symbols(text) == {
+        "A": ("y", False, 2), "B": ("n", False, 4), "C": ("n", False, 5), "D": ('"a b"', False, 6)
+    }  # fmt: skip
+
+
+def test_optional_covers_what_is_right_below_it() -> None:
+    text = (
+        "# optional: gone in 7.2\n# or renamed\nCONFIG_A=y\nCONFIG_B=y\n"
+        "# needed\nCONFIG_C=y\n# Optional\nCONFIG_D=y\n\nCONFIG_E=y\n"
+    )
+    assert [name for name, (_, optional, _) in symbols(text).items() if optional] == ["A", "B", "D"]
+
+
+def test_optional_must_begin_the_comment() -> None:
+    assert not symbols("# this is\n# optional, it says\nCONFIG_A=y\n")["A"][1]
+
+
+@pytest.mark.parametrize("line", ["A=y", "CONFIG_A", "CONFIG_A=", "config_a=y", "CONFIG_A =y"])
+def test_anything_else_names_file_and_line(line: str) -> None:
+    with pytest.raises(InputError, match=r"f\.config:2:"):
+        parse_fragment(f"CONFIG_B=y\n{line}\n", "f.config")
+
+
+def test_a_symbol_set_twice_is_an_error() -> None:
+    with pytest.raises(InputError, match="CONFIG_A is set twice"):
+        parse_fragment("CONFIG_A=y\nCONFIG_A=n\n", "f.config")
+
+
+names = st.from_regex(r"[A-Z][A-Z0-9_]{0,12}", fullmatch=True)
+values = st.one_of(st.sampled_from(["y", "n", "64", "0x1000", '"text with = and # in it"']))
+
+
+@given(st.dictionaries(names, values, max_size=20))
+def test_what_is_written_is_read_again(wanted: dict[str, str]) -> None:
+    text = "\n".join(Wanted(s, v, False, "", 0).text() for s, v in wanted.items())
+    assert {s: v for s, (v, _, _) in symbols(text).items()} == wanted
+
+
+@given(st.dictionaries(names, values, max_size=20))
+def test_a_config_that_has_all_refuses_nothing(wanted: dict[str, str]) -> None:
+    wants = [Wanted(s, v, False, "f", 1) for s, v in wanted.items()]
+    config = parse_config("\n".join(want.text() for want in wants))
+    assert refused(wants, config) == []
+    lost = {s: v for s, v in wanted.items() if v != "n"}
+    assert {w.symbol for w in refused(wants, {})} == set(lost)
+
+
+def test_n_is_granted_by_absence_and_refused_by_y() -> None:
+    want = [Wanted("A", "n", False, "f", 1)]
+    assert refused(want, {}) == []
+    assert refused(want, {"A": "y"}) == want
+
+
+def test_m_is_not_y() -> None:
+    want = [Wanted("A", "y", False, "f", 1)]
+    assert refused(want, {"A": "m"}) == want
+
+
+def folder_with(tmp_path: Path, **fragments: str) -> Path:
+    (tmp_path / "fragments").mkdir()
+    (tmp_path / "base.config").write_text("CONFIG_A=y\nCONFIG_B=n\n")
+    (tmp_path / "x86_64.config").write_text("CONFIG_B=y\n")
+    for name, text in fragments.items():
+        (tmp_path / "fragments" / f"{name}.config").write_text(text)
+    return tmp_path
+
+
+def test_the_architecture_and_fragments_have_their_way_over_the_base(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, one="CONFIG_A=n\n")
+    assert {w.symbol: w.value for w in wanted_of(folder, "x86_64", ["one"])} == {"A": "n", "B": "y"}
+    assert {w.symbol: w.value for w in wanted_of(folder, "x86_64", [])} == {"A": "y", "B": "y"}
+
+
+def test_fragments_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, one="CONFIG_X=y\n", two="\nCONFIG_X=n\n")
+    with pytest.raises(InputError, match=r"two\.config:2 wants CONFIG_X=n.*one\.config:1 wants y"):
+        wanted_of(folder, "x86_64", ["one", "two"])
+
+
+def test_what_one_fragment_needs_is_not_optional_because_another_can_do_without(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, one="# optional\nCONFIG_X=y\n", two="CONFIG_X=y\n")
+    for order in (["one", "two"], ["two", "one"]):
+        assert [w.optional for w in wanted_of(folder, "x86_64", order) if w.symbol == "X"] == [False]
+
+
+def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        wanted_of(folder_with(tmp_path, suspend=""), "x86_64", ["suspnd"])
+    assert "suspend" in caught.value.hint
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "arm64"])
+def test_the_shipped_fragments_parse_and_agree(arch: str) -> None:
+    folder = paths.data_dir("kernels")
+    fragments = [path.stem for path in (folder / "fragments").glob("*.config")]
+    assert {"suspend", "tracing", "cgroup", "vng", "lockdep"} <= set(fragments)
+    wanted = wanted_of(folder, "x86_64" if arch == "x86_64" else "arm64", fragments)
+    assert {"SMP", "VIRTIO_CONSOLE", "SUSPEND", "PROVE_LOCKING", "9P_FS"} <= {w.symbol for w in wanted}
+
+
+def test_why_names_the_dependencies_and_their_values(tree: Path) -> None:
+    reasons = why(tree, "x86_64", "PM_DEEP", {"PM": "y"})
+    text = "\n".join(reasons)
+    assert re.search(r"Kconfig:11: depends on SLEEPY &&\s+!AWAKE \(SLEEPY=n, AWAKE=n\)", text)
+    assert "depends on PM (PM=y)" in text
+    assert "depends on HAVE_POWER (HAVE_POWER=n)" in text
+    assert "no prompt" not in text
+
+
+def test_why_does_not_read_help_texts(tree: Path) -> None:
+    assert "NOTHING_THIS_IS_HELP" not in "\n".join(why(tree, "x86_64", "PM", {}))
+
+
+def test_why_tells_a_symbol_without_a_prompt(tree: Path) -> None:
+    assert any("has no prompt" in reason for reason in why(tree, "x86_64", "PM_HIDDEN", {}))
+
+
+def test_why_tells_a_symbol_that_nothing_stands_in_the_way_of(tree: Path) -> None:
+    assert "depends on nothing" in why(tree, "x86_64", "PM_FREE", {})[0]
+
+
+def test_why_tells_a_symbol_that_does_not_exist(tree: Path) -> None:
+    assert why(tree, "x86_64", "PM_DEP", {}) == ["no such symbol in this tree; close: PM_DEEP, PM_HIDDEN"]
+
+
+def test_other_architectures_are_not_asked(tree: Path) -> None:
+    assert "no such symbol" in why(tree, "x86_64", "ONLY_ARM", {})[0]
+    assert "ARMS=n" in why(tree, "arm64", "ONLY_ARM", {})[0]
+
+
+def test_check_names_symbol_file_line_wanted_and_got(tree: Path) -> None:
+    wants = [Wanted("PM_DEEP", "y", False, "fragments/x.config", 7), Wanted("GONE", "y", True, "f", 1)]
+    with pytest.raises(BuildError) as caught:
+        check(wants, {}, tree, "x86_64", "debian:6.12")
+    assert "fragments/x.config:7: CONFIG_PM_DEEP: wanted y, got n" in caught.value.message
+    assert "GONE" not in caught.value.message
+    check(wants, {"PM_DEEP": "y"}, tree, "x86_64", "debian:6.12")

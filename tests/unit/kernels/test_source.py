@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.kernels.source import Sources, is_source, split
+from kteardown.progress import SilentReporter
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository that looks like a kernel tree, with one tag."""
+    path = tmp_path / "linux"
+    path.mkdir()
+    for name in ("Kconfig", "Kbuild", "Makefile"):
+        (path / name).write_text(f"{name} one\n")
+    commit(path, "init", "-q", "-b", "main")
+    commit(path, "add", ".")
+    commit(path, "commit", "-q", "-m", "one")
+    commit(path, "tag", "v1")
+    return path
+
+
+def commit(path: Path, *argv: str) -> None:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", str(path), *identity, *argv], check=True, capture_output=True)
+
+
+def sources(tmp_path: Path) -> Sources:
+    return Sources(tmp_path / "cache", SilentReporter())
+
+
+def test_a_branch_is_resolved_each_time_and_a_tree_unpacked_once(tmp_path: Path, repository: Path) -> None:
+    lab = sources(tmp_path)
+    first = lab.identify(f"git:{repository}@main")
+    tree = lab.tree(first)
+    assert (tree / "Makefile").read_text() == "Makefile one\n"
+    assert not (tree / ".git").exists()
+    assert stat.S_IMODE((tree / "Makefile").stat().st_mode) & 0o222 == 0
+    before = tree.stat().st_ctime_ns
+    assert lab.tree(lab.identify(f"git:{repository}@v1")) == tree
+    assert tree.stat().st_ctime_ns == before
+
+    (repository / "Makefile").write_text("Makefile two\n")
+    commit(repository, "commit", "-q", "-a", "-m", "two")
+    second = lab.identify(f"git:{repository}@main")
+    assert second.id != first.id
+    assert (lab.tree(second) / "Makefile").read_text() == "Makefile two\n"
+    assert lab.identify(f"git:{repository}") == second
+
+
+@pytest.mark.parametrize("packed", ["gz", "xz", "plain"])
+def test_a_tarball_is_known_by_its_contents(tmp_path: Path, repository: Path, packed: str) -> None:
+    option = {"gz": "-z", "xz": "-J", "plain": "-v"}[packed]
+    ball = tmp_path / "linux-6.12.tar"
+    argv = ["tar", "-c", option, "-f", str(ball), "-C", str(tmp_path), "--exclude=.git", "linux"]
+    subprocess.run(argv, check=True, capture_output=True)
+    lab = sources(tmp_path)
+    first = lab.identify(f"tar:{ball}")
+    assert (lab.tree(first) / "Kconfig").read_text() == "Kconfig one\n"
+    os.utime(ball)
+    assert lab.identify(f"tar:{ball}") == first
+
+
+def test_what_cannot_be_unpacked_leaves_nothing(tmp_path: Path) -> None:
+    ball = tmp_path / "linux.tar.xz"
+    ball.write_bytes(b"\xfd7zXZ\0 and then nothing")
+    lab = sources(tmp_path)
+    source = lab.identify(f"tar:{ball}")
+    with pytest.raises(InputError, match="no whole tarball"):
+        lab.tree(source)
+    assert [path.name for path in (tmp_path / "cache/sources").iterdir()] == [".locks"]
+
+
+def test_a_repository_of_something_else_is_told(tmp_path: Path, repository: Path) -> None:
+    commit(repository, "rm", "-q", "Kbuild")
+    commit(repository, "commit", "-q", "-m", "gone")
+    lab = sources(tmp_path)
+    with pytest.raises(InputError, match="no kernel tree"):
+        lab.tree(lab.identify(f"git:{repository}@main"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("6.12", "no kernel source"),
+        ("debain:6.12", "no kernel source"),
+        ("debian:", "no kernel source"),
+        ("debian:six", "no kernel version"),
+        ("git:/nowhere@main", "is no folder"),
+        ("tar:/nowhere.tar", "no such file"),
+    ],
+)
+def test_a_wrong_source_is_told(tmp_path: Path, spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sources(tmp_path).identify(spec)
+
+
+def test_an_unknown_revision_is_told(tmp_path: Path, repository: Path) -> None:
+    with pytest.raises(InputError, match="'v9' is no commit"):
+        sources(tmp_path).identify(f"git:{repository}@v9")
+
+
+def test_an_answer_is_remembered_while_the_facts_stay(tmp_path: Path) -> None:
+    lab = sources(tmp_path)
+    answers = iter([{"a": "1"}, {"a": "2"}])
+    assert lab.remember("x", (1, 2), lambda: next(answers)) == {"a": "1"}
+    assert lab.remember("x", (1, 2), lambda: next(answers)) == {"a": "1"}
+    assert lab.remember("x", (1, 3), lambda: next(answers)) == {"a": "2"}
+
+
+def test_sources_are_told_from_series() -> None:
+    assert is_source("debian:7.2") and is_source("git:x@y")
+    assert not is_source("freezer-skip-exited") and not is_source("./a:b.patch")
+    assert split("git:a:b@c") == ("git", "a:b@c")
