@@ -1,0 +1,113 @@
+"""The order of things: which kernel is booted when, and which trials each boot runs.
+
+Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in
+randomized complete blocks: each block boots base, its A/A twin and every variant once, in
+random order, so that a drift of the machine falls on all of them alike (randomized complete
+block design, e.g. Box, Hunter & Hunter, "Statistics for Experimenters", chapter 4). On the
+instruction clock there is no noise to average away: every kernel is booted once with each
+seed, and a block is a seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.records.schema import ParamValue
+from kteardown.spec.load import points
+from kteardown.spec.model import Experiment, Workload
+
+BASE = "base"
+TWIN = "base-twin"
+
+
+class _Planned(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlannedTrial(_Planned):
+    """One trial: a workload at one point, with all its repetitions."""
+
+    index: int
+    workload: str
+    params: dict[str, ParamValue]
+    warmup: int
+    repetitions: int
+
+
+class PlannedBoot(_Planned):
+    """One boot of one kernel; ``kernel`` is ``base``, ``base-twin`` or a variant."""
+
+    index: int
+    block: int
+    kernel: str
+    seed: int
+    trials: tuple[PlannedTrial, ...]
+
+
+class Plan(_Planned):
+    """Every boot in its order."""
+
+    boots: tuple[PlannedBoot, ...]
+    cpus: int
+    memory_mb: int
+    silence_s: float
+    """Of the most patient workload, for hardware; the runner scales it to the acceleration."""
+
+
+def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
+    """The plan of ``experiment`` with these variant kernels (labels, in report order)."""
+    design = experiment.design
+    rng = random.Random(design.seed)
+    kernels = [BASE, *variants] if design.clock == "instructions" else [BASE, TWIN, *variants]
+    blocks = design.seeds if design.clock == "instructions" else design.boots
+    boots: list[PlannedBoot] = []
+    for block in range(blocks):
+        seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
+        order = kernels if design.clock == "instructions" else rng.sample(kernels, len(kernels))
+        trials = _trials(experiment, workloads, rng)
+        boots += [
+            PlannedBoot(index=len(boots) + n, block=block, kernel=kernel, seed=seed, trials=trials)
+            for n, kernel in enumerate(order)
+        ]
+    used = workloads.values()
+    return Plan(
+        boots=tuple(boots),
+        cpus=experiment.machine.cpus or max(workload.cpus for workload in used),
+        memory_mb=experiment.machine.memory_mb or max(workload.memory_mb for workload in used),
+        silence_s=max(workload.silence_s for workload in used),
+    )
+
+
+def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
+    """The plan as the agent reads it; the format is in docs/formats.md."""
+    lines = ["kteardown-plan 1", f"seed {boot.seed}"]
+    lines += [f"module {path}" for path in modules]
+    for trial in boot.trials:
+        params = "".join(f" {name}={value}" for name, value in trial.params.items())
+        lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
+    return "\n".join(lines) + "\n"
+
+
+def _trials(
+    experiment: Experiment, workloads: Mapping[str, Workload], rng: random.Random
+) -> tuple[PlannedTrial, ...]:
+    design = experiment.design
+    result: list[PlannedTrial] = []
+    for sweep in experiment.workloads:
+        todo = points(sweep, workloads[sweep.workload])
+        if sweep.shuffle:
+            rng.shuffle(todo)
+        for point in todo:
+            result.append(
+                PlannedTrial(
+                    index=len(result),
+                    workload=sweep.workload,
+                    params=point,
+                    warmup=design.warmup,
+                    repetitions=design.repetitions,
+                )
+            )
+    return tuple(result)

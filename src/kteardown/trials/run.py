@@ -1,0 +1,202 @@
+"""The effects: boot what the plan says, in its order, and keep every record as it arrives."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from kteardown.errors import LabError
+from kteardown.machines.base import Acceleration, Arch, BootJob, BootResult, Machine
+from kteardown.machines.host import load_average
+from kteardown.machines.initramfs import pack
+from kteardown.progress import Reporter
+from kteardown.records.schema import AgentError, BootEnd, BootStart, Record, TrialEnd, parse
+from kteardown.trials.plan import Plan, PlannedBoot, PlannedTrial, guest_plan
+
+# How much longer than hardware a guest may be silent under each acceleration before it is called
+# hung. Seen: booting and forking take 10 to 30 times longer under emulation, more on a loaded host.
+SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 20.0, "icount": 20.0}
+_ATTEMPTS = 3
+_HOPELESS = 2
+"""A kernel whose boots failed this often in a row without one success is not booted again."""
+
+
+@dataclass(frozen=True)
+class Bootable:
+    """What the plan's name of a kernel stands for."""
+
+    image: Path
+    modules: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where and how the boots run."""
+
+    machine: Machine
+    agent: Path
+    arch: Arch
+    acceleration: Acceleration
+    jobs: int = 1
+    """Boots at the same time: more than one only where they cannot disturb each other."""
+    possible_cpus: int | None = None
+    kernel_args: tuple[str, ...] = ()
+
+
+class Log(Protocol):
+    """The part of a run directory that boots write to. Safe to call from several threads."""
+
+    def append(self, record: Record, *, boot: int, attempt: int) -> None:
+        """Keep one record, synced, with its boot and attempt on it."""
+
+    def console_path(self, boot: int, attempt: int) -> Path:
+        """Where the console of this attempt goes."""
+
+    def finished(self) -> Mapping[int, BootEnd]:
+        """The boots that ended, however they ended, with their last end."""
+
+    def next_attempt(self, boot: int) -> int:
+        """The number of the next attempt at this boot, from 0."""
+
+
+class _Shown:
+    """What the user sees while boots run: trials done, out of all."""
+
+    def __init__(self, update: Callable[[float, str], None]) -> None:
+        self._update = update
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def trial(self, count: int, text: str) -> None:
+        with self._lock:
+            self._done += count
+            self._update(self._done, text)
+
+
+def execute(plan: Plan, kernels: Mapping[str, Bootable], lab: Lab, log: Log, reporter: Reporter) -> None:
+    """Run every boot of ``plan`` that ``log`` does not have yet.
+
+    A guest's failure is recorded and the plan goes on. The lab's own failure is tried again, up to
+    three times. Raises LabError where the lab cannot go on; what was recorded until then stays, and
+    so it does on KeyboardInterrupt.
+    """
+    done = log.finished()
+    todo = deque(boot for boot in plan.boots if boot.index not in done)
+    if not todo:
+        return
+    in_a_row: Counter[str] = Counter()
+    running: dict[Future[BootResult], PlannedBoot] = {}
+    title = f"booting {len(todo)} guests" + (f", {lab.jobs} at a time" if lab.jobs > 1 else "")
+    total = sum(len(boot.trials) for boot in todo)
+    with reporter.task(title, total=total) as task, ThreadPoolExecutor(lab.jobs) as pool:
+        shown = _Shown(task.update)
+        try:
+            while todo or running:
+                while todo and len(running) < lab.jobs:
+                    boot = todo.popleft()
+                    if in_a_row[boot.kernel] >= _HOPELESS:
+                        reporter.note(
+                            f"boot {boot.index} of {boot.kernel} is left out: the boots before it failed"
+                        )
+                        continue
+                    running[pool.submit(_boot, boot, plan, kernels[boot.kernel], lab, log, shown)] = boot
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    boot = running.pop(future)
+                    result = future.result()
+                    in_a_row[boot.kernel] = 0 if result.outcome == "ok" else in_a_row[boot.kernel] + 1
+                    if result.outcome != "ok":
+                        reporter.note(
+                            f"boot {boot.index} of {boot.kernel}: {result.outcome}: {result.detail}"
+                        )
+        except BaseException:
+            lab.machine.stop()
+            raise
+
+
+def _boot(boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown) -> BootResult:
+    """One boot to an end that is the guest's, not the lab's. Raises LabError after three tries."""
+    first = log.next_attempt(boot.index)
+    for attempt in range(first, first + _ATTEMPTS):
+        result = _attempt(boot, attempt, plan, kernel, lab, log, shown)
+        if result.outcome != "infrastructure-error":
+            return result
+    raise LabError(
+        f"boot {boot.index} of {boot.kernel} could not be run, {_ATTEMPTS} times: {result.detail}",
+        hint="`kteardown doctor` tells what this machine can do; the run can be resumed.",
+    )
+
+
+def _attempt(
+    boot: PlannedBoot, attempt: int, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown
+) -> BootResult:
+    def keep(record: Record) -> None:
+        log.append(record, boot=boot.index, attempt=attempt)
+
+    def on_line(raw: bytes) -> None:
+        record = _parse(raw)
+        keep(record)
+        if isinstance(record, TrialEnd):
+            trial = boot.trials[record.trial] if record.trial < len(boot.trials) else None
+            where = f"{trial.workload} {_words(trial)}" if trial else ""
+            shown.trial(1, f"{boot.kernel}, seed {boot.seed}: {where}")
+
+    with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
+        initramfs = Path(folder) / "initramfs"
+        guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+        pack(initramfs, agent=lab.agent, plan=guest_plan(boot, guest_modules), modules=kernel.modules)
+        job = BootJob(
+            image=kernel.image,
+            initramfs=initramfs,
+            arch=lab.arch,
+            acceleration=lab.acceleration,
+            cpus=plan.cpus,
+            memory_mb=plan.memory_mb,
+            seed=boot.seed,
+            console=log.console_path(boot.index, attempt),
+            silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
+            kernel_args=lab.kernel_args,
+            possible_cpus=lab.possible_cpus,
+        )
+        keep(
+            BootStart(
+                kernel=boot.kernel,
+                block=boot.block,
+                seed=boot.seed,
+                acceleration=lab.acceleration,
+                host_load=load_average(),
+                started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            )
+        )
+        result = lab.machine.boot(job, on_line)
+    keep(
+        BootEnd(
+            outcome=result.outcome,
+            detail=result.detail,
+            duration_s=result.duration_s,
+            first_record_s=result.first_record_s,
+            command=list(result.command),
+            host_load=load_average(),
+        )
+    )
+    return result
+
+
+def _parse(raw: bytes) -> Record:
+    """A line of the agent; one that is none is kept as what it is, an error of the agent."""
+    try:
+        return parse(raw)
+    except ValidationError:
+        return AgentError(detail="not a record: " + raw[:200].decode(errors="backslashreplace"))
+
+
+def _words(trial: PlannedTrial) -> str:
+    return " ".join(f"{name}={value}" for name, value in trial.params.items())

@@ -1,0 +1,60 @@
+"""The plan is pure, complete and in blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.spec.load import load_experiment, load_workloads
+from kteardown.spec.model import Experiment
+from kteardown.trials.plan import TWIN, guest_plan, make_plan
+
+
+def _freezer(**design: object) -> Experiment:
+    experiment = load_experiment("freezer")
+    return experiment.model_copy(update={"design": experiment.design.model_copy(update=design)})
+
+
+def test_the_same_experiment_gives_the_same_plan() -> None:
+    experiment = _freezer(clock="wall")
+    workloads = load_workloads(experiment)
+    assert make_plan(experiment, workloads, ["v"]) == make_plan(experiment, workloads, ["v"])
+
+
+@given(boots=st.integers(1, 12), seed=st.integers(0, 2**32))
+def test_every_wall_block_boots_every_kernel_and_the_twin_once(boots: int, seed: int) -> None:
+    experiment = _freezer(clock="wall", boots=boots, seed=seed)
+    plan = make_plan(experiment, load_workloads(experiment), ["v1", "v2"])
+    assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
+    for block in range(boots):
+        assert Counter(b.kernel for b in plan.boots if b.block == block) == Counter(
+            ["base", TWIN, "v1", "v2"]
+        )
+
+
+def test_wall_blocks_do_not_all_have_one_order() -> None:
+    experiment = _freezer(clock="wall", boots=12)
+    plan = make_plan(experiment, load_workloads(experiment), ["v1", "v2"])
+    orders = {tuple(b.kernel for b in plan.boots if b.block == block) for block in range(12)}
+    assert len(orders) > 1
+
+
+def test_on_the_instruction_clock_a_block_is_a_seed_without_a_twin() -> None:
+    experiment = _freezer(clock="instructions", seeds=4)
+    plan = make_plan(experiment, load_workloads(experiment), ["v"])
+    assert len({boot.seed for boot in plan.boots}) == 4
+    assert {boot.kernel for boot in plan.boots} == {"base", "v"}
+    assert all(len({b.seed for b in plan.boots if b.block == block}) == 1 for block in range(4))
+
+
+def test_the_guest_reads_every_point_of_the_sweep() -> None:
+    experiment = _freezer()
+    plan = make_plan(experiment, load_workloads(experiment), [])
+    lines = guest_plan(plan.boots[0], ["/modules/a.ko"]).splitlines()
+    assert lines[0] == "kteardown-plan 1"
+    assert lines[2] == "module /modules/a.ko"
+    trials = [line for line in lines if line.startswith("trial ")]
+    assert sum(" zombies=" in line and " zombies 1 3 " in line for line in trials) == 11
+    assert len(trials) == len(plan.boots[0].trials)
