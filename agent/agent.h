@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The agent: PID 1 of the guest. What its own files share; workloads see only
+ * workload.h and lib/.
+ *
+ *	main.c    reads the command line, calls the rest in order
+ *	boot.c    mounts, modules, the records port; powering off
+ *	plan.c    the text of /plan as a struct plan
+ *	trial.c   runs one trial: setup, repetitions, cleanup
+ *	record.c  one line of JSON per record
+ *	perturb.c what a seed changes about the guest before the first trial
+ *	tools.c   clock, files, random numbers, reaping
+ */
+#ifndef KTEARDOWN_AGENT_H
+#define KTEARDOWN_AGENT_H
+
+#include "workload.h"
+
+#define PROTOCOL 1
+#define DETAIL_MAX 512
+
+/* -- plan.c -- */
+
+struct param {
+	char *name, *value;
+};
+
+struct trial_plan {
+	int index;
+	const struct workload *workload;
+	int warmup, repetitions;
+	struct param *params;
+	int nr_params;
+};
+
+struct plan {
+	uint64_t seed;
+	char **modules;
+	int nr_modules;
+	struct trial_plan *trials;
+	int nr_trials;
+};
+
+/* 0, or -1 with a message that names the line in error (DETAIL_MAX bytes). */
+int plan_parse(const char *text, size_t len, struct plan *plan, char *error);
+void plan_free(struct plan *plan);
+
+const struct workload *workload_find(const char *name);
+/* The i-th workload, NULL after the last. */
+const struct workload *workload_at(int i);
+
+/* -- record.c: where the records go, and what they look like -- */
+
+void record_to(int fd);
+/* False until record_to(): an error before then can only be said on the console. */
+bool record_ready(void);
+
+void record_hello(void);
+void record_trial_start(const struct trial_plan *p);
+void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup);
+void record_check(int trial, int repetition, const char *name, bool ok, const char *detail);
+void record_alive(int trial, const char *detail);
+void record_trial_end(int trial, const char *status, const char *detail);
+void record_error(const char *detail);
+void record_bye(int trials);
+
+/* A line in the making. Too long a line is cut inside its strings and stays valid JSON. */
+struct line {
+	char text[4096];
+	size_t len;
+	bool first;
+};
+
+void line_begin(struct line *l, const char *type);
+void line_int(struct line *l, const char *key, int64_t value);
+void line_bool(struct line *l, const char *key, bool value);
+void line_str(struct line *l, const char *key, const char *value);
+/* An integer where the text is one that JSON and 64 bits can hold, else a string. */
+void line_value(struct line *l, const char *key, const char *value);
+void line_open(struct line *l, const char *key);
+void line_close(struct line *l);
+/* Closes the line with a newline and returns its length. */
+size_t line_end(struct line *l);
+
+/* -- trial.c -- */
+
+void trial_run(const struct trial_plan *p, uint64_t seed);
+
+/* -- perturb.c -- */
+
+/* Let the seed move slab layouts, process numbers and the phase of the timer. 0: nothing. */
+void perturb(uint64_t seed);
+
+/* -- boot.c -- */
+
+void boot_mounts(void);
+void boot_modules(const struct plan *plan);
+/* The port's file descriptor; waits until the driver has found it. */
+int boot_records_port(void);
+/* Waits until timers are as fine as they will get. */
+void boot_clock(void);
+__attribute__((noreturn)) void power_off(void);
+/* Say what stops the agent, as a record where it can, and end. */
+__attribute__((noreturn)) void agent_error(const char *detail, ...) PRINTF(1, 2);
+
+#endif

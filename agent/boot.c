@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From the first instruction of user space to a guest that is ready, and from there to power off.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+#define PORT_NAME "kteardown.records"
+#define PORTS "/sys/class/virtio-ports"
+/* What a guest on a loaded host under emulation may need for a driver to probe its device. */
+#define PORT_WAIT_MS 30000
+#define EARLY_PORT_WAIT_MS 1000
+#define CLOCK_WAIT_MS 10000
+
+static const struct {
+	const char *type, *path;
+	bool required;
+} mounts[] = {
+	{"devtmpfs", "/dev", true},
+	{"proc", "/proc", true},
+	{"sysfs", "/sys", true},
+	{"tracefs", "/sys/kernel/tracing", false},
+	{"cgroup2", "/sys/fs/cgroup", false},
+	{"tmpfs", "/tmp", false},
+};
+
+/* Standard error to the console, which the kernel could not open before /dev was there. */
+static void open_console(void)
+{
+	int fd = open("/dev/console", O_RDWR);
+
+	if (fd < 0)
+		return;
+	dup2(fd, STDIN_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+void boot_mounts(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(mounts); i++) {
+		mkdir(mounts[i].path, 0755);
+		/* EBUSY: the kernel mounted it already. */
+		if (mount(mounts[i].type, mounts[i].path, mounts[i].type, 0, NULL) &&
+		    errno != EBUSY && mounts[i].required)
+			agent_error("mounting %s on %s: %m", mounts[i].type, mounts[i].path);
+		if (i == 0)
+			open_console();
+	}
+}
+
+void boot_modules(const struct plan *plan)
+{
+	int i;
+
+	for (i = 0; i < plan->nr_modules; i++) {
+		int fd = open(plan->modules[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			agent_error("module %s: %m", plan->modules[i]);
+		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
+			agent_error("loading module %s: %m", plan->modules[i]);
+		close(fd);
+	}
+}
+
+/* The device node of the port with our name, or -ENOENT. */
+static int find_port(char *path, size_t size)
+{
+	DIR *dir = opendir(PORTS);
+	struct dirent *entry;
+	int error = -ENOENT;
+
+	if (!dir)
+		return -errno;
+	while (error && (entry = readdir(dir))) {
+		char file[512], name[64];
+
+		snprintf(file, sizeof(file), PORTS "/%s/name", entry->d_name);
+		if (entry->d_name[0] == '.' || read_file(file, name, sizeof(name)) < 0)
+			continue;
+		name[strcspn(name, "\n")] = '\0';
+		if (strcmp(name, PORT_NAME))
+			continue;
+		snprintf(path, size, "/dev/%s", entry->d_name);
+		error = 0;
+	}
+	closedir(dir);
+	return error;
+}
+
+/* The open port, or -errno where none of our name came up in time. */
+static int open_port(int wait_ms)
+{
+	char path[300];
+	int error, fd;
+
+	/* The name comes with a message of the device, some time after the driver is bound. */
+	while ((error = find_port(path, sizeof(path))) && wait_ms-- > 0)
+		sleep_ms(1);
+	if (error)
+		return error;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int boot_records_port(void)
+{
+	int fd = open_port(PORT_WAIT_MS);
+
+	if (fd < 0)
+		agent_error("the virtio-serial port " PORT_NAME
+			    ": %s; the kernel needs VIRTIO_CONSOLE and VIRTIO_PCI",
+			    strerror(-fd));
+	return fd;
+}
+
+void boot_clock(void)
+{
+	struct timespec resolution;
+	int waited;
+
+	/*
+	 * x86 measures its TSC for a second of guest time before it uses it; until
+	 * then every timer ends on a tick, and a sleep of 1 ms takes 4. A machine
+	 * whose timers stay that coarse is measured as it is.
+	 */
+	for (waited = 0; waited < CLOCK_WAIT_MS; waited += 10) {
+		clock_getres(CLOCK_MONOTONIC, &resolution);
+		if (resolution.tv_sec == 0 && resolution.tv_nsec == 1)
+			return;
+		sleep_ms(10);
+	}
+}
+
+void power_off(void)
+{
+	if (getpid() != 1)
+		exit(EXIT_FAILURE);
+	sync();
+	reboot(RB_POWER_OFF);
+	/* A machine that cannot: QEMU's -no-reboot turns a restart into an end. */
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+void agent_error(const char *detail, ...)
+{
+	char text[DETAIL_MAX];
+	va_list args;
+
+	va_start(args, detail);
+	vsnprintf(text, sizeof(text), detail, args);
+	va_end(args);
+	fprintf(stderr, "kteardown-agent: error: %s\n", text);
+	/* What goes wrong early is still a record, if only the port is there. */
+	if (!record_ready() && getpid() == 1)
+		record_to(open_port(EARLY_PORT_WAIT_MS));
+	if (record_ready())
+		record_error(text);
+	power_off();
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A process that makes zombies and holds them: its children exited, and it never waits for them. */
+#ifndef KTEARDOWN_HOLDER_H
+#define KTEARDOWN_HOLDER_H
+
+#include "../workload.h"
+
+struct holder {
+	int pid; /* 0: none */
+	int orders, answers; /* our ends of its pipes */
+};
+
+/*
+ * Start a holder and return when each of its children is a zombie and the
+ * holder sleeps; wl_alive() meanwhile. shared: the children share the holder's
+ * memory while they live, which costs a third of a fork. cgroup: a cgroup's
+ * folder that the holder enters first, or NULL. 0, or wl_fail()'s value.
+ */
+int holder_start(struct trial *t, struct holder *h, int64_t zombies, bool shared,
+		 const char *cgroup);
+
+/*
+ * How many zombies the holder has, asked of the kernel child by child. The
+ * holder must run to answer: an answer proves it alive and thawed. -errno
+ * where none comes.
+ */
+int64_t holder_count(struct holder *h);
+
+/* Kill the holder and wait until it and all its zombies are gone. */
+void holder_stop(struct holder *h);
+
+#endif

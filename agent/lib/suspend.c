@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "suspend.h"
+
+#define PM_TEST "/sys/power/pm_test"
+#define STATE "/sys/power/state"
+#define MEM_SLEEP "/sys/power/mem_sleep"
+#define SYNC "/sys/power/sync_on_suspend"
+#define DELAY "/sys/module/suspend/parameters/pm_test_delay"
+
+int suspend_prepare(struct trial *t)
+{
+	char offered[128];
+	int error;
+
+	error = write_file(PM_TEST, "freezer");
+	if (error)
+		return wl_fail(t, "%s: %s; the kernel needs SUSPEND and PM_DEBUG", PM_TEST,
+			       strerror(-error));
+	error = write_file(DELAY, "0");
+	if (error)
+		return wl_fail(t, "%s: %s", DELAY, strerror(-error));
+	/* Written out file systems are another cost; the file is there since Linux 5.6. */
+	error = write_file(SYNC, "0");
+	if (error && error != -ENOENT)
+		return wl_fail(t, "%s: %s", SYNC, strerror(-error));
+	/* Suspend to idle asks nothing of the firmware. */
+	if (read_file(MEM_SLEEP, offered, sizeof(offered)) > 0 && strstr(offered, "s2idle")) {
+		error = write_file(MEM_SLEEP, "s2idle");
+		if (error)
+			return wl_fail(t, "%s: %s", MEM_SLEEP, strerror(-error));
+	}
+	return 0;
+}
+
+int64_t suspend_once(void)
+{
+	int fd = open(STATE, O_WRONLY | O_CLOEXEC);
+	int64_t start, end;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	start = now_ns();
+	n = write(fd, "mem", 3);
+	end = now_ns();
+	if (n < 0) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	close(fd);
+	return end - start;
+}
+
+void suspend_restore(void)
+{
+	write_file(PM_TEST, "none");
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tasks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+char task_state(pid_t tid)
+{
+	char path[64], text[512], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	if (read_file(path, text, sizeof(text)) <= 0)
+		return 0;
+	end = strrchr(text, ')'); /* a task's name may hold anything */
+	return end && end[1] ? end[2] : 0;
+}
+
+bool task_wait_state(pid_t tid, char state, int64_t limit_ms)
+{
+	int64_t end = now_ns() + limit_ms * 1000000;
+
+	while (task_state(tid) != state) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+int task_reap(pid_t pid, int64_t limit_ms)
+{
+	int64_t end = now_ns() + limit_ms * 1000000;
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		if (now_ns() > end)
+			return -1;
+		sleep_ms(1);
+	}
+	return status;
+}

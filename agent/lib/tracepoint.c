@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracepoint.h"
+
+#define EVENTS "/sys/kernel/tracing/events"
+#define FORMATS "/sys/kernel/tracing/printk_formats"
+/* A suspend hits a dozen of its tracepoints; a page holds fifty. */
+#define RING_PAGES 16
+
+static int event_file(const char *name, const char *file, char *text, size_t size)
+{
+	const char *colon = strchr(name, ':');
+	char path[256];
+
+	if (!colon)
+		return -EINVAL;
+	snprintf(path, sizeof(path), EVENTS "/%.*s/%s/%s", (int)(colon - name), name, colon + 1,
+		 file);
+	return read_file(path, text, size);
+}
+
+static int open_event(uint16_t id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = id,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+		.disabled = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static size_t ring_size(void)
+{
+	return RING_PAGES * sysconf(_SC_PAGESIZE);
+}
+
+/* The first event gets the ring; the others of the same task write into it too. */
+static int share_ring(struct tracer *tr, int i)
+{
+	if (i > 0)
+		return ioctl(tr->fds[i], PERF_EVENT_IOC_SET_OUTPUT, tr->fds[0]) ? -errno : 0;
+	tr->ring = mmap(NULL, ring_size() + sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+			MAP_SHARED, tr->fds[0], 0);
+	if (tr->ring != MAP_FAILED)
+		return 0;
+	tr->ring = NULL;
+	return -errno;
+}
+
+int tracer_open(struct tracer *tr, const char *const *names)
+{
+	int error = 0;
+
+	memset(tr, 0, sizeof(*tr));
+	while (!error && names[tr->nr]) {
+		int i = tr->nr;
+		char text[32];
+
+		if (i == TRACER_MAX)
+			error = -E2BIG;
+		else
+			error = event_file(names[i], "id", text, sizeof(text));
+		if (error < 0)
+			break;
+		tr->names[i] = names[i];
+		tr->ids[i] = atoi(text);
+		tr->fds[i] = open_event(tr->ids[i]);
+		if (tr->fds[i] < 0) {
+			error = tr->fds[i];
+			break;
+		}
+		tr->nr++;
+		error = share_ring(tr, i);
+	}
+	if (error < 0)
+		tracer_close(tr);
+	return error;
+}
+
+void tracer_close(struct tracer *tr)
+{
+	while (tr->nr)
+		close(tr->fds[--tr->nr]);
+	if (tr->ring)
+		munmap(tr->ring, ring_size() + sysconf(_SC_PAGESIZE));
+	tr->ring = NULL;
+}
+
+static void control(struct tracer *tr, unsigned long request)
+{
+	int i;
+
+	for (i = 0; i < tr->nr; i++)
+		ioctl(tr->fds[i], request, 0);
+}
+
+void tracer_start(struct tracer *tr)
+{
+	struct perf_event_mmap_page *page = tr->ring;
+
+	page->data_tail = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	control(tr, PERF_EVENT_IOC_ENABLE);
+}
+
+void tracer_stop(struct tracer *tr)
+{
+	control(tr, PERF_EVENT_IOC_DISABLE);
+}
+
+/* Out of the ring, over its end where the data go on at its beginning. */
+static void ring_copy(const struct tracer *tr, uint64_t from, void *to, size_t len)
+{
+	const char *data = (const char *)tr->ring + sysconf(_SC_PAGESIZE);
+	size_t at = from % ring_size(), first = ring_size() - at;
+
+	if (first > len)
+		first = len;
+	memcpy(to, data + at, first);
+	memcpy((char *)to + first, data, len - first);
+}
+
+/* As sample_type above orders it: the time, then the raw data behind their size. */
+static int read_sample(const struct tracer *tr, uint64_t at, size_t len, struct tracer_hit *hit)
+{
+	uint16_t id;
+	uint32_t size;
+	int i;
+
+	if (len < sizeof(hit->time_ns) + sizeof(size))
+		return -EPROTO;
+	ring_copy(tr, at, &hit->time_ns, sizeof(hit->time_ns));
+	at += sizeof(hit->time_ns);
+	ring_copy(tr, at, &size, sizeof(size));
+	at += sizeof(size);
+	if (size > len - sizeof(hit->time_ns) - sizeof(size) || size < sizeof(id))
+		return -EPROTO;
+	hit->len = size < sizeof(hit->raw) ? size : sizeof(hit->raw);
+	ring_copy(tr, at, hit->raw, hit->len);
+	/* Every tracepoint begins with its id (common_type). */
+	memcpy(&id, hit->raw, sizeof(id));
+	for (i = 0; i < tr->nr; i++)
+		if (tr->ids[i] == id) {
+			hit->which = i;
+			return 1;
+		}
+	return -EPROTO;
+}
+
+int tracer_next(struct tracer *tr, struct tracer_hit *hit)
+{
+	struct perf_event_mmap_page *page = tr->ring;
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	while (page->data_tail < head) {
+		uint64_t at = page->data_tail;
+		struct perf_event_header header;
+		int status = 0;
+
+		ring_copy(tr, at, &header, sizeof(header));
+		if (header.size < sizeof(header))
+			return -EPROTO;
+		if (header.type == PERF_RECORD_LOST)
+			status = -EOVERFLOW;
+		else if (header.type == PERF_RECORD_SAMPLE)
+			status = read_sample(tr, at + sizeof(header), header.size - sizeof(header),
+					     hit);
+		__atomic_store_n(&page->data_tail, at + header.size, __ATOMIC_RELEASE);
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+int tp_field(const struct tracer *tr, int which, const char *name, struct tp_field *field)
+{
+	char format[8192];
+	int error = event_file(tr->names[which], "format", format, sizeof(format));
+
+	if (error < 0)
+		return error;
+	return tp_field_parse(format, name, field) ? 0 : -ENOENT;
+}
+
+/* "type name" or "type name[n]" up to the semicolon: is the last word this name? */
+static bool declares(const char *declaration, size_t len, const char *name)
+{
+	size_t size = strlen(name);
+	const char *bracket = memchr(declaration, '[', len);
+
+	/* The brackets of "__data_loc char[] msg" stand before the name. */
+	if (bracket && !memchr(bracket, ' ', declaration + len - bracket))
+		len = bracket - declaration;
+	return len > size && declaration[len - size - 1] == ' ' &&
+	       !memcmp(declaration + len - size, name, size);
+}
+
+bool tp_field_parse(const char *format, const char *name, struct tp_field *field)
+{
+	static const char prefix[] = "field:";
+	const char *line = format;
+
+	while ((line = strstr(line, prefix))) {
+		const char *declaration = line + strlen(prefix);
+		size_t len = strcspn(declaration, ";\n");
+
+		line = declaration + len;
+		if (*line != ';' || !declares(declaration, len, name))
+			continue;
+		if (sscanf(line, "; offset:%u; size:%u;", &field->offset, &field->size) != 2)
+			return false;
+		field->kind = !strncmp(declaration, "__data_loc", 10) ? TP_DATA_LOC
+			      : !strncmp(declaration, "__rel_loc", 9) ? TP_REL_LOC
+								      : TP_PLAIN;
+		return true;
+	}
+	return false;
+}
+
+static bool inside(const struct tracer_hit *hit, uint64_t offset, uint64_t size)
+{
+	return size <= hit->len && offset <= hit->len - size;
+}
+
+bool tp_number(const struct tracer_hit *hit, const struct tp_field *field, uint64_t *value)
+{
+	const uint8_t *at = hit->raw + field->offset;
+	uint32_t four;
+	uint16_t two;
+
+	if (!inside(hit, field->offset, field->size))
+		return false;
+	switch (field->size) {
+	case 1:
+		*value = *at;
+		return true;
+	case 2:
+		memcpy(&two, at, sizeof(two));
+		*value = two;
+		return true;
+	case 4:
+		memcpy(&four, at, sizeof(four));
+		*value = four;
+		return true;
+	case 8:
+		memcpy(value, at, sizeof(*value));
+		return true;
+	}
+	return false;
+}
+
+bool tp_text(const struct tracer_hit *hit, const struct tp_field *field, char *text, size_t size)
+{
+	uint64_t offset = field->offset, len = field->size, where;
+
+	if (field->kind != TP_PLAIN) {
+		/* Length in the upper, offset in the lower half. */
+		if (field->size != sizeof(uint32_t) || !tp_number(hit, field, &where))
+			return false;
+		offset = where & 0xffff;
+		len = where >> 16;
+		if (field->kind == TP_REL_LOC)
+			offset += field->offset + field->size;
+	}
+	if (!inside(hit, offset, len))
+		return false;
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(text, hit->raw + offset, len);
+	text[len] = '\0';
+	return true;
+}
+
+bool tp_constant_parse(const char *line, uint64_t address, const char *string)
+{
+	char expected[256];
+
+	snprintf(expected, sizeof(expected), "0x%" PRIx64 " : \"%s\"", address, string);
+	return strcspn(line, "\n") == strlen(expected) &&
+	       !strncmp(line, expected, strlen(expected));
+}
+
+bool tp_constant(uint64_t address, const char *string)
+{
+	FILE *file = fopen(FORMATS, "re");
+	bool found = false;
+	char line[512];
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		found = tp_constant_parse(line, address, string);
+	fclose(file);
+	return found;
+}

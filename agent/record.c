@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Records: one JSON object a line, as docs/formats.md describes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+/* What an escaped string may take: the kernel's command line (2048) and any detail fit. */
+#define STRING_MAX 2100
+/* Kept free for the closing braces and the newline. */
+#define TAIL 8
+
+static int records = -1;
+
+void record_to(int fd)
+{
+	records = fd;
+}
+
+bool record_ready(void)
+{
+	return records >= 0;
+}
+
+static size_t room(const struct line *l)
+{
+	return sizeof(l->text) - TAIL - l->len;
+}
+
+static void put(struct line *l, const char *text, size_t len)
+{
+	if (len > room(l))
+		len = room(l);
+	memcpy(l->text + l->len, text, len);
+	l->len += len;
+}
+
+static void put_text(struct line *l, const char *text)
+{
+	put(l, text, strlen(text));
+}
+
+/* Length of the UTF-8 character at s, 0 where it is none (RFC 3629). */
+static size_t utf8_len(const unsigned char *s)
+{
+	size_t len, i;
+
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		len = 2;
+	else if (s[0] >= 0xe0 && s[0] <= 0xef)
+		len = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		len = 4;
+	else
+		return 0;
+	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	for (i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+/* Writes the character at s as it stands inside a JSON string; returns how much of s it took. */
+static size_t escape(const unsigned char *s, char out[8])
+{
+	size_t len = utf8_len(s);
+
+	if (len) {
+		memcpy(out, s, len);
+		out[len] = '\0';
+		return len;
+	}
+	if (*s == '"' || *s == '\\')
+		sprintf(out, "\\%c", *s);
+	else if (*s == '\n')
+		strcpy(out, "\\n");
+	else if (*s == '\t')
+		strcpy(out, "\\t");
+	else if (*s < 0x20 || *s == 0x7f)
+		sprintf(out, "\\u%04x", *s);
+	else if (*s > 0x7f)
+		strcpy(out, "\\ufffd");
+	else
+		sprintf(out, "%c", *s);
+	return 1;
+}
+
+static void put_string(struct line *l, const char *value)
+{
+	const unsigned char *s = (const unsigned char *)value;
+	size_t limit = l->len + STRING_MAX;
+	char out[8];
+
+	put(l, "\"", 1);
+	while (*s) {
+		s += escape(s, out);
+		if (strlen(out) + 1 > room(l) || l->len + strlen(out) > limit)
+			break;
+		put_text(l, out);
+	}
+	put(l, "\"", 1);
+}
+
+/* Whether a field of this length still fits; one that does not is left out whole. */
+static bool put_key(struct line *l, const char *key, size_t value_len)
+{
+	if (strlen(key) + value_len + 4 > room(l))
+		return false;
+	if (!l->first)
+		put(l, ",", 1);
+	l->first = false;
+	put_string(l, key);
+	put(l, ":", 1);
+	return true;
+}
+
+void line_begin(struct line *l, const char *type)
+{
+	l->len = 0;
+	l->first = true;
+	put(l, "{", 1);
+	line_str(l, "type", type);
+}
+
+static void line_bare(struct line *l, const char *key, const char *text)
+{
+	if (put_key(l, key, strlen(text)))
+		put_text(l, text);
+}
+
+void line_int(struct line *l, const char *key, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	line_bare(l, key, text);
+}
+
+void line_bool(struct line *l, const char *key, bool value)
+{
+	line_bare(l, key, value ? "true" : "false");
+}
+
+void line_str(struct line *l, const char *key, const char *value)
+{
+	if (put_key(l, key, 2))
+		put_string(l, value);
+}
+
+void line_value(struct line *l, const char *key, const char *value)
+{
+	const char *digits = value + (*value == '-');
+	char *end;
+
+	/* JSON knows no leading zeros, C knows signs and blanks that JSON does not. */
+	errno = 0;
+	strtoll(value, &end, 10);
+	if (*digits < '0' || *digits > '9' || (*digits == '0' && digits[1]) || *end || errno)
+		line_str(l, key, value);
+	else
+		line_bare(l, key, value);
+}
+
+void line_open(struct line *l, const char *key)
+{
+	line_bare(l, key, "{");
+	l->first = true;
+}
+
+/* The closing marks may use the tail that everything else leaves free. */
+static void close_mark(struct line *l, char mark)
+{
+	l->text[l->len++] = mark;
+}
+
+void line_close(struct line *l)
+{
+	close_mark(l, '}');
+	l->first = false;
+}
+
+size_t line_end(struct line *l)
+{
+	close_mark(l, '}');
+	close_mark(l, '\n');
+	return l->len;
+}
+
+static void send_line(struct line *l)
+{
+	int error;
+
+	line_end(l);
+	error = write_all(records, l->text, l->len);
+	if (error) {
+		records = -1;
+		agent_error("writing a record: %s", strerror(-error));
+	}
+}
+
+/* How many CPUs a list like "0-3,8" names; 0 where there is none. */
+static int count_cpus(const char *path)
+{
+	char text[1024], *at = text;
+	int count = 0;
+
+	if (read_file(path, text, sizeof(text)) < 0)
+		return 0;
+	while (*at >= '0' && *at <= '9') {
+		long first = strtol(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtol(at + 1, &at, 10);
+		count += last - first + 1;
+		if (*at == ',')
+			at++;
+	}
+	return count;
+}
+
+static long long memory_kb(void)
+{
+	char text[512];
+	long long kb = 0;
+
+	if (read_file("/proc/meminfo", text, sizeof(text)) > 0)
+		sscanf(text, "MemTotal: %lld", &kb);
+	return kb;
+}
+
+static void line_file(struct line *l, const char *key, const char *path)
+{
+	char text[STRING_MAX];
+
+	read_file(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	line_str(l, key, text);
+}
+
+void record_hello(void)
+{
+	struct utsname name;
+	struct line l;
+
+	uname(&name);
+	line_begin(&l, "hello");
+	line_int(&l, "protocol", PROTOCOL);
+	line_str(&l, "release", name.release);
+	line_str(&l, "version", name.version);
+	line_str(&l, "machine", name.machine);
+	line_int(&l, "cpus_online", count_cpus("/sys/devices/system/cpu/online"));
+	line_int(&l, "cpus_possible", count_cpus("/sys/devices/system/cpu/possible"));
+	line_int(&l, "memory_kb", memory_kb());
+	line_file(&l, "cmdline", "/proc/cmdline");
+	line_file(&l, "clocksource",
+		  "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+	send_line(&l);
+}
+
+void record_trial_start(const struct trial_plan *p)
+{
+	struct line l;
+	int i;
+
+	line_begin(&l, "trial_start");
+	line_int(&l, "trial", p->index);
+	line_str(&l, "workload", p->workload->name);
+	line_open(&l, "params");
+	for (i = 0; i < p->nr_params; i++)
+		line_value(&l, p->params[i].name, p->params[i].value);
+	line_close(&l);
+	send_line(&l);
+}
+
+void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup)
+{
+	struct line l;
+
+	line_begin(&l, "sample");
+	line_int(&l, "trial", trial);
+	line_int(&l, "repetition", repetition);
+	line_str(&l, "metric", metric);
+	line_int(&l, "value", value);
+	if (warmup)
+		line_bool(&l, "warmup", true);
+	send_line(&l);
+}
+
+void record_check(int trial, int repetition, const char *name, bool ok, const char *detail)
+{
+	struct line l;
+
+	line_begin(&l, "check");
+	line_int(&l, "trial", trial);
+	line_int(&l, "repetition", repetition);
+	line_str(&l, "name", name);
+	line_bool(&l, "ok", ok);
+	line_str(&l, "detail", detail);
+	send_line(&l);
+}
+
+void record_alive(int trial, const char *detail)
+{
+	struct line l;
+
+	line_begin(&l, "alive");
+	line_int(&l, "trial", trial);
+	line_str(&l, "detail", detail);
+	send_line(&l);
+}
+
+void record_trial_end(int trial, const char *status, const char *detail)
+{
+	struct line l;
+
+	line_begin(&l, "trial_end");
+	line_int(&l, "trial", trial);
+	line_str(&l, "status", status);
+	line_str(&l, "detail", detail);
+	send_line(&l);
+}
+
+void record_error(const char *detail)
+{
+	struct line l;
+
+	line_begin(&l, "error");
+	line_str(&l, "detail", detail);
+	send_line(&l);
+}
+
+void record_bye(int trials)
+{
+	struct line l;
+
+	line_begin(&l, "bye");
+	line_int(&l, "trials", trials);
+	send_line(&l);
+}

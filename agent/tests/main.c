@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../agent.h"
+#include "test.h"
+
+static int checks, failures;
+
+void check(bool ok, const char *file, int line, const char *condition)
+{
+	checks++;
+	if (ok)
+		return;
+	failures++;
+	fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+}
+
+void check_text(const char *is, const char *expected, const char *file, int line)
+{
+	checks++;
+	if (!strcmp(is, expected))
+		return;
+	failures++;
+	fprintf(stderr, "%s:%d: expected\n%s\ngot\n%s\n", file, line, expected, is);
+}
+
+const char *records_of(void (*work)(void))
+{
+	static char text[65536];
+	FILE *file = tmpfile();
+	size_t len;
+
+	record_to(fileno(file));
+	work();
+	rewind(file);
+	len = fread(text, 1, sizeof(text) - 1, file);
+	text[len] = '\0';
+	fclose(file);
+	record_to(-1);
+	return text;
+}
+
+/* Each zero-ended string of standard input as a line, for tests that have a JSON parser. */
+static int echo(void)
+{
+	char *text = NULL;
+	size_t room = 0;
+	struct line l;
+
+	while (getdelim(&text, &room, '\0', stdin) > 0) {
+		line_begin(&l, "echo");
+		line_str(&l, "text", text);
+		line_value(&l, "value", text);
+		fwrite(l.text, 1, line_end(&l), stdout);
+	}
+	free(text);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--echo"))
+		return echo();
+	signal(SIGPIPE, SIG_IGN);
+	test_plan();
+	test_line();
+	test_record();
+	test_trial();
+	test_tools();
+	test_kmsg();
+	test_phases();
+	test_tracepoint();
+	test_tasks();
+	printf("%d checks, %d failed\n", checks, failures);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

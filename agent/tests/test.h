@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef KTEARDOWN_TEST_H
+#define KTEARDOWN_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Says where and goes on, so that one run shows all that is wrong. */
+#define CHECK(condition) check(condition, __FILE__, __LINE__, #condition)
+#define CHECK_TEXT(is, expected) check_text(is, expected, __FILE__, __LINE__)
+
+void check(bool ok, const char *file, int line, const char *condition);
+void check_text(const char *is, const char *expected, const char *file, int line);
+
+/* What the records written by work() look like, in a static buffer. */
+const char *records_of(void (*work)(void));
+
+void test_plan(void);
+void test_line(void);
+void test_record(void);
+void test_trial(void);
+void test_tools(void);
+void test_kmsg(void);
+void test_phases(void);
+void test_tracepoint(void);
+void test_tasks(void);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One trial: the workload set up, repeated and cleaned up, and what it says on the way. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+
+struct trial {
+	const struct trial_plan *plan;
+	uint64_t seed;
+	int repetition;
+	bool failed, broken; /* could not run; an invariant did not hold */
+	char detail[DETAIL_MAX]; /* of the first failure or else the first broken invariant */
+};
+
+const char *wl_param_str(const struct trial *t, const char *name)
+{
+	int i;
+
+	for (i = 0; i < t->plan->nr_params; i++)
+		if (!strcmp(t->plan->params[i].name, name))
+			return t->plan->params[i].value;
+	agent_error("%s asks for its parameter %s without declaring it", t->plan->workload->name,
+		    name);
+}
+
+int64_t wl_param_int(const struct trial *t, const char *name)
+{
+	const char *text = wl_param_str(t, name);
+	int64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (end == text || *end || errno)
+		agent_error("trial %d: parameter %s of %s: expected an integer, not \"%s\"",
+			    t->plan->index, name, t->plan->workload->name, text);
+	return value;
+}
+
+uint64_t wl_seed(const struct trial *t)
+{
+	return t->seed;
+}
+
+void wl_sample(struct trial *t, const char *metric, int64_t value)
+{
+	record_sample(t->plan->index, t->repetition, metric, value,
+		      t->repetition < t->plan->warmup);
+}
+
+bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ...)
+{
+	char text[DETAIL_MAX];
+	va_list args;
+
+	va_start(args, detail);
+	vsnprintf(text, sizeof(text), detail, args);
+	va_end(args);
+	record_check(t->plan->index, t->repetition, name, ok, text);
+	if (!ok && !t->broken && !t->failed)
+		snprintf(t->detail, sizeof(t->detail), "%s: %.400s", name, text);
+	t->broken |= !ok;
+	return ok;
+}
+
+void wl_alive(struct trial *t, const char *detail, ...)
+{
+	char text[DETAIL_MAX];
+	va_list args;
+
+	va_start(args, detail);
+	vsnprintf(text, sizeof(text), detail, args);
+	va_end(args);
+	record_alive(t->plan->index, text);
+}
+
+int wl_fail(struct trial *t, const char *detail, ...)
+{
+	va_list args;
+
+	if (!t->failed) {
+		va_start(args, detail);
+		vsnprintf(t->detail, sizeof(t->detail), detail, args);
+		va_end(args);
+	}
+	t->failed = true;
+	return -1;
+}
+
+static bool usable(const struct trial *t)
+{
+	return !t->failed && !t->broken;
+}
+
+/* A step may fail without words; the trial must not pass for it. */
+static void must(struct trial *t, int status, const char *step)
+{
+	if (status)
+		wl_fail(t, "%s failed", step);
+}
+
+void trial_run(const struct trial_plan *p, uint64_t seed)
+{
+	struct trial t = {.plan = p, .seed = seed};
+	int repetitions = p->warmup + p->repetitions;
+
+	record_trial_start(p);
+	if (p->workload->setup)
+		must(&t, p->workload->setup(&t), "setup");
+	while (usable(&t) && t.repetition < repetitions) {
+		must(&t, p->workload->run(&t), "run");
+		t.repetition++;
+	}
+	/* What cleanup has to say belongs to the last repetition. */
+	if (t.repetition)
+		t.repetition--;
+	if (p->workload->cleanup)
+		p->workload->cleanup(&t);
+	record_trial_end(p->index, t.failed ? "failed" : t.broken ? "void" : "ok", t.detail);
+}
