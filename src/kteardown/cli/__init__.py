@@ -1,0 +1,52 @@
+"""The command line: a verb is a module of this folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+from rich.console import Console
+
+from kteardown.cli import build, compare, doctor, listing, plan, prune, report, run, show
+from kteardown.errors import KteardownError
+
+app = typer.Typer(
+    name="kteardown",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Evidence about changes to the paths on which Linux stops and tears things down at mass scale. "
+    "Builds the base kernel and every variant, boots them in virtual machines, runs the workloads, "
+    "and prints a table with a verdict.",
+    epilog="Exit codes: 0 done; 1 a verdict asked for as a gate failed; 2 the input is wrong; "
+    "3 a kernel did not build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted, resumable.",
+)
+for verb in (run, compare, build, plan, report, show, listing, prune, doctor):
+    verb.register(app)
+
+
+def main() -> None:
+    """Run the command line and exit with the code that says how it went."""
+    errors = Console(stderr=True)
+    try:
+        code = app(standalone_mode=False)
+    except KteardownError as error:
+        errors.print(
+            f"kteardown: {error.message}", style="red", highlight=False, markup=False, soft_wrap=True
+        )
+        if error.hint:
+            errors.print(f"  what to do: {error.hint}", highlight=False, markup=False, soft_wrap=True)
+        code = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        errors.print("interrupted", highlight=False)
+        code = 130
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has seen enough; keep the interpreter from complaining.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

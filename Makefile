@@ -1,0 +1,53 @@
+# kteardown: `make demo` sets everything up and runs the freezer experiment; `make test` tests.
+PY := .venv/bin/python
+
+.PHONY: help demo setup setup-dev lint format test test-unit test-vm bench clean
+
+help:
+	@echo "make demo    set up, build the kernels, run the freezer experiment, print its table"
+	@echo "make test    set up, lint, unit tests, then tests that build and boot real kernels"
+	@echo "make lint    ruff, mypy --strict, import layers, clang-format, agent with sanitizers"
+	@echo "make bench   time from starting QEMU to the first record; speed of the statistics"
+
+setup: .venv/.ready
+setup-dev: .venv/.ready-dev
+
+.venv/.ready: pyproject.toml scripts/setup
+	@scripts/setup
+
+.venv/.ready-dev: pyproject.toml scripts/setup
+	@scripts/setup dev
+
+demo: .venv/.ready
+	@.venv/bin/kteardown run freezer --clock instructions --quick
+
+lint: .venv/.ready-dev
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(PY) scripts/check_sizes.py
+	$(MAKE) -s -C agent format-check
+	$(MAKE) -s -C agent check
+
+format: .venv/.ready-dev
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
+	$(MAKE) -s -C agent format
+
+test: lint
+	.venv/bin/pytest tests/unit tests/vm -m ""
+
+test-unit: .venv/.ready-dev
+	.venv/bin/pytest tests/unit
+
+test-vm: .venv/.ready-dev
+	.venv/bin/pytest tests/vm -m ""
+
+bench: .venv/.ready-dev
+	$(PY) bench/boot_time.py
+	$(PY) bench/stats_speed.py
+
+clean:
+	$(MAKE) -s -C agent clean
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,5 @@
+"""``python -m kteardown``."""
+
+from kteardown.cli import main
+
+main()

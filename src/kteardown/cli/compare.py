@@ -1,0 +1,80 @@
+"""``kteardown compare``: the patch author's way in, with no file to write."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import options
+from kteardown.cli.run import finish, start
+from kteardown.spec.load import experiment_names, load_experiment, load_workload
+from kteardown.spec.model import Experiment, Sweep
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(help=compare.__doc__)(compare)
+
+
+def compare(
+    workload: Annotated[str, typer.Argument(help="A workload (`kteardown list workloads`).")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12.",
+        ),
+    ],
+    series: Annotated[
+        list[str],
+        typer.Option(
+            "--series",
+            help="What to hold against it: a patch, a folder of patches, an mbox as `b4 am` leaves it, "
+            "a shipped series, or a second source. Repeatable.",
+        ),
+    ],
+    clock: options.ClockOption = None,
+    quick: options.QuickOption = False,
+    assignments: options.SetOption = None,
+    seeds: options.SeedsOption = None,
+    boots: options.BootsOption = None,
+    repetitions: options.RepetitionsOption = None,
+    arch: options.ArchOption = None,
+    cpus: options.CpusOption = None,
+    memory_mb: options.MemoryOption = None,
+    jobs: options.JobsOption = None,
+    json_file: options.JsonOption = None,
+    markdown_file: options.MarkdownOption = None,
+    fail_on: options.FailOnOption = None,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Hold a patch against its base on one workload.
+
+    The parameters sweep as in the experiment that ships with the workload, unless --set says otherwise.
+
+    Example:
+
+      kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
+    """
+    reporter = options.reporter(verbose, quiet)
+    chosen = options.Chosen(
+        clock, source, arch, boots, seeds, repetitions, cpus, memory_mb, series, None, assignments, quick
+    )
+    experiment = chosen.applied_to(experiment_for(workload, source))
+    finish(start(experiment, reporter), reporter, jobs, json_file, markdown_file, fail_on)
+
+
+def experiment_for(workload: str, source: str) -> Experiment:
+    """An experiment around one workload, swept and designed as the shipped one that runs it."""
+    load_workload(workload)
+    name = f"compare-{workload}"
+    question = f"What does the change do to {workload}?"
+    for shipped in map(load_experiment, experiment_names()):
+        for sweep in shipped.workloads:
+            if sweep.workload == workload:
+                return shipped.model_copy(
+                    update={"name": name, "question": question, "source": source, "workloads": (sweep,)}
+                )
+    return Experiment(name=name, question=question, source=source, workloads=(Sweep(workload=workload),))

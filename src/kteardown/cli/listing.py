@@ -1,0 +1,104 @@
+"""``kteardown list``: experiments, workloads, series, kernels and runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from kteardown import pipeline
+from kteardown.cli import options
+from kteardown.kernels.cache import Cache
+from kteardown.kernels.series import shipped_series
+from kteardown.paths import cache_dir
+from kteardown.spec.load import experiment_names, load_experiment, load_workload, workload_names
+
+Row = dict[str, str | int]
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    experiments = "experiments"
+    workloads = "workloads"
+    series = "series"
+    kernels = "kernels"
+    runs = "runs"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("list", help=listing.__doc__)(listing)
+
+
+def listing(
+    kind: Annotated[Kind | None, typer.Argument(help="Only these; all where left out.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a kind.")] = False,
+) -> None:
+    """List experiments, workloads, series, kernels in the cache, and runs."""
+    rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(Kind))}
+    if as_json:
+        typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
+        return
+    out = options.output()
+    for chosen, found in rows.items():
+        table = Table(title=chosen.value, title_justify="left", box=None, pad_edge=False)
+        for name in found[0] if found else ("none yet",):
+            table.add_column(name, overflow="fold")
+        for row in found:
+            table.add_row(*(str(value) for value in row.values()))
+        out.print(table)
+        out.print()
+
+
+def _experiments() -> list[Row]:
+    found = [load_experiment(name) for name in experiment_names()]
+    return [{"name": e.name, "source": e.source, "question": e.question} for e in found]
+
+
+def _workloads() -> list[Row]:
+    found = [load_workload(name) for name in workload_names()]
+    return [{"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary} for w in found]
+
+
+def _series() -> list[Row]:
+    return [{"name": s.name, "patches": len(s.patches)} for s in shipped_series()]
+
+
+def _kernels() -> list[Row]:
+    return [
+        {
+            "name": entry.key,
+            "release": entry.release,
+            "arch": entry.arch,
+            "source": entry.source,
+            "series": entry.series,
+            "MB": entry.size_kb // 1024,
+            "last used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
+        }
+        for entry in Cache(cache_dir()).entries()
+    ]
+
+
+def _runs() -> list[Row]:
+    rows: list[Row] = []
+    for run in pipeline.all_runs():
+        experiment = pipeline.load_experiment_of(run)
+        state = "done" if run.result_file.is_file() else "unfinished"
+        rows.append(
+            {"name": run.name, "clock": experiment.design.clock, "source": experiment.source, "state": state}
+        )
+    return rows
+
+
+_LISTS: dict[Kind, Callable[[], list[Row]]] = {
+    Kind.experiments: _experiments,
+    Kind.workloads: _workloads,
+    Kind.series: _series,
+    Kind.kernels: _kernels,
+    Kind.runs: _runs,
+}

@@ -1,0 +1,146 @@
+"""Kernels built for real, in the user's own cache: a base, variants from its objects, and what goes wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kteardown import paths
+from kteardown.errors import BuildError
+from kteardown.kernels import build, image
+from kteardown.kernels.kconfig import parse_config
+from kteardown.kernels.model import KernelImage, KernelRequest
+from kteardown.kernels.series import resolve
+from kteardown.kernels.source import Sources, file_hash
+from kteardown.progress import SilentReporter, Task
+
+pytestmark = pytest.mark.build
+
+SOURCE = "debian:6.12"
+FRAGMENTS = ("suspend", "tracing", "cgroup")
+TOUCHED = "kernel/power/process.c"
+
+
+class Recorder(SilentReporter):
+    """Keeps the titles of the long steps and the commands."""
+
+    def __init__(self) -> None:
+        self.tasks: list[str] = []
+        self.commands: list[list[str]] = []
+
+    def command(self, argv: list[str]) -> None:
+        self.commands.append(argv)
+
+    @contextmanager
+    def task(self, title: str, total: float | None = None) -> Iterator[Task]:
+        self.tasks.append(title)
+        with super().task(title, total) as task:
+            yield task
+
+
+def ensure(*requests: KernelRequest, reporter: Recorder | None = None) -> dict[str, KernelImage]:
+    return build.ensure(requests, cache_dir=paths.cache_dir(), reporter=reporter or Recorder())
+
+
+def base() -> KernelRequest:
+    return KernelRequest("base", SOURCE, fragments=FRAGMENTS)
+
+
+def tree() -> Path:
+    sources = Sources(paths.cache_dir(), SilentReporter())
+    return sources.tree(sources.identify(SOURCE))
+
+
+def write_patch(path: Path, old: str, new: str, file: str = TOUCHED) -> Path:
+    """A patch of one line of ``file`` as it is in the tree."""
+    lines = (tree() / file).read_text().splitlines()
+    at = next(number for number, line in enumerate(lines) if old in line)
+    shown = lines[at - 3 : at + 4]
+    body = [f" {line}" for line in shown]
+    body[3:4] = [f"-{shown[3]}", f"+{shown[3].replace(old, new)}"]
+    head = f"--- a/{file}\n+++ b/{file}\n@@ -{at - 2},7 +{at - 2},7 @@\n"
+    path.write_text(head + "\n".join(body) + "\n")
+    return path
+
+
+def test_a_base_and_its_variants() -> None:
+    before = file_hash(tree() / TOUCHED)
+    label, patches = resolve("freezer-skip-exited")
+    found = ensure(base(), KernelRequest(label, SOURCE, patches, label, FRAGMENTS))
+
+    assert {kernel.release for kernel in found.values()} == {image.read(found["base"].image, "base").release}
+    assert found["base"].source.startswith("debian:6.12.")
+    assert found["base"].config_hash == found[label].config_hash
+    assert found["base"].image_hash != found[label].image_hash
+    assert found[label].series == label
+    config = parse_config((found["base"].image.parent / "config").read_text())
+    assert config["PM_SLEEP_DEBUG"] == "y"
+    assert (found[label].image.parent / "System.map").is_file()
+    assert file_hash(tree() / TOUCHED) == before
+
+
+def test_what_is_cached_asks_nobody() -> None:
+    ensure(base())
+    recorder = Recorder()
+    ensure(base(), reporter=recorder)
+    assert recorder.tasks == []
+    assert recorder.commands == []
+
+
+def test_a_change_of_one_file_compiles_little_and_moves_the_base_nowhere(tmp_path: Path) -> None:
+    ensure(base())
+    before = file_hash(tree() / TOUCHED)
+    # Another patch every time, so that there is something to compile.
+    patch = write_patch(
+        tmp_path / "0001-a.patch", "Freezing user space", f"Freezing user space {tmp_path.name}"
+    )
+    variant = KernelRequest("a", SOURCE, (patch,), "a", FRAGMENTS)
+    found = ensure(base(), variant)
+    log = (found["a"].image.parent / "build.log").read_text()
+    compiled = [line.split()[1] for line in log.splitlines() if line.startswith("  CC ")]
+    assert "kernel/power/process.o" in compiled
+    assert len(compiled) < 20
+    assert file_hash(tree() / TOUCHED) == before
+    shutil.rmtree(found["a"].image.parent)
+
+
+def test_a_patch_that_does_not_apply_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    patch = write_patch(tmp_path / "0001-bad.patch", "freeze_processes", "x")
+    patch.write_text(patch.read_text().replace("\n ", "\n something else ", 1))
+    recorder = Recorder()
+    with pytest.raises(BuildError) as caught:
+        ensure(KernelRequest("bad", SOURCE, (patch,), "bad", FRAGMENTS), reporter=recorder)
+    assert "0001-bad.patch does not apply to debian:6.12." in caught.value.message
+    assert f"{TOUCHED}, hunk 1 of 1" in caught.value.message
+    assert not any(title.startswith("Building") for title in recorder.tasks)
+
+
+def test_code_that_does_not_compile_is_told_with_its_line_and_its_log(tmp_path: Path) -> None:
+    patch = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
+    with pytest.raises(BuildError) as caught:
+        ensure(KernelRequest("typo", SOURCE, (patch,), "typo", FRAGMENTS))
+    assert "process.c:" in caught.value.message
+    assert "error:" in caught.value.message
+    log = Path(caught.value.message.rpartition("whole log: ")[2])
+    assert "process.c" in log.read_text()
+
+
+def test_a_symbol_that_cannot_be_set_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configs = tmp_path / "kernels"
+    shutil.copytree(paths.data_dir("kernels"), configs)
+    (configs / "fragments" / "wish.config").write_text(
+        "# needs FUTEX2000\nCONFIG_HIBERNATION=y\nCONFIG_FUTEX2000=y\n"
+    )
+    monkeypatch.setattr(paths, "data_dir", lambda kind: configs)
+    with pytest.raises(BuildError) as caught:
+        ensure(KernelRequest("base", SOURCE, fragments=("wish",)))
+    assert "fragments/wish.config:2: CONFIG_HIBERNATION: wanted y, got n" in caught.value.message
+    assert "SWAP=n" in caught.value.message
+    assert "fragments/wish.config:3: CONFIG_FUTEX2000: wanted y, got n" in caught.value.message
+    assert "no such symbol" in caught.value.message

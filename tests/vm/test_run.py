@@ -1,0 +1,146 @@
+"""The lab from end to end, as its users run it: real kernels, real boots, the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SMALL = ["run", "freezer", "--clock", "instructions", "--seeds", "2", "--repetitions", "1"]
+POINTS = ["--set", "zombies=0,300,600"]
+
+
+def kteardown(
+    *arguments: str, runs: Path, expect: int = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user would; its kernels come from the user's own cache."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kteardown", *arguments],
+        env={**os.environ, "KTEARDOWN_RUNS": str(runs), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+def result_of(file: Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(file.read_text())
+    return result
+
+
+def numbers(result: dict[str, Any]) -> dict[str, Any]:
+    return {key: result[key] for key in ("comparisons", "laws", "boots")}
+
+
+def test_the_instruction_clock_gives_the_same_numbers_every_time(tmp_path: Path) -> None:
+    results = []
+    for name in ("one", "two"):
+        file = tmp_path / f"{name}.json"
+        done = kteardown(*SMALL, *POINTS, "--json", str(file), runs=tmp_path / "runs")
+        assert "freezer-skip-exited" in done.stdout
+        results.append(result_of(file))
+    assert numbers(results[0]) == numbers(results[1])
+    assert results[0]["boots"]["ok"] == 6
+    assert results[0]["schema"] == 1
+    big = {"zombies": 600}
+    (row,) = [
+        row
+        for row in results[0]["comparisons"]
+        if row["variant"] == "freezer-skip-exited"
+        and row["metric"] == "freeze_user_ns"
+        and row["point"].items() >= big.items()
+    ]
+    assert row["ratio"] < 1
+
+
+def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    kteardown(
+        "run", "freezer", "--clock", "wall", "--boots", "2", "--repetitions", "2", "--workload", "zombies",
+        "--variant", "freezer-skip-exited", "--set", "zombies=300", "--json", str(file),
+        runs=tmp_path / "runs",
+    )  # fmt: skip
+    result = result_of(file)
+    assert result["boots"]["ok"] == 6
+    assert all(row["null_ci"] for row in result["comparisons"] if row["metric"] == "freeze_user_ns")
+
+
+def test_an_interrupted_run_leaves_nothing_behind_and_is_finished_by_resume(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    whole = tmp_path / "whole.json"
+    kteardown(*SMALL, *POINTS, "--json", str(whole), runs=runs)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "kteardown", *SMALL, *POINTS, "--jobs", "1"],
+        env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _wait_for_boots(runs, 2)
+    children = psutil.Process(started.pid).children(recursive=True)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(timeout=60) == 130
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    resumed = tmp_path / "resumed.json"
+    kteardown("run", "--resume", "last", "--json", str(resumed), runs=runs)
+    assert numbers(result_of(resumed)) == numbers(result_of(whole))
+
+
+def test_a_run_directory_cut_in_the_middle_of_a_line_is_finished(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    whole = tmp_path / "whole.json"
+    kteardown(*SMALL, *POINTS, "--json", str(whole), runs=runs)
+    (run,) = runs.iterdir()
+    records = run / "records.ndjson"
+    text = records.read_bytes()
+    records.write_bytes(text[: len(text) * 2 // 3])
+    again = tmp_path / "again.json"
+    kteardown("run", "--resume", run.name, "--json", str(again), runs=runs)
+    assert numbers(result_of(again)) == numbers(result_of(whole))
+
+
+def test_a_kernel_that_panics_is_a_result(tmp_path: Path) -> None:
+    broken = tmp_path / "panic.toml"
+    broken.write_text(
+        'name = "panic"\nquestion = "What if it panics?"\nsource = "debian:6.12"\n'
+        '[[workloads]]\nworkload = "zombies"\nparams.zombies = [10]\n'
+        '[design]\nseeds = 1\nrepetitions = 1\n[machine]\nkernel_args = ["rdinit=/nowhere"]\n'
+    )
+    done = kteardown("run", str(broken), runs=tmp_path / "runs", expect=4)
+    assert "panic" in done.stderr
+    assert "kteardown show" in done.stderr
+
+
+def test_a_patch_that_slows_the_freezer_is_called_worse_and_fails_the_gate(tmp_path: Path) -> None:
+    series = Path(__file__).parents[1] / "data" / "series" / "freezer-slower"
+    file = tmp_path / "r.json"
+    done = kteardown(
+        "compare", "zombies", "--source", "debian:6.12", "--series", str(series), "--seeds", "2",
+        "--repetitions", "1", "--set", "zombies=300", "--json", str(file), "--fail-on", "worse",
+        runs=tmp_path / "runs", expect=1,
+    )  # fmt: skip
+    assert "worse" in done.stderr
+    verdicts = {row["metric"]: row["verdict"] for row in result_of(file)["comparisons"]}
+    assert verdicts["freeze_user_ns"] == "worse"
+
+
+def _wait_for_boots(runs: Path, count: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        newest = sorted(runs.iterdir())[-1] / "records.ndjson"
+        if newest.exists() and newest.read_text().count('"boot_start"') >= count:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the run did not come so far")
