@@ -15,6 +15,8 @@
 /* How many are made between two signs of life. */
 #define PROGRESS 5000
 #define ANSWER_MS 600000
+/* Sent to the holder: count again. */
+#define ORDER SIGUSR1
 
 /* What the holder tells the agent. */
 struct answer {
@@ -83,17 +85,33 @@ static void stay_on_this_cpu(cpu_set_t *before)
 	sched_setaffinity(0, sizeof(here), &here);
 }
 
-__attribute__((noreturn)) static void hold(int orders, int answers, int64_t count, bool shared,
+/*
+ * The kernel freezes a task that waits for a signal where it sleeps
+ * (TASK_FREEZABLE, v6.1). One that reads a pipe must be woken to freeze itself,
+ * and the freezer then sleeps for up to a millisecond: more than it takes to
+ * walk thousands of zombies, and not what is measured here.
+ */
+static void wait_for_order(const sigset_t *order)
+{
+	while (sigwaitinfo(order, NULL) < 0 && errno == EINTR)
+		;
+}
+
+__attribute__((noreturn)) static void hold(int answers, int64_t count, bool shared,
 					   const char *cgroup)
 {
 	pid_t *pids = malloc((count + 1) * sizeof(*pids));
-	char order, path[256];
+	sigset_t order;
+	char path[256];
 	cpu_set_t cpus;
 	int64_t i;
 	int error;
 
 	if (!pids)
 		answer(answers, FAILED, ENOMEM);
+	sigemptyset(&order);
+	sigaddset(&order, ORDER);
+	sigprocmask(SIG_BLOCK, &order, NULL);
 	if (cgroup) {
 		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
 		error = write_file(path, "0");
@@ -111,9 +129,10 @@ __attribute__((noreturn)) static void hold(int orders, int answers, int64_t coun
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	/* Without WNOHANG: also the wait for the last of them to be dead. */
 	answer(answers, COUNTED, count_zombies(pids, count, 0));
-	while (!read_all(orders, &order, sizeof(order)))
+	for (;;) {
+		wait_for_order(&order);
 		answer(answers, COUNTED, count_zombies(pids, count, WNOHANG));
-	_exit(0);
+	}
 }
 
 /* -- in the agent -- */
@@ -121,14 +140,14 @@ __attribute__((noreturn)) static void hold(int orders, int answers, int64_t coun
 int holder_start(struct trial *t, struct holder *h, int64_t zombies, bool shared,
 		 const char *cgroup)
 {
-	int orders[2], answers[2], error;
+	int answers[2], error;
 	struct answer a;
 
 	memset(h, 0, sizeof(*h));
 	error = raise_limits();
 	if (error)
 		return wl_fail(t, "raising the limits on tasks: %s", strerror(-error));
-	if (pipe(orders) || pipe(answers))
+	if (pipe(answers))
 		return wl_fail(t, "pipe: %m");
 	h->pid = fork();
 	if (h->pid < 0) {
@@ -136,13 +155,10 @@ int holder_start(struct trial *t, struct holder *h, int64_t zombies, bool shared
 		return wl_fail(t, "fork: %m");
 	}
 	if (!h->pid) {
-		close(orders[1]);
 		close(answers[0]);
-		hold(orders[0], answers[1], zombies, shared, cgroup);
+		hold(answers[1], zombies, shared, cgroup);
 	}
-	close(orders[0]);
 	close(answers[1]);
-	h->orders = orders[1];
 	h->answers = answers[0];
 	while (!read_all(h->answers, &a, sizeof(a))) {
 		if (a.kind == COUNTED)
@@ -158,10 +174,10 @@ int64_t holder_count(struct holder *h)
 {
 	struct pollfd reply = {.fd = h->answers, .events = POLLIN};
 	struct answer a;
-	int error = write_all(h->orders, "?", 1);
+	int error;
 
-	if (error)
-		return error;
+	if (kill(h->pid, ORDER))
+		return -errno;
 	if (poll(&reply, 1, ANSWER_MS) == 0)
 		return -ETIMEDOUT;
 	error = read_all(h->answers, &a, sizeof(a));
@@ -173,7 +189,6 @@ void holder_stop(struct holder *h)
 	if (!h->pid)
 		return;
 	kill_and_reap_all(h->pid);
-	close(h->orders);
 	close(h->answers);
 	h->pid = 0;
 }

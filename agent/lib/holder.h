@@ -7,13 +7,13 @@
 
 struct holder {
 	int pid; /* 0: none */
-	int orders, answers; /* our ends of its pipes */
+	int answers; /* our end of its pipe */
 };
 
 /*
  * Start a holder and return when each of its children is a zombie and the
  * holder sleeps; wl_alive() meanwhile. shared: the children share the holder's
- * memory while they live, which costs a third of a fork. cgroup: a cgroup's
+ * memory while they live, which costs a tenth of a fork. cgroup: a cgroup's
  * folder that the holder enters first, or NULL. 0, or wl_fail()'s value.
  */
 int holder_start(struct trial *t, struct holder *h, int64_t zombies, bool shared,

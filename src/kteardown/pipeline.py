@@ -16,7 +16,7 @@ from kteardown.errors import GuestError, InputError
 from kteardown.kernels import build
 from kteardown.kernels.model import KernelImage, KernelRequest
 from kteardown.kernels.series import resolve
-from kteardown.kernels.source import is_source
+from kteardown.kernels.source import is_source, split
 from kteardown.machines import host, probe
 from kteardown.machines.agent import build_agent
 from kteardown.machines.base import Acceleration
@@ -48,6 +48,7 @@ class Study:
 def prepare(experiment: Experiment) -> Study:
     """Look up workloads, series and fragments. Raises InputError."""
     workloads = load_workloads(experiment)
+    split(experiment.source)
     wanted = fragments(experiment, workloads)
     arch = experiment.machine.arch
     kernels = [KernelRequest(BASE, experiment.source, fragments=wanted, arch=arch)]

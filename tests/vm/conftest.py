@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kteardown import pipeline
+from kteardown.kernels import build
 from kteardown.machines.base import BootJob
 from kteardown.machines.initramfs import pack
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.spec.load import load_experiment
 
 
 @pytest.fixture(scope="session")
 def base_image() -> Path:
-    """An x86_64 kernel with the lab's base configuration."""
-    return Path(os.environ["KTEARDOWN_TEST_IMAGE"])
+    """The base kernel of the freezer experiment, out of the user's cache or built into it."""
+    kernels = pipeline.prepare(load_experiment("freezer")).kernels[:1]
+    return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter())["base"].image
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +37,10 @@ def guest_init(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[..., BootJob]:
     """A job whose guest ends as ``how`` says; further words change fields of the job."""
+    numbers = itertools.count()
 
     def make(how: str, **fields: object) -> BootJob:
-        number = len(list(tmp_path.iterdir()))
+        number = next(numbers)  # Not the files counted: tests make jobs in several threads.
         initramfs = pack(tmp_path / f"initramfs-{number}", agent=guest_init, plan="")
         job: dict[str, object] = {
             "image": base_image,

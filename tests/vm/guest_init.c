@@ -28,7 +28,7 @@ static void put(const char *text)
 
 static void open_port(void)
 {
-	struct timespec ms = { .tv_nsec = 1000000 };
+	struct timespec ms = {.tv_nsec = 1000000};
 	int tries;
 
 	mkdir("/dev", 0755);
@@ -40,7 +40,8 @@ static void open_port(void)
 	}
 }
 
-/* What the seed must rule: addresses, the kernel's random numbers, and the time that it all took. */
+/* What the seed must rule: addresses, the kernel's random numbers, and the time that it all took.
+ */
 static void say_luck(void)
 {
 	unsigned long drawn = 0;
@@ -50,7 +51,8 @@ static void say_luck(void)
 	getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK | GRND_INSECURE);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(line, sizeof(line),
-		 "{\"type\":\"alive\",\"trial\":0,\"detail\":\"stack %p random %lx at %ld.%09ld\"}\n",
+		 "{\"type\":\"alive\",\"trial\":0,\"detail\":\"stack %p random %lx at "
+		 "%ld.%09ld\"}\n",
 		 (void *)&drawn, drawn, (long)now.tv_sec, now.tv_nsec);
 	put(line);
 }

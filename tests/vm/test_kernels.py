@@ -96,7 +96,7 @@ def test_a_change_of_one_file_compiles_little_and_moves_the_base_nowhere(tmp_pat
     before = file_hash(tree() / TOUCHED)
     # Another patch every time, so that there is something to compile.
     patch = write_patch(
-        tmp_path / "0001-a.patch", "Freezing user space", f"Freezing user space {tmp_path.name}"
+        tmp_path / "0001-a.patch", "Restarting tasks", f"Restarting tasks of {tmp_path.parent.name}"
     )
     variant = KernelRequest("a", SOURCE, (patch,), "a", FRAGMENTS)
     found = ensure(base(), variant)

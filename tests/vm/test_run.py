@@ -77,6 +77,17 @@ def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
     assert all(row["null_ci"] for row in result["comparisons"] if row["metric"] == "freeze_user_ns")
 
 
+def test_an_arm64_kernel_is_built_and_measured(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    kteardown(
+        "run", "freezer", "--arch", "arm64", "--seeds", "1", "--repetitions", "1", "--set", "zombies=0,300",
+        "--variant", "freezer-skip-exited", "--json", str(file), runs=tmp_path / "runs",
+    )  # fmt: skip
+    result = result_of(file)
+    assert result["boots"]["ok"] == 2
+    assert result["kernels"]["base"]["arch"] == "arm64"
+
+
 def test_an_interrupted_run_leaves_nothing_behind_and_is_finished_by_resume(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     whole = tmp_path / "whole.json"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 from rich.console import Console
 
@@ -39,10 +38,11 @@ def main() -> None:
         if error.hint:
             errors.print(f"  what to do: {error.hint}", highlight=False, markup=False, soft_wrap=True)
         code = error.exit_code
-    except click.ClickException as error:
-        error.show()
+    except typer.TyperException as error:
+        errors.print(f"kteardown: {error.format_message()}", style="red", highlight=False, markup=False)
+        errors.print("  what to do: `kteardown VERB --help` shows what a verb takes.", highlight=False)
         code = 2
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted", highlight=False)
         code = 130
     except BrokenPipeError:

@@ -8,7 +8,7 @@ import typer
 
 from kteardown.cli import options
 from kteardown.cli.run import finish, start
-from kteardown.spec.load import experiment_names, load_experiment, load_workload
+from kteardown.spec.load import experiment_names, fragments, load_experiment, load_workload, load_workloads
 from kteardown.spec.model import Experiment, Sweep
 
 
@@ -74,7 +74,8 @@ def experiment_for(workload: str, source: str) -> Experiment:
     for shipped in map(load_experiment, experiment_names()):
         for sweep in shipped.workloads:
             if sweep.workload == workload:
-                return shipped.model_copy(
-                    update={"name": name, "question": question, "source": source, "workloads": (sweep,)}
-                )
+                # With the whole experiment's configuration, so that the base kernel is the one built for it.
+                config = fragments(shipped, load_workloads(shipped))
+                about = {"name": name, "question": question, "source": source}
+                return shipped.model_copy(update={**about, "config": config, "workloads": (sweep,)})
     return Experiment(name=name, question=question, source=source, workloads=(Sweep(workload=workload),))

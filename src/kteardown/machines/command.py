@@ -118,10 +118,12 @@ def _records_device(pipe: int) -> list[str]:
 
     Without ioeventfd the virtual CPU itself carries the data out. Otherwise QEMU's main thread would,
     while the guest counts the instructions in which it waits: host time in an instruction count.
+    The driver sets up a pair of queues for every port that there could be, by default 31; port 0 is
+    only for a console, so that the fewest are two.
     """
     return [
         *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),
-        *("-device", "virtio-serial-pci,ioeventfd=off"),
+        *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
         *("-device", f"virtserialport,chardev=records,name={RECORDS_PORT}"),
     ]
 

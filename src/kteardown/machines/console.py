@@ -46,6 +46,8 @@ _OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memo
 # workload may want that one.
 _OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Killed process| \(oom_kill)")
 _INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
+# What the agent says before the records port is open, and so cannot say as a record.
+_AGENT_SAID = re.compile(r"kteardown-agent: error: ")
 _OOPS = re.compile(
     r"^(?:BUG: |Oops: |Unable to handle kernel |Internal error: |kernel BUG at |general protection fault"
     r"|watchdog: BUG: |stack segment: |invalid opcode: |divide error: )"
@@ -90,6 +92,9 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
         return "hang", "; ".join(filter(None, (ending.detail, _last_words(lines))))
     if ending.how == "reset":
         return "panic", f"the guest reset itself without a panic message; {_last_words(lines)}"
+    said = _first(lines, _AGENT_SAID)
+    if said:
+        return "agent-error", said
     return "agent-error", f"the guest powered off before the agent's bye; {_last_words(lines)}"
 
 

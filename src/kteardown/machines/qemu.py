@@ -219,7 +219,7 @@ async def _silent(job: BootJob, monitor: Monitor) -> Ending:
     """Nothing was heard for too long: look at the CPUs before they go; the console keeps it all."""
     state, registers = await monitor.state(), await monitor.registers()
     silence = f"no record for {job.silence_s:g} s"
-    where = re.findall(r"\b(?:RIP|EIP| PC)=([0-9a-f]{8,16})", registers)
+    where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
     note = f"\n--- kteardown: {silence}; QEMU says: {state}\n{registers}"
     return Ending("silent", silence + (f", at {', '.join(where)}" if where else ""), note)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kteardown.errors import InputError
 from kteardown.records.schema import ParamValue
-from kteardown.spec.load import check_experiment, did_you_mean, load_workloads
+from kteardown.spec.load import check_experiment, did_you_mean, fragments, load_workloads
 from kteardown.spec.model import Clock, Experiment
 
 
@@ -51,6 +51,8 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     if overrides.variants:
         fields["variants"] = tuple(overrides.variants)
     if overrides.workloads:
+        # The kernels stay those of the whole experiment: the same images, whatever part of it is run.
+        fields["config"] = fragments(experiment, load_workloads(experiment))
         fields["workloads"] = _chosen(fields["workloads"], overrides.workloads)
     _set_params(fields["workloads"], params, experiment, set(overrides.params))
     changed = Experiment.model_validate(fields)

@@ -33,7 +33,7 @@ def test_the_instruction_clock_hears_nothing_of_the_host() -> None:
     assert after(command, "-rtc") == "base=2026-01-01,clock=vm"
     assert after(command, "-cpu") == "max,-rdrand,-rdseed"
     assert after(command, "-seed") == "7"
-    assert "virtio-serial-pci,ioeventfd=off" in command
+    assert "ioeventfd=off" in next(word for word in command if "virtio-serial-pci" in word)
 
 
 @pytest.mark.parametrize("acceleration", ["mttcg", "kvm"])

@@ -24,6 +24,13 @@ def recorded(name: str) -> str:
     [
         ("power-off", BYE, OFF, "ok", ""),
         ("power-off", STARTED, OFF, "agent-error", "powered off before the agent's bye"),
+        (
+            "agent-error",
+            RecordsSeen(),
+            OFF,
+            "agent-error",
+            "kteardown-agent: error: loading module /modules/",
+        ),
         ("exit", STARTED, RESET, "agent-error", "exited with 3: Kernel panic - not syncing: Attempted"),
         ("crash", STARTED, RESET, "agent-error", "killed by signal 11"),
         ("no-init", RecordsSeen(), RESET, "panic", "not syncing: No working init found"),
