@@ -21,7 +21,12 @@ int64_t now_ns(void)
 
 void sleep_ms(int64_t ms)
 {
-	struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	sleep_ns(ms * 1000000);
+}
+
+void sleep_ns(int64_t ns)
+{
+	struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;

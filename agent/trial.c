@@ -7,6 +7,11 @@
 
 #include "agent.h"
 
+/* Of HZ = 250; a multiple of that of HZ = 1000. */
+#define TICK_NS 4000000
+/* Spreads small numbers over 64 bits. */
+#define PRIME 0x9e3779b97f4a7c15
+
 struct trial {
 	const struct trial_plan *plan;
 	uint64_t seed;
@@ -43,6 +48,14 @@ int64_t wl_param_int(const struct trial *t, const char *name)
 uint64_t wl_seed(const struct trial *t)
 {
 	return t->seed;
+}
+
+void wl_settle(const struct trial *t, int64_t ms)
+{
+	uint64_t where = (uint64_t)t->plan->index << 32 | (uint32_t)t->repetition;
+	struct prng p = {.state = t->seed ^ where * PRIME};
+
+	sleep_ns(ms * 1000000 + prng_below(&p, TICK_NS));
 }
 
 void wl_sample(struct trial *t, const char *metric, int64_t value)

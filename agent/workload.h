@@ -88,9 +88,17 @@ int wl_fail(struct trial *t, const char *detail, ...) PRINTF(2, 3);
 
 /* -- tools; those that can fail return 0 or a count, or -errno -- */
 
+/*
+ * Before a measured stretch: sleep for ms and a bit more, drawn from the seed,
+ * the trial and the repetition. So every repetition begins in another phase of
+ * the timer tick, and the same one of every kernel in the same phase.
+ */
+void wl_settle(const struct trial *t, int64_t ms);
+
 /* CLOCK_MONOTONIC in ns. On the instruction clock: guest instructions. */
 int64_t now_ns(void);
 void sleep_ms(int64_t ms);
+void sleep_ns(int64_t ns);
 
 /* Write the formatted text to a file of procfs, sysfs or cgroupfs in one write. */
 int write_file(const char *path, const char *text, ...) PRINTF(2, 3);

@@ -12,7 +12,7 @@
  * two visits. Between them the freezer sleeps 0.5 to 1 ms, and a timer tick that
  * falls into the second half ends the sleep: on the instruction clock, too, single
  * samples are up to 0.5 ms shorter than their neighbours. It is the kernel's, and
- * not ours to hide: medians over repetitions and seeds.
+ * not ours to hide: many repetitions, each in another phase of the tick.
  */
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static int run(struct trial *t)
 	struct phases p;
 
 	phases_init(&p);
-	sleep_ms(SETTLE_MS);
+	wl_settle(t, SETTLE_MS);
 	if (traced)
 		tracer_start(&tracer);
 	call = suspend_once();

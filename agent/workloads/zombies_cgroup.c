@@ -68,7 +68,6 @@ static int setup(struct trial *t)
 		return wl_fail(t, CGROUP "/cgroup.events: %m; is cgroup v2 mounted?");
 	if (holder_start(t, &holder, zombies, shared, CGROUP))
 		return -1;
-	sleep_ms(SETTLE_MS);
 	return 0;
 }
 
@@ -76,10 +75,10 @@ static int run(struct trial *t)
 {
 	int64_t freeze, thaw, count, zombies = wl_param_int(t, "zombies");
 
+	wl_settle(t, SETTLE_MS);
 	freeze = change(1);
 	sleep_ms(PAUSE_MS);
 	thaw = change(0);
-	sleep_ms(PAUSE_MS);
 	count = holder_count(&holder);
 
 	wl_check(t, "freeze_completed", freeze >= 0 && thaw >= 0, "freeze: %s, thaw: %s",

@@ -29,7 +29,6 @@ from kteardown.report import markdown
 from kteardown.report.reference import load_reference
 from kteardown.spec.load import fragments, load_workloads
 from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.analyse import analyse
 from kteardown.stats.results import KernelFacts, Result
 from kteardown.trials.plan import BASE, TWIN, Plan, make_plan
 from kteardown.trials.run import Bootable, Lab, execute
@@ -112,6 +111,9 @@ def measure(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> None
 
 def conclude(run: RunDir) -> Result:
     """The result from what the run directory holds, saved there. Raises InputError, GuestError."""
+    # Here, not above: scipy takes longer to import than a cached run takes to its first guest.
+    from kteardown.stats.analyse import analyse
+
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
     environment = json.loads(run.environment_file.read_bytes())

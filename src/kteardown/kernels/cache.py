@@ -129,6 +129,7 @@ class Cache:
             "trees": "tree",
             "sources": "source",
             "downloads": "download",
+            "apt": "download",
             "logs": "log",
         }
         return [
@@ -174,7 +175,7 @@ class Cache:
         if any(entry.kind == "source" for entry in entries):
             # What debian:X.Y means is asked again: the archive may have dropped that version.
             store.remove(self.folder / "resolved")
-        for name in ("kernels", "trees", "sources", "downloads"):
+        for name in ("kernels", "trees", "sources", "downloads", "apt"):
             if (self.folder / name).is_dir():
                 store.sweep(self.folder / name)
 
