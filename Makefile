@@ -36,13 +36,14 @@ format: .venv/.ready-dev
 	$(MAKE) -s -C agent format
 
 test: lint
-	.venv/bin/pytest tests/unit tests/vm -m ""
+	.venv/bin/pytest -n 2 tests/unit
+	.venv/bin/pytest -n 2 --dist loadfile tests/vm -m ""
 
 test-unit: .venv/.ready-dev
-	.venv/bin/pytest tests/unit
+	.venv/bin/pytest -n 2 tests/unit
 
 test-vm: .venv/.ready-dev
-	.venv/bin/pytest tests/vm -m ""
+	.venv/bin/pytest -n 2 --dist loadfile tests/vm -m ""
 
 bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py

@@ -23,8 +23,8 @@ from kteardown.records.schema import AgentError, BootEnd, BootStart, Record, Tri
 from kteardown.trials.plan import Plan, PlannedBoot, PlannedTrial, guest_plan
 
 # How much longer than hardware a guest may be silent under each acceleration before it is called
-# hung. Seen: booting and forking take 10 to 30 times longer under emulation, more on a loaded host.
-SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 20.0, "icount": 20.0}
+# hung. Workloads say that they live every few seconds even there; the factor is for a loaded host.
+SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 5.0}
 _ATTEMPTS = 3
 _HOPELESS = 2
 """A kernel whose boots failed this often in a row without one success is not booted again."""
