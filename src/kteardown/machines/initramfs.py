@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError
 
 _MAGIC = b"070701"
 _TRAILER = "TRAILER!!!"
@@ -58,14 +58,20 @@ def pack(path: Path, *, agent: Path, plan: str, modules: Sequence[Path] = ()) ->
 
     ``/init`` is the agent and ``/plan`` its plan; each of ``modules`` goes to ``/modules`` under its
     own name. ``/dev/console`` is there because the kernel opens it before PID 1 can mount anything.
-    Raises InputError where the agent or a module cannot be read.
+    Raises InputError where the agent or a module cannot be read, LabError where ``path`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", *_CONSOLE)]
     entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
     if modules:
         entries.append(folder("modules"))
         entries += [file(f"modules/{module.name}", _read(module)) for module in modules]
-    path.write_bytes(archive(entries))
+    try:
+        path.write_bytes(archive(entries))
+    except OSError as error:
+        raise LabError(
+            f"cannot write the guest's initramfs to {path}: {error.strerror}",
+            hint="free some space there; a run that has begun can be resumed.",
+        ) from error
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -149,23 +148,12 @@ def _attempt(
             where = f"{trial.workload} {_words(trial)}" if trial else ""
             shown.trial(1, f"{boot.kernel}, seed {boot.seed}: {where}")
 
-    with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
-        initramfs = Path(folder) / "initramfs"
-        guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+    console = log.console_path(boot.index, attempt)
+    # In the run directory, so that not even a killed lab leaves anything elsewhere.
+    initramfs = console.with_suffix(".cpio")
+    guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+    try:
         pack(initramfs, agent=lab.agent, plan=guest_plan(boot, guest_modules), modules=kernel.modules)
-        job = BootJob(
-            image=kernel.image,
-            initramfs=initramfs,
-            arch=lab.arch,
-            acceleration=lab.acceleration,
-            cpus=plan.cpus,
-            memory_mb=plan.memory_mb,
-            seed=boot.seed,
-            console=log.console_path(boot.index, attempt),
-            silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
-            kernel_args=lab.kernel_args,
-            possible_cpus=lab.possible_cpus,
-        )
         keep(
             BootStart(
                 kernel=boot.kernel,
@@ -176,7 +164,9 @@ def _attempt(
                 started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             )
         )
-        result = lab.machine.boot(job, on_line)
+        result = lab.machine.boot(_job(boot, plan, kernel, lab, console, initramfs), on_line)
+    finally:
+        initramfs.unlink(missing_ok=True)
     keep(
         BootEnd(
             outcome=result.outcome,
@@ -188,6 +178,24 @@ def _attempt(
         )
     )
     return result
+
+
+def _job(
+    boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, console: Path, initramfs: Path
+) -> BootJob:
+    return BootJob(
+        image=kernel.image,
+        initramfs=initramfs,
+        arch=lab.arch,
+        acceleration=lab.acceleration,
+        cpus=plan.cpus,
+        memory_mb=plan.memory_mb,
+        seed=boot.seed,
+        console=console,
+        silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
+        kernel_args=lab.kernel_args,
+        possible_cpus=lab.possible_cpus,
+    )
 
 
 def _parse(raw: bytes) -> Record:

@@ -56,5 +56,5 @@ def test_the_guest_reads_every_point_of_the_sweep() -> None:
     assert lines[0] == "kteardown-plan 1"
     assert lines[2] == "module /modules/a.ko"
     trials = [line for line in lines if line.startswith("trial ")]
-    assert sum(" zombies=" in line and " zombies 1 3 " in line for line in trials) == 11
+    assert sum(line.split()[2] == "zombies" for line in trials) == 11
     assert len(trials) == len(plan.boots[0].trials)
