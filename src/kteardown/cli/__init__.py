@@ -39,9 +39,11 @@ def main() -> None:
             errors.print(f"  what to do: {error.hint}", highlight=False, markup=False, soft_wrap=True)
         code = error.exit_code
     except typer.TyperException as error:
-        errors.print(f"kteardown: {error.format_message()}", style="red", highlight=False, markup=False)
-        errors.print("  what to do: `kteardown VERB --help` shows what a verb takes.", highlight=False)
-        code = 2
+        # Without a message it is the help that a bare `kteardown` asks for, already printed.
+        code = 2 if error.format_message() else 0
+        if code:
+            errors.print(f"kteardown: {error.format_message()}", style="red", highlight=False, markup=False)
+            errors.print("  what to do: `kteardown VERB --help` shows what a verb takes.", highlight=False)
     except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted", highlight=False)
         code = 130

@@ -58,6 +58,12 @@ def test_wrong_input_exits_with_2_and_says_what_to_do(
     assert "Traceback" not in done.stderr
 
 
+def test_a_bare_call_is_help(tmp_path: Path) -> None:
+    done = kteardown(home=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "doctor" in done.stdout
+
+
 def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
     done = kteardown("plan", "freezer", "--quick", "--clock", "wall", home=tmp_path)
     assert done.returncode == 0
