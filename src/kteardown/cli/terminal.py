@@ -56,7 +56,8 @@ class _LineTask:
         if self.total and completed > 0:
             left = max(0.0, spent * (self.total - completed) / completed)
             text += f", {min(100.0, 100 * completed / self.total):.0f}%, about {left:.0f} s left"
-        self.console.print(f"{text}{'; ' + detail if detail else ''}", highlight=False, markup=False)
+        line = f"{text}{'; ' + detail if detail else ''}"
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 class TerminalReporter:
