@@ -180,7 +180,7 @@ class _Builder:
                 arch=plan.request.arch,
                 release=(tree.build / "include/config/kernel.release").read_text().strip(),
                 compiler=plan.compiler,
-                config_hash=file_hash(folder / "config"),
+                config_hash=kconfig.digest((folder / "config").read_text()),
                 image_hash=file_hash(image),
             )
             self._kernels.describe(folder, described, steps=steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from kteardown.kernels.kconfig_why import why
 from kteardown.machines.base import Arch
 
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
+_BYSTANDER = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
 _UNSET = re.compile(r"#\s*CONFIG_(\w+) is not set")
 
 
@@ -99,6 +101,17 @@ def wanted_of(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[Wanted
 def parse_config(text: str) -> dict[str, str]:
     """Symbol -> value of a .config; what is not set is absent."""
     return {match[1]: match[2] for line in text.splitlines() if (match := _SET.fullmatch(line))}
+
+
+def digest(text: str) -> str:
+    """SHA-256 of what a .config sets, hexadecimal.
+
+    What Kconfig writes down of tools that build no part of such a kernel is left out: two
+    machines, one with a Rust compiler in its path, make the same image.
+    """
+    config = parse_config(text)
+    lines = sorted(f"{name}={value}" for name, value in config.items() if not _BYSTANDER.match(name))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def refused(wanted: Iterable[Wanted], config: Mapping[str, str]) -> list[Wanted]:

@@ -128,7 +128,7 @@ def _fill(folder: Path, path: Path, request: KernelRequest, identity: str, kerne
         arch=facts.arch,
         release=facts.release,
         compiler=compiler[1] if compiler else "unknown",
-        config_hash=hashlib.sha256(config.encode()).hexdigest() if config else "",
+        config_hash=kconfig.digest(config) if config else "",
         image_hash=hashlib.sha256(facts.data).hexdigest(),
         modules=tuple(modules),
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.kconfig import Wanted, check, parse_config, parse_fragment, refused, wanted_of
+from kteardown.kernels.kconfig import Wanted, check, digest, parse_config, parse_fragment, refused, wanted_of
 from kteardown.kernels.kconfig_why import why
 
 KCONFIG = """
@@ -99,6 +99,12 @@ def test_a_config_that_has_all_refuses_nothing(wanted: dict[str, str]) -> None:
     assert refused(wants, config) == []
     lost = {s: v for s, v in wanted.items() if v != "n"}
     assert {w.symbol for w in refused(wants, {})} == set(lost)
+
+
+def test_a_configs_digest_is_of_what_it_sets() -> None:
+    text = "# Linux 6.12\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=64\n"
+    assert digest(text) == digest("CONFIG_C=64\nCONFIG_RUSTC_VERSION=109500\nCONFIG_A=y\n")
+    assert digest(text) != digest(text.replace("64", "32"))
 
 
 def test_n_is_granted_by_absence_and_refused_by_y() -> None:
