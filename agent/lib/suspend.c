@@ -10,6 +10,7 @@
 #define STATE "/sys/power/state"
 #define MEM_SLEEP "/sys/power/mem_sleep"
 #define SYNC "/sys/power/sync_on_suspend"
+#define SECONDS_MAX 1000
 #define DELAY "/sys/module/suspend/parameters/pm_test_delay"
 
 int suspend_prepare(struct trial *t)
@@ -61,4 +62,21 @@ int64_t suspend_once(void)
 void suspend_restore(void)
 {
 	write_file(PM_TEST, "none");
+}
+
+int suspend_keep_frozen(struct trial *t, int64_t window_s)
+{
+	int64_t second_ns, seconds;
+	int error = write_file(DELAY, "1");
+
+	if (error)
+		return wl_fail(t, "%s: %s", DELAY, strerror(-error));
+	second_ns = suspend_once();
+	if (second_ns <= 0)
+		return wl_fail(t, "suspend: %s", strerror((int)-second_ns));
+	seconds = (window_s * 1000000000 + second_ns - 1) / second_ns;
+	if (seconds > SECONDS_MAX)
+		return wl_fail(t, "a second of mdelay() is %lld ns", (long long)second_ns);
+	error = write_file(DELAY, "%lld", (long long)seconds);
+	return error ? wl_fail(t, "%s: %s", DELAY, strerror(-error)) : 0;
 }

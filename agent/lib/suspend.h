@@ -22,4 +22,13 @@ int64_t suspend_once(void);
 /* In cleanup(): let a later suspend be a real one again. */
 void suspend_restore(void);
 
+/*
+ * Let later suspends keep everything frozen for window_s of the clock's seconds.
+ * The kernel does that with mdelay(), and under emulation on a loaded host its idea
+ * of a second was seen to be 0.05 to 3.5 of the clock's; a window shorter than the
+ * pauses that the host imposes proves nothing. So: first see how long a second is.
+ * Call it where nobody is there to be frozen. 0, or wl_fail()'s value.
+ */
+int suspend_keep_frozen(struct trial *t, int64_t window_s);
+
 #endif

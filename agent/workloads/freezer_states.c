@@ -29,8 +29,6 @@
 #define MAX_WORKERS 257 /* 16 copies of 16 kinds, and worker_continued */
 #define MAX_ZOMBIES 10000
 
-#define DELAY_FILE "/sys/module/suspend/parameters/pm_test_delay"
-
 struct worker {
 	const struct worker_kind *kind;
 	struct cell *cells;
@@ -334,12 +332,7 @@ static int setup(struct trial *t)
 		error = tp_field(&tracer, 0, "start", &begin);
 	if (error)
 		return wl_fail(t, "tracepoint %s: %s", names[0], strerror(-error));
-	if (suspend_prepare(t))
-		return -1;
-	error = write_file(DELAY_FILE, "%lld", (long long)wl_param_int(t, "window_s"));
-	if (error)
-		return wl_fail(t, DELAY_FILE ": %s", strerror(-error));
-	return 0;
+	return suspend_prepare(t) || suspend_keep_frozen(t, wl_param_int(t, "window_s")) ? -1 : 0;
 }
 
 static int run(struct trial *t)
