@@ -45,11 +45,6 @@ int64_t wl_param_int(const struct trial *t, const char *name)
 	return value;
 }
 
-uint64_t wl_seed(const struct trial *t)
-{
-	return t->seed;
-}
-
 void wl_settle(const struct trial *t, int64_t ms)
 {
 	uint64_t where = (uint64_t)t->plan->index << 32 | (uint32_t)t->repetition;

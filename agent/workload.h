@@ -69,8 +69,6 @@ struct workload {
 /* The value of an integer parameter; one that is not an integer ends the agent with an error. */
 int64_t wl_param_int(const struct trial *t, const char *name);
 const char *wl_param_str(const struct trial *t, const char *name);
-/* The plan's seed, for struct prng below. */
-uint64_t wl_seed(const struct trial *t);
 
 /*
  * -- what the workload has to say; each is a record, sent at once, and so never

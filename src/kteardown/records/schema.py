@@ -9,7 +9,7 @@ attempt; readers take the last attempt that has one.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -136,8 +136,3 @@ _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 def parse(raw: bytes | str) -> Record:
     """One line as a record. Raises ``pydantic.ValidationError`` (a ValueError) where it is none."""
     return _adapter.validate_json(raw)
-
-
-def from_dict(fields: dict[str, Any]) -> Record:
-    """A record from its fields. Raises ``pydantic.ValidationError``."""
-    return _adapter.validate_python(fields)
