@@ -58,6 +58,7 @@ def compare(
 
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
     """
+    options.need_folders(json_file, markdown_file)
     reporter = options.reporter(verbose, quiet)
     chosen = options.Chosen(
         clock, source, arch, boots, seeds, repetitions, cpus, memory_mb, series, None, assignments, quick
@@ -76,6 +77,7 @@ def experiment_for(workload: str, source: str) -> Experiment:
             if sweep.workload == workload:
                 # With the whole experiment's configuration, so that the base kernel is the one built for it.
                 config = fragments(shipped, load_workloads(shipped))
-                about = {"name": name, "question": question, "source": source}
+                # The posting measured its own change, not this one.
+                about = {"name": name, "question": question, "source": source, "reference": None}
                 return shipped.model_copy(update={**about, "config": config, "workloads": (sweep,)})
     return Experiment(name=name, question=question, source=source, workloads=(Sweep(workload=workload),))

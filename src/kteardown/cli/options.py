@@ -155,6 +155,15 @@ def output() -> Console:
     return Console(width=width)
 
 
+def need_folders(*files: Path | None) -> None:
+    """Raise InputError where a file to be written has no folder: before a run, not after it."""
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise InputError(
+                f"{file}: cannot be written: there is no folder {file.parent}", hint="make the folder first."
+            )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file that the user asked for. Raises InputError or LabError that names it."""
     try:

@@ -68,6 +68,7 @@ def run(
 
       kteardown run freezer --set zombies=0:9000:3000 --variant freezer-skip-exited --json r.json
     """
+    options.need_folders(json_file, markdown_file)
     reporter = options.reporter(verbose, quiet)
     chosen = options.Chosen(
         clock, source, arch, boots, seeds, repetitions, cpus, memory_mb, variant, workload, assignments, quick

@@ -28,7 +28,7 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
                     hint="first:last:step, with last at or above first and a step above 0.",
                 )
             values.extend(range(start, stop + 1, step))
-        elif re.fullmatch(r"\d+", part.strip()):
+        elif re.fullmatch(r"-?\d+", part.strip()):
             values.append(int(part))
         elif re.fullmatch(r"[A-Za-z0-9_.-]+", part.strip()):
             values.append(part.strip())

@@ -43,6 +43,8 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
         (["run", "--resume", "never"], "there is no run 'never'"),
         (["run", "freezer", "--resume", "never"], "a run is resumed as it was planned"),
         (["run", "./nowhere.toml"], "there is no such file"),
+        (["run", "freezer", "--set", "zombies=-5"], "-5 is not within 0"),
+        (["run", "freezer", "--json", "/nowhere/r.json"], "there is no folder /nowhere"),
         (["report", "never"], "there is no run 'never'"),
         (["show", "never"], "there is no run 'never'"),
         (["prune"], "prune what?"),
