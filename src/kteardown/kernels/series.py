@@ -111,7 +111,7 @@ def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[Path, ...]]:
         return name_or_path, of_folder(shipped)
     path = Path(name_or_path).expanduser()
     if path.is_dir():
-        return _slug(path.absolute().name), of_folder(path)
+        return _slug(path.absolute().name), of_folder(path.absolute())
     if path.is_file():
         return _slug(path.stem), _of_file(path, cache_dir)
     close = get_close_matches(name_or_path, _names(), 1)
