@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kteardown.records.schema import (
     AgentRecord,
@@ -13,7 +15,6 @@ from kteardown.records.schema import (
     BootStart,
     Hello,
     ParamValue,
-    Record,
     Sample,
     TrialEnd,
     TrialStart,
@@ -26,6 +27,7 @@ from kteardown.trials.plan import PlannedBoot, PlannedTrial, make_plan
 
 Cost = Callable[[str, str, Mapping[str, ParamValue]], float]
 """The true cost by kernel, metric and parameters."""
+Logs = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,22 @@ class Noise:
     block: float = 0.0
     boot: float = 0.0
     sample: float = 0.0
+
+    def of_blocks(self, rng: np.random.Generator, count: int) -> Logs:
+        """A logarithm for each block, for all its boots alike."""
+        return rng.normal(0, self.block, count)
+
+    def of_boot(self, rng: np.random.Generator) -> float:
+        """A logarithm for all trials of a boot."""
+        return float(rng.normal(0, self.boot))
+
+    def of_trial(self, rng: np.random.Generator) -> float:
+        """A logarithm for all samples of a trial."""
+        return float(rng.normal(0, self.boot / 3))
+
+    def of_sample(self, rng: np.random.Generator) -> float:
+        """A logarithm for one sample."""
+        return float(rng.normal(0, self.sample))
 
 
 def zombies_workload() -> Workload:
@@ -110,7 +128,7 @@ def simulate(
     noise = noise or Noise()
     rng = np.random.default_rng(seed)
     plan = make_plan(experiment, WORKLOADS, experiment.variants)
-    blocks = np.exp(rng.normal(0, noise.block, 1 + max(boot.block for boot in plan.boots)))
+    blocks = np.exp(noise.of_blocks(rng, 1 + max(boot.block for boot in plan.boots)))
     return [_boot(boot, cost, noise, float(blocks[boot.block]), rng) for boot in plan.boots]
 
 
@@ -134,10 +152,11 @@ def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
 
 
 def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator) -> BootRecords:
-    shift = block * float(np.exp(rng.normal(0, noise.boot)))
-    lines: list[AgentRecord] = [_hello()]
+    shift = block * math.exp(noise.of_boot(rng))
+    stamp = {"boot": boot.index, "attempt": 0}
+    lines: list[AgentRecord] = [_hello().model_copy(update=stamp)]
     for trial in boot.trials:
-        lines += _trial(trial, boot.kernel, cost, shift, noise, rng)
+        lines += _trial(trial, boot, cost, shift, noise, rng)
     start = BootStart(
         kernel=boot.kernel,
         block=boot.block,
@@ -147,25 +166,32 @@ def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.ran
         started_at="",
     )
     end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
-    stamp = {"boot": boot.index, "attempt": 0}
-    records: tuple[Record, ...] = tuple(line.model_copy(update=stamp) for line in lines)
-    return BootRecords(boot.index, 0, start, end, records)
+    return BootRecords(boot.index, 0, start, end, tuple(lines))
 
 
 def _trial(
-    trial: PlannedTrial, kernel: str, cost: Cost, shift: float, noise: Noise, rng: np.random.Generator
+    trial: PlannedTrial, boot: PlannedBoot, cost: Cost, shift: float, noise: Noise, rng: np.random.Generator
 ) -> list[AgentRecord]:
-    lines: list[AgentRecord] = [TrialStart(trial=trial.index, workload=trial.workload, params=trial.params)]
-    own = float(np.exp(rng.normal(0, noise.boot / 3)))
+    index, number = trial.index, boot.index
+    begin = TrialStart(boot=number, attempt=0, trial=index, workload=trial.workload, params=trial.params)
+    lines: list[AgentRecord] = [begin]
+    own = math.exp(noise.of_trial(rng))
     for repetition in range(trial.warmup + trial.repetitions):
         warmup = repetition < trial.warmup
         for metric in WORKLOADS[trial.workload].metrics:
-            factor = shift * own * float(np.exp(rng.normal(0, noise.sample))) * (3 if warmup else 1)
-            value = round(cost(kernel, metric, trial.params) * factor)
+            factor = shift * own * math.exp(noise.of_sample(rng)) * (3 if warmup else 1)
             lines.append(
-                Sample(trial=trial.index, repetition=repetition, metric=metric, value=value, warmup=warmup)
+                Sample(
+                    boot=number,
+                    attempt=0,
+                    trial=index,
+                    repetition=repetition,
+                    metric=metric,
+                    value=round(cost(boot.kernel, metric, trial.params) * factor),
+                    warmup=warmup,
+                )
             )
-    lines.append(TrialEnd(trial=trial.index, status="ok"))
+    lines.append(TrialEnd(boot=number, attempt=0, trial=index, status="ok"))
     return lines
 
 

@@ -78,7 +78,7 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """The configuration fragments that the experiment's kernels need, sorted."""
-    wanted = set(experiment.config)
+    wanted = {*experiment.config, *(("profile",) if experiment.design.profile else ())}
     for workload in workloads.values():
         wanted.update(workload.config)
     return tuple(sorted(wanted))
@@ -97,6 +97,13 @@ def check_experiment(experiment: Experiment, where: str) -> None:
     for name in experiment.quick.params:
         if name not in known:
             raise InputError(f"{where}: quick.params.{name}: no workload of it has this parameter")
+    laws = sorted({workload.law for workload in workloads.values() if workload.law})
+    for name in experiment.predict:
+        if name not in laws:
+            raise InputError(
+                f"{where}: predict.{name}: no growth law is over this parameter{did_you_mean(name, laws)}",
+                hint=f"there are laws over: {', '.join(laws) or 'none'}.",
+            )
     for fragment in fragments(experiment, workloads):
         folder = data_dir("kernels") / "fragments"
         if not (folder / f"{fragment}.config").is_file():

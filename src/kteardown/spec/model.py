@@ -13,6 +13,7 @@ from kteardown.records.schema import ParamValue
 Clock = Literal["instructions", "wall"]
 Better = Literal["lower", "higher"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+UNTIL = r"^(|verdict|ci=[0-9.]+%)$"
 
 
 class _Model(BaseModel):
@@ -37,6 +38,8 @@ class Metric(_Model):
     unit: Literal["ns", "kb", "share", "count", "us", "per_s"] = "ns"
     headline: bool = False
     """Shown in the main table; the others are in result.json and the detail table."""
+    percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
+    """Of a latency metric: percentiles of the samples of a boot, compared beside the median."""
     compare: bool = True
     """False for cross-checks, which are reported and never judged."""
 
@@ -54,6 +57,9 @@ class Workload(_Model):
     memory_mb: int = Field(default=256, ge=64)
     law: str = ""
     """The parameter over which a growth law is fitted."""
+    profile_ns: int = Field(default=499_979, ge=10_000)
+    """How often each CPU is sampled where a profile is asked for. A sample costs thousands of instructions:
+    seldom distorts less. A prime number keeps out of step with the kernel's own timers."""
     parameters: dict[Name, Parameter] = {}
     metrics: dict[Name, Metric]
     invariants: dict[Name, str] = {}
@@ -83,9 +89,17 @@ class Design(_Model):
     """Executions before them that are recorded, marked and not analysed."""
     seed: int = 1
     """What every random choice of the plan is drawn from."""
+    profile: bool = False
+    """Beside what is measured, sample where the time goes, in boots of their own."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     same_within: float = Field(default=0.02, gt=0)
     """The margin of the verdict "same": 0.02 is two percent."""
+    until: Annotated[str, Field(pattern=UNTIL)] = ""
+    """Stop when sure: ``verdict`` or ``ci=2%``; ``boots`` (or ``seeds``) is then the most that is spent."""
+    budget_s: float | None = Field(default=None, gt=0)
+    """With ``until``: no further look is taken that would need more seconds of measuring than this."""
+    layout_twin: bool = False
+    """Boot the layout twin in every block, not only where a claim below ten percent needs it (wall clock)."""
 
 
 class MachineSpec(_Model):
@@ -114,13 +128,16 @@ class Experiment(_Model):
     source: str
     """The base kernel: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE`` or ``image:FILE``."""
     variants: tuple[str, ...] = ()
-    """Each a series, a prefix of one (``NAME@2``), or a second source."""
+    """Each a series, a part of one (``NAME@2`` the first two patches, ``NAME@-2`` all but the second),
+    or a second source."""
     workloads: tuple[Sweep, ...] = Field(min_length=1)
     config: tuple[str, ...] = ()
     """Fragments wanted beyond those of the workloads."""
     design: Design = Design()
     machine: MachineSpec = MachineSpec()
     quick: Quick = Quick()
+    predict: dict[Name, tuple[Annotated[int, Field(ge=1)], ...]] = {}
+    """By parameter: where its growth laws are carried on to; twice the largest value where left out."""
     reference: Name | None = None
     """The file of ``reference/`` whose figures the report prints beside its own."""
 

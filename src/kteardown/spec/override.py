@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.errors import InputError
 from kteardown.records.schema import ParamValue
 from kteardown.spec.load import check_experiment, did_you_mean, fragments, load_workloads
-from kteardown.spec.model import Clock, Experiment
+from kteardown.spec.model import UNTIL, Clock, Experiment
+
+MOST_BOOTS, MOST_SEEDS = 40, 20
+"""What may be spent at most where a run stops when sure and nothing else is said."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
@@ -21,11 +26,16 @@ class Overrides:
     boots: int | None = None
     seeds: int | None = None
     repetitions: int | None = None
+    until: str | None = None
+    budget_s: float | None = None
+    layout_twin: bool = False
+    profile: bool = False
     cpus: int | None = None
     memory_mb: int | None = None
     variants: Sequence[str] = ()
     workloads: Sequence[str] = ()
     params: Mapping[str, tuple[ParamValue, ...]] = field(default_factory=dict)
+    predict: Mapping[str, tuple[ParamValue, ...]] = field(default_factory=dict)
     quick: bool = False
 
 
@@ -37,8 +47,10 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
         quick = experiment.quick
         design |= {"seeds": quick.seeds, "boots": quick.boots, "repetitions": quick.repetitions}
         params |= quick.params
+    if overrides.until is not None:
+        design |= {"until": _checked_until(overrides.until), "boots": MOST_BOOTS, "seeds": MOST_SEEDS}
     params |= overrides.params
-    for key in ("clock", "boots", "seeds", "repetitions"):
+    for key in ("clock", "boots", "seeds", "repetitions", "budget_s"):
         value = getattr(overrides, key)
         if value is not None:
             design[key] = value
@@ -55,9 +67,51 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
         fields["config"] = fragments(experiment, load_workloads(experiment))
         fields["workloads"] = _chosen(fields["workloads"], overrides.workloads)
     _set_params(fields["workloads"], params, experiment, set(overrides.params))
+    for switch in ("layout_twin", "profile"):
+        if getattr(overrides, switch):
+            fields["design"][switch] = True
+    fields["predict"] |= {name: _sizes(name, values) for name, values in overrides.predict.items()}
     changed = Experiment.model_validate(fields)
+    _check_design(changed, overrides)
     check_experiment(changed, f"experiment {experiment.name}")
     return changed
+
+
+def parse_seconds(text: str, where: str) -> float:
+    """``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError, which names ``where``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or float(match[1]) == 0:
+        raise InputError(f"{where} {text}: expected a time", hint="as in 90s, 30m or 2h.")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _sizes(name: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
+    if not all(isinstance(value, int) and value > 0 for value in values):
+        raise InputError(f"--predict {name}: expected integers above 0", hint=f"--predict {name}=900000")
+    return tuple(values)
+
+
+def _checked_until(text: str) -> str:
+    if not text or not re.fullmatch(UNTIL, text):
+        raise InputError(
+            f"--until {text}: expected verdict or ci=WIDTH%",
+            hint="--until verdict goes on until every headline verdict stands, --until ci=2% until every "
+            "headline change is known to 2% either way.",
+        )
+    return text
+
+
+def _check_design(experiment: Experiment, overrides: Overrides) -> None:
+    design = experiment.design
+    if overrides.budget_s is not None and not design.until:
+        raise InputError(
+            "--budget is for a run that stops when sure", hint="add --until verdict or --until ci=2%."
+        )
+    if overrides.layout_twin and design.clock != "wall":
+        raise InputError(
+            "--layout-twin is for the wall clock: a count of instructions does not depend on where code lies",
+            hint="add --clock wall.",
+        )
 
 
 def _chosen(sweeps: Sequence[dict[str, object]], names: Sequence[str]) -> list[dict[str, object]]:

@@ -37,14 +37,14 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def parse_assignments(assignments: Iterable[str]) -> dict[str, tuple[ParamValue, ...]]:
-    """``["zombies=0:3000:1000", ...]`` from the command line. Raises InputError."""
+def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict[str, tuple[ParamValue, ...]]:
+    """``["zombies=0:3000:1000", ...]`` of ``option`` of the command line. Raises InputError."""
     result: dict[str, tuple[ParamValue, ...]] = {}
     for assignment in assignments:
         name, equals, values = assignment.partition("=")
         if not equals or not name:
             raise InputError(
-                f"--set {assignment}: expected PARAM=VALUES", hint="as in --set zombies=0:9000:3000"
+                f"{option} {assignment}: expected PARAM=VALUES", hint=f"as in {option} zombies=0:9000:3000"
             )
-        result[name] = parse_values(values, f"--set {name}")
+        result[name] = parse_values(values, f"{option} {name}")
     return result

@@ -1,41 +1,31 @@
 """The stage: records in, a Result out. Knows no machine and prints nothing.
 
-The statistic inside a boot is the median of its measured repetitions; that of a kernel at a point is the
-median over its boots. The same records give the same Result, bit for bit: every draw is
-seeded from the experiment's design, and nothing of the host's time or load comes in.
+The statistic inside a boot is the median of its measured repetitions, or a percentile that the metric
+declares; that of a kernel at a point is the median over its boots. The same records give the same Result, bit
+for bit: every draw is seeded from the experiment's design, and nothing of the host's time or load comes in
+but what ``environment_notes`` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kteardown.records.schema import OUTCOMES
 from kteardown.records.store import BootRecords
-from kteardown.spec.model import Experiment, Metric, Workload
-from kteardown.stats.bootstrap import Boots, Resampler
-from kteardown.stats.compare import Estimate, Rules, estimate, holm, judge, summary
-from kteardown.stats.law import fit
-from kteardown.stats.results import Comparison, KernelFacts, Law, Result
-from kteardown.stats.samples import BASE, TWIN, Collected, Key, Point, expected_points
+from kteardown.spec.model import Experiment, Workload
+from kteardown.stats.ablation import ablations
+from kteardown.stats.bootstrap import Resampler
+from kteardown.stats.compare import Rules
+from kteardown.stats.comparisons import Data, compare_all
+from kteardown.stats.growth import laws
+from kteardown.stats.results import Comparison, KernelFacts, Result, Unavailable
+from kteardown.stats.samples import BASE, LAYOUT, TWIN, Collected, expected_points
 
-_DIGITS = 10
-"""Significant digits of what logarithms and roots went into: below their rounding on any host."""
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """One comparison before its verdict."""
-
-    point: Point
-    variant: str
-    metric: str
-    spec: Metric
-    base: Boots
-    changed: Boots
-    found: Estimate
-    null: Estimate | None
+LAYOUT_CLAIM = 0.1
+"""A smaller change is not claimed without the layout twin: moving code alone was seen to make 4 to 9%."""
+_MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
+"""Units of what the placing of code can change; it makes no object and no kB."""
 
 
 def analyse(
@@ -45,157 +35,84 @@ def analyse(
     kernels: Mapping[str, KernelFacts],
     machine: Mapping[str, Any],
     command: str,
+    *,
+    blocks: int | None = None,
+    confidence: float | None = None,
+    environment_notes: Sequence[str] = (),
+    unavailable: Sequence[Unavailable] = (),
+    predict_at: Mapping[str, Sequence[float]] | None = None,
 ) -> Result:
     """The whole result of a run, or of the part of it that is there.
 
     ``boots`` holds the last finished attempt of each boot; ``kernels`` base and the variants, in
     report order; ``machine`` the host as it was read, stable facts only; ``command`` what repeats the run.
+    ``blocks``: use only the blocks numbered below it; ``confidence``: instead of the design's. Blocks
+    numbered beyond the design's hold base and its layout twin, and serve only to compare these two.
+    ``unavailable``: kernels of an ablation that could not be had. ``predict_at``: by parameter, where its
+    laws are carried on to, instead of to twice the largest value measured.
     """
-    collected = Collected(boots)
-    expected = expected_points(experiment, workloads)
-    variants = [name for name in kernels if name not in (BASE, TWIN)]
     design = experiment.design
-    wall = design.clock == "wall"
-    planned = [BASE, TWIN, *variants] if wall else [BASE, *variants]
-    ended = [boot.end.outcome for boot in boots]
-    return Result(
+    planned = design.boots if design.clock == "wall" else design.seeds
+    limit = planned if blocks is None else min(planned, blocks)
+    main = [boot for boot in boots if boot.start.block < limit]
+    used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
+    variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    data = Data(
+        experiment=experiment,
+        workloads=workloads,
+        collected=Collected(main),
+        moved=Collected(_beside_layout(used)),
+        expected=expected_points(experiment, workloads),
+        variants=variants,
+        rules=Rules(confidence or design.confidence, design.same_within),
+        resampler=Resampler(design.seed),
+    )
+    comparisons, outliers = compare_all(data)
+    ended = [boot.end.outcome for boot in used]
+    result = Result(
         experiment=experiment.name,
         question=experiment.question,
         clock=design.clock,
         command=command,
         machine=dict(machine),
         kernels={
-            name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
+            name: facts.model_copy(update={"release": data.collected.releases.get(name, facts.release)})
             for name, facts in kernels.items()
         },
-        comparisons=_comparisons(experiment, workloads, collected, expected, variants),
-        laws=_laws(experiment, workloads, collected, expected, [BASE, *variants]),
+        comparisons=comparisons,
+        laws=laws(data, [BASE, *variants], predict_at or {}),
         boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
-        voids=collected.voids(planned, design.boots if wall else design.seeds, expected),
-        notes=(*_acceleration(boots), *_notes(workloads, collected, kernels)),
+        voids=data.collected.voids(_in_every_block(data), limit, data.expected),
+        notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
+        ablations=ablations(data, kernels, comparisons, unavailable),
+        outliers=outliers,
+    )
+    return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
+
+
+def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool:
+    """A claim is made that the placing of the code alone could explain, with no layout twin beside it:
+    on the wall clock, of a metric of time, and of less than ten percent."""
+    return result.clock == "wall" and any(
+        c.verdict in ("better", "worse")
+        and c.layout_ci is None
+        and c.ratio is not None
+        and abs(c.ratio - 1) < LAYOUT_CLAIM
+        and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
+        for c in result.comparisons
     )
 
 
-def _comparisons(
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    collected: Collected,
-    expected: Sequence[Point],
-    variants: Sequence[str],
-) -> tuple[Comparison, ...]:
-    design = experiment.design
-    resampler = Resampler(design.seed)
-    pairs: list[_Pair] = []
-    for name, metric, spec in _compared(experiment, workloads):
-        for point in (point for point in expected if point.workload == name):
-            base = collected.boots(BASE, point, metric)
-            if base is None:
-                continue
-            twin = collected.boots(TWIN, point, metric)
-            null = estimate(base, twin, design.clock, design.confidence, resampler) if twin else None
-            for variant in variants:
-                changed = collected.boots(variant, point, metric)
-                if changed is None:
-                    continue
-                found = estimate(base, changed, design.clock, design.confidence, resampler)
-                pairs.append(_Pair(point, variant, metric, spec, base, changed, found, null))
-    adjusted = holm([pair.found.p for pair in pairs])
-    rules = Rules(design.confidence, design.same_within)
-    return tuple(_comparison(pair, p, rules) for pair, p in zip(pairs, adjusted, strict=True))
+def _beside_layout(boots: Sequence[BootRecords]) -> list[BootRecords]:
+    """The boots of the layout twin, and those of base in the same blocks."""
+    blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
+    return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
 
 
-def _comparison(pair: _Pair, p_adjusted: float | None, rules: Rules) -> Comparison:
-    found, null = pair.found, pair.null
-    verdict, reason = judge(found, null, p_adjusted, pair.spec.better, rules)
-    return Comparison(
-        workload=pair.point.workload,
-        variant=pair.variant,
-        metric=pair.metric,
-        unit=pair.spec.unit,
-        better=pair.spec.better,
-        point=pair.point.shown,
-        base=summary(pair.base),
-        changed=summary(pair.changed),
-        ratio=_tidy(found.ratio),
-        ci=_tidy_pair(found.ci),
-        confidence=rules.confidence,
-        mde=_tidy(found.mde),
-        verdict=verdict,
-        exact=found.exact,
-        null_ci=_tidy_pair(null.ci) if null else None,
-        p=_tidy(found.p),
-        reason=reason,
-    )
-
-
-def _laws(
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    collected: Collected,
-    expected: Sequence[Point],
-    kernels: Sequence[str],
-) -> tuple[Law, ...]:
-    confidence = experiment.design.confidence
-    result: list[Law] = []
-    for name, metric, spec in _compared(experiment, workloads):
-        param = workloads[name].law
-        for others in _families(expected, name, param):
-            for kernel in kernels:
-                law = _law(collected, kernel, others, param=param, metric=metric, confidence=confidence)
-                if law is not None:
-                    rest = {k: v for k, v in others[0].shown.items() if k != param}
-                    fields = {"workload": name, "kernel": kernel, "metric": metric, "unit": spec.unit}
-                    result.append(Law.model_validate({**fields, "param": param, "point": rest, **law}))
-    return tuple(result)
-
-
-def _law(
-    collected: Collected, kernel: str, family: Sequence[Point], *, param: str, metric: str, confidence: float
-) -> dict[str, Any] | None:
-    """The fit over the points where this kernel has samples, over the boots that have all of those."""
-    values: list[float] = []
-    medians: list[dict[int, float]] = []
-    for point in family:
-        found = collected.boots(kernel, point, metric)
-        size = point.shown.get(param)
-        if found is not None and isinstance(size, int):
-            values.append(size)
-            medians.append(found.medians)
-    common = sorted(set.intersection(*(set(blocks) for blocks in medians))) if medians else []
-    rows = [[blocks[block] for blocks in medians] for block in common]
-    found_law = fit(values, rows, confidence) if rows else None
-    if found_law is None:
-        return None
-    return {
-        "model": found_law.model,
-        "per_unit": _tidy(found_law.per_unit),
-        "per_unit_ci": _tidy_pair(found_law.per_unit_ci),
-        "intercept": _tidy(found_law.intercept),
-        "exponent": _tidy(found_law.exponent),
-        "exponent_ci": _tidy_pair(found_law.exponent_ci),
-        "r2": _tidy(found_law.r2),
-        "points": found_law.points,
-    }
-
-
-def _families(expected: Sequence[Point], workload: str, param: str) -> list[list[Point]]:
-    """The points of a workload, grouped by all parameters but ``param``; none where it has no law."""
-    families: dict[Key, list[Point]] = {}
-    for point in expected:
-        if point.workload == workload and param in dict(point.full):
-            rest = tuple(item for item in point.full if item[0] != param)
-            families.setdefault(rest, []).append(point)
-    return list(families.values())
-
-
-def _compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
-    """Every workload's metrics that are judged, headline metrics first."""
-    result: list[tuple[str, str, Metric]] = []
-    for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
-        metrics = [(metric, spec) for metric, spec in workloads[name].metrics.items() if spec.compare]
-        metrics.sort(key=lambda item: not item[1].headline)
-        result += [(name, metric, spec) for metric, spec in metrics]
-    return result
+def _in_every_block(data: Data) -> list[str]:
+    design = data.experiment.design
+    twins = [TWIN, *([LAYOUT] if design.layout_twin else [])] if design.clock == "wall" else []
+    return [BASE, *twins, *data.variants]
 
 
 def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
@@ -223,13 +140,26 @@ def _notes(
     return tuple(notes)
 
 
-def _tidy(value: float | None) -> float | None:
-    return None if value is None else _rounded(value)
+def _cautions(result: Result, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """What the reader of the verdicts has to know."""
+    notes = []
+    if needs_layout_twin(result, workloads):
+        notes.append(
+            f"claims below {LAYOUT_CLAIM:.0%} stand here without a layout twin: moving code alone was seen "
+            "to change a result by 4 to 9%"
+        )
+    extreme = {(c.metric, c.statistic): None for c in result.comparisons if _is_extreme(c)}
+    notes += [
+        f"{metric} {statistic}: a boot has too few samples to tell it from their largest or smallest"
+        for metric, statistic in extreme
+    ]
+    return tuple(notes)
 
 
-def _tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if pair is None else (_rounded(pair[0]), _rounded(pair[1]))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+def _is_extreme(comparison: Comparison) -> bool:
+    """A percentile beyond which not even one of a boot's samples is to be expected."""
+    if comparison.statistic == "median":
+        return False
+    percent = float(comparison.statistic.removeprefix("p"))
+    fewest = min(side.n / side.boots for side in (comparison.base, comparison.changed))
+    return fewest * min(percent, 100 - percent) < 100

@@ -1,19 +1,28 @@
-"""The interval of a ratio of medians, by a hierarchical bootstrap over boots and samples.
+"""The interval of a ratio of medians, by a hierarchical bootstrap over blocks and their boots.
 
 The boot is the unit of replication: repetitions inside one boot share its layout, its placement and
-its luck, and say nothing about the next boot. So boots are resampled first and the samples inside
-each drawn boot second (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013,
-section 6; A. Davison, D. Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
-Base and changed are drawn with the same blocks where blocks exist, so that a drift of the
-machine, which falls on a whole block, cancels.
+its luck, and say nothing about the next boot. So whole blocks are drawn with replacement, each with its boot
+of base and its boot of changed: a drift of the machine, which falls on a whole block, cancels. The
+repetitions inside a drawn boot stay as they are: the spread of the boots' figures holds theirs already, and
+drawing them too counts it twice (A. Davison, D. Hinkley, "Bootstrap Methods and their Application", 1997,
+section 3.8). Only where the boots' figures do not differ at all, as with a clock too coarse, are repetitions
+drawn instead (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, section 6, draw
+both).
 
-The interval is the log ratio plus and minus Student's t times the bootstrap's standard error, with
-boots - 1 degrees of freedom (B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993,
-section 12.2; T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-Statistician 69(4), 2015, on the t interval with a bootstrap standard error). Percentile intervals were
-tried against it: they end at the extremes of the boots and cover 60% with two boots and 85% with three, where
-this one stays at or above 94% for 2 to 20 boots of normal, skewed and two-peaked noise. BCa needs
-a jackknife, which fails for medians.
+The interval of the log ratio is the smallest that holds two others:
+
+- Student's t times a calibrated bootstrap standard error, with boots - 1 degrees of freedom (B. Efron,
+  R. Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.2; T. Hesterberg, "What Teachers Should
+  Know About the Bootstrap", The American Statistician 69(4), 2015). With few boots the bootstrap's standard
+  error of a median is too large (P. Hall, M. Martin, "On the error incurred using the bootstrap variance
+  estimate when constructing confidence intervals for quantiles", J. Multivariate Analysis 38, 1991);
+  ``calibration`` takes out what the number of boots explains.
+- The percentile interval of the draws. It does not need the estimate to be bell-shaped, so it covers where
+  boots fall into two groups and the median jumps between them; by itself it is too narrow below eight
+  boots. Where blocks explain most of what boots differ by it is too wide, so its error grows with that.
+
+``bench/validate_stats.py`` shows what both together cover; METHODOLOGY.md has the figures. BCa needs a
+jackknife, which fails for medians.
 """
 
 from __future__ import annotations
@@ -32,9 +41,15 @@ _Indices = NDArray[np.intp]
 
 _FARTHEST = 600.0
 """Logarithms beyond this would leave the range of a float; no interval that wide says anything."""
+_ROUNDING = 1e-12
+"""Logarithms that are closer differ by rounding alone."""
+_DRIFT = 15.0
+"""How much the percentile interval's error grows where blocks explain all; found by simulation."""
 
-POWER = 0.8
-"""The chance with which an effect as large as ``mde`` is found; the convention."""
+_BEYOND, _BEYOND_TWIN = 0.9, 0.95
+"""How far an effect must lie beyond half the interval to be found four times in five, as a point of
+Student's t with boots - 2 degrees of freedom: by the interval alone, and where it must be outside of what the
+A/A twin shows too. Found by simulation; 0.8 would do if the standard error were known."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +59,34 @@ class Boots:
     samples: Mapping[int, Sequence[float]]
 
     @cached_property
+    def ordered(self) -> dict[int, list[float]]:
+        """The samples of each boot, ascending, by block."""
+        return {block: sorted(map(float, values)) for block, values in sorted(self.samples.items())}
+
+    @cached_property
     def medians(self) -> dict[int, float]:
         """The statistic inside a boot: the median of its repetitions, by block."""
-        return {block: float(np.median(values)) for block, values in sorted(self.samples.items())}
+        return {block: _quantile(values, 0.5) for block, values in self.ordered.items()}
 
     @cached_property
     def flat(self) -> Array:
         """Every sample, in the order of the blocks."""
         return np.array([v for block in sorted(self.samples) for v in self.samples[block]], dtype=np.float64)
 
+    def quantiles(self, q: float) -> dict[int, float]:
+        """The quantile ``q`` (0 to 1) of the repetitions of each boot, by block; 0.5 is the median."""
+        if q == 0.5:
+            return self.medians
+        return {block: _quantile(values, q) for block, values in self.ordered.items()}
+
     @property
     def median(self) -> float:
         """The median over boots of the medians inside them."""
-        return float(np.median(list(self.medians.values())))
+        return self.quantile(0.5)
+
+    def quantile(self, q: float) -> float:
+        """The median over boots of the quantiles inside them."""
+        return _quantile(sorted(self.quantiles(q).values()), 0.5)
 
     def only(self, blocks: Sequence[int]) -> Boots:
         """These blocks alone."""
@@ -65,9 +95,11 @@ class Boots:
 
 @dataclass(frozen=True)
 class Interval:
-    """Of a ratio. ``se`` is the standard error of its logarithm, ``p`` that of no change, two-sided.
+    """Of a ratio. ``p`` is that of no change, two-sided: below 1 - confidence where 1 is not inside.
 
-    ``mde`` is the smallest relative difference that would have been found four times in five.
+    ``se`` is the calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the
+    degrees of freedom. ``mde`` is the smallest relative difference that would be found four times in
+    five. ``draws`` are the bootstrap's log ratios, ascending; ``weight`` scales the chances they give.
     """
 
     low: float
@@ -75,99 +107,168 @@ class Interval:
     p: float
     se: float
     mde: float
+    centre: float = 0.0
+    df: int = 1
+    draws: Array = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    weight: float = 1.0
+
+    def p_below(self, x: float) -> float:
+        """One-sided, of a true log ratio of ``x`` or less."""
+        below = int(np.searchsorted(self.draws, x, side="right"))
+        return max(self._student(self.centre - x), self._share(below))
+
+    def p_above(self, x: float) -> float:
+        """One-sided, of a true log ratio of ``x`` or more."""
+        above = len(self.draws) - int(np.searchsorted(self.draws, x, side="left"))
+        return max(self._student(x - self.centre), self._share(above))
+
+    def _student(self, distance: float) -> float:
+        if self.se == 0.0:
+            return float(distance <= 0)
+        return float(special.stdtr(self.df, -distance / self.se))
+
+    def _share(self, count: int) -> float:
+        return count / len(self.draws) / self.weight if len(self.draws) else 0.0
 
 
 @dataclass
 class Resampler:
-    """Draws of blocks and of ranks, made once for each shape and shared by all comparisons.
+    """Draws of blocks, made once for each number of blocks and shared by all comparisons.
 
     Sharing is what makes thousands of comparisons fast, and makes the result independent of
-    their order. The median of a resample of k sorted values is the value at a rank whose distribution
-    depends on k alone, so ranks are drawn, never values.
+    their order.
     """
 
     seed: int
     draws: int = 2000
-    _drawn: dict[tuple[int, ...], _Indices] = field(default_factory=dict)
+    _drawn: dict[tuple[int, int], _Indices] = field(default_factory=dict)
 
-    def medians(self, boots: Boots, *, stream: int, side: int, within: bool) -> Array:
-        """``draws`` resampled medians of ``boots``.
+    def medians(self, figures: Array, *, stream: int) -> Array:
+        """``draws`` medians of as many boots as there are; the same ``stream`` draws the same blocks."""
+        key = (len(figures), stream)
+        if key not in self._drawn:
+            rng = np.random.default_rng([self.seed, 0, *key])
+            self._drawn[key] = rng.integers(0, len(figures), (self.draws, len(figures)))
+        return _medians(figures[self._drawn[key]])
 
-        The same ``stream`` draws the same blocks; each ``side`` draws ranks of its own.
-        ``within``: samples inside a boot are resampled too.
+    def medians_within(self, groups: Sequence[Sequence[float]], q: float, *, side: int) -> Array:
+        """``draws`` medians over the boots as they are, of the quantile ``q`` of drawn repetitions.
+
+        ``groups`` are the boots' samples, ascending. The rank of an order statistic of a resample is
+        drawn, from its beta distribution, not the resample.
         """
-        groups = [np.sort(np.asarray(boots.samples[b], dtype=np.float64)) for b in sorted(boots.samples)]
-        count = len(groups)
-        picked = self._blocks(count, stream)
-        if within:
-            sizes = np.array([len(group) for group in groups])
-            starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))[picked]
-            low, high = self._ranks_of(sizes, picked, side)
-            flat = np.concatenate(groups)
-            inside = (flat[starts + low] + flat[starts + high]) / 2
-        else:
-            inside = np.array([float(np.median(group)) for group in groups])[picked]
-        inside.sort(axis=1)
-        middle: Array = (inside[:, (count - 1) // 2] + inside[:, count // 2]) / 2
-        return middle
-
-    def _blocks(self, count: int, stream: int) -> _Indices:
-        key = (0, count, stream)
-        if key not in self._drawn:
-            rng = np.random.default_rng([self.seed, *key])
-            self._drawn[key] = rng.integers(0, count, (self.draws, count))
-        return self._drawn[key]
-
-    def _ranks_of(self, sizes: _Indices, picked: _Indices, side: int) -> tuple[_Indices, _Indices]:
-        unique = np.unique(sizes)
-        low, high = self._ranks(int(unique[0]), picked.shape[1], side)
-        if len(unique) > 1:
-            drawn_sizes = sizes[picked]
-            for size in unique[1:]:
-                other_low, other_high = self._ranks(int(size), picked.shape[1], side)
-                low = np.where(drawn_sizes == size, other_low, low)
-                high = np.where(drawn_sizes == size, other_high, high)
-        return low, high
-
-    def _ranks(self, size: int, count: int, side: int) -> tuple[_Indices, _Indices]:
-        key = (1, size, count, side)
-        if key not in self._drawn:
-            rng = np.random.default_rng([self.seed, *key])
-            drawn = np.sort(rng.integers(0, size, (self.draws, count, size)), axis=2)
-            self._drawn[key] = np.stack((drawn[:, :, (size - 1) // 2], drawn[:, :, size // 2]))
-        low, high = self._drawn[key]
-        return low, high
+        rng = np.random.default_rng([self.seed, 1, side])
+        inside = np.empty((self.draws, len(groups)))
+        for column, group in enumerate(groups):
+            size = len(group)
+            lower, fraction = divmod((size - 1) * q, 1)
+            first = rng.beta(lower + 1, size - lower, self.draws)
+            above = max(size - lower - 1, 1)
+            second = first + (1 - first) * rng.beta(1, above, self.draws)
+            values = np.asarray(group)
+            low, high = (values[np.minimum((at * size).astype(np.intp), size - 1)] for at in (first, second))
+            inside[:, column] = low + (high - low) * fraction
+        return _medians(inside)
 
 
 def ratio_interval(
-    base: Boots, changed: Boots, resampler: Resampler, *, confidence: float, within: bool
+    base: Boots,
+    changed: Boots,
+    resampler: Resampler,
+    *,
+    confidence: float,
+    within: bool,
+    quantile: float = 0.5,
+    twin: bool = False,
 ) -> Interval | None:
-    """The interval of changed.median / base.median; None with fewer than two boots on a side.
+    """The interval of changed / base of the ``quantile``; None with fewer than two boots on a side.
 
-    Every sample must be above zero. Boots are paired where both sides have the same blocks.
+    What is compared is the median over boots of the ``quantile`` inside them. Every sample must be above
+    zero. Boots are paired where both sides have the same blocks. ``within``: where the draws do not differ at
+    all, the repetitions inside the boots tell the error; else their spread adds nothing. ``twin``: the
+    verdict looks at an A/A twin of as many boots too, which ``mde`` then allows for.
     """
     boots = min(len(base.samples), len(changed.samples))
     if boots < 2:
         return None
-    paired = base.medians.keys() == changed.medians.keys()
     # The two sides draw in an order of their own, so that swapping them inverts the interval exactly.
-    first, second = sorted((base, changed), key=lambda side: (side.median, side.flat.tolist()))
-    one = np.log(resampler.medians(first, stream=0, side=0, within=within))
-    two = np.log(resampler.medians(second, stream=0 if paired else 1, side=1, within=within))
-    spread = two - one
-    # Equal draws differ by rounding alone; that is no spread.
-    se = 0.0 if np.ptp(spread) < 1e-12 else float(np.std(spread, ddof=1))
-    return _student(math.log(changed.median / base.median), se, boots - 1, confidence)
+    first, second = sorted((base, changed), key=lambda side: (side.quantile(quantile), side.flat.tolist()))
+    one, two = (np.array(list(side.quantiles(quantile).values())) for side in (first, second))
+    paired = first.samples.keys() == second.samples.keys()
+    spread = np.log(resampler.medians(two, stream=0 if paired else 1))
+    spread -= np.log(resampler.medians(one, stream=0))
+    if within and np.ptp(spread) < _ROUNDING:
+        inside = [
+            resampler.medians_within(list(side.ordered.values()), quantile, side=number)
+            for number, side in enumerate((first, second))
+        ]
+        spread = np.log(inside[1]) - np.log(inside[0])
+    if first is not base:
+        spread = -spread
+    weight = 1 + _DRIFT * _of_blocks(np.log(one), np.log(two)) ** 2 if paired else 1.0
+    centre = math.log(changed.quantile(quantile) / base.quantile(quantile))
+    beyond = _BEYOND_TWIN if twin else _BEYOND
+    return _interval(centre, spread, boots, weight, confidence, beyond)
 
 
-def _student(centre: float, se: float, df: int, confidence: float) -> Interval:
-    if se == 0.0:
+def _interval(
+    centre: float, spread: Array, boots: int, weight: float, confidence: float, beyond: float
+) -> Interval:
+    df = boots - 1
+    if np.ptp(spread) < _ROUNDING:
         ratio = math.exp(centre)
-        return Interval(ratio, ratio, 1.0 if centre == 0.0 else 0.0, 0.0, 0.0)
-    t = float(special.stdtrit(df, (1 + confidence) / 2))
-    p = 2 * float(special.stdtr(df, -abs(centre) / se))
-    mde = _exp((t + float(special.stdtrit(df, POWER))) * se) - 1
-    return Interval(_exp(centre - t * se), _exp(centre + t * se), p, se, mde)
+        return Interval(ratio, ratio, 1.0 if centre == 0.0 else 0.0, 0.0, 0.0, centre, df)
+    se = float(np.std(spread, ddof=1)) * calibration(boots)
+    draws = np.sort(np.where(np.abs(spread) < _ROUNDING, 0.0, spread))
+    t = float(special.stdtrit(df, (1 + confidence) / 2)) * se
+    error = min(0.5, (1 - confidence) / 2 * weight)
+    cut = max(0, math.ceil(error * len(draws)) - 1)
+    low = min(centre - t, float(draws[cut]))
+    high = max(centre + t, float(draws[len(draws) - 1 - cut]))
+    far = max(centre - low, high - centre) + float(special.stdtrit(max(df - 1, 0.5), beyond)) * se
+    whole = Interval(_exp(low), _exp(high), 1.0, se, _exp(far) - 1, centre, df, draws, weight)
+    p = min(1.0, 2 * min(whole.p_below(0.0), whole.p_above(0.0)))
+    return Interval(whole.low, whole.high, p, se, whole.mde, centre, df, draws, weight)
+
+
+def calibration(boots: int) -> float:
+    """What the bootstrap's standard error of a median of so few is multiplied by.
+
+    For two boots it is the usual n / (n - 1) of a variance. Beyond, it is the ratio of the 95% point of
+    |error| / standard error to Student's, for normal boots (``bench/validate_stats.py`` tells whether it
+    still holds): 0.81 to 0.85 for 3 to 11 boots where their number is odd, 0.88 to 0.90 where it is even, and
+    towards 1 as boots grow.
+    """
+    if boots == 2:
+        return math.sqrt(2)
+    return max(0.82 if boots % 2 else 0.9, 1 - 2.2 / boots)
+
+
+def _of_blocks(one: Array, two: Array) -> float:
+    """How much both sides go up and down together: their correlation, less its standard error, at least 0.
+
+    The error is that of Fisher's z (R. Fisher, Metron 1, 1921).
+    """
+    if len(one) < 4 or np.ptp(one) < _ROUNDING or np.ptp(two) < _ROUNDING:
+        return 0.0
+    a, b = one - one.mean(), two - two.mean()
+    r = float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
+    return max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(one) - 3))) if r > 0 else 0.0
+
+
+def _quantile(ordered: Sequence[float], q: float) -> float:
+    """Of ascending values, straight between two neighbours."""
+    lower, fraction = divmod((len(ordered) - 1) * q, 1)
+    low, high = ordered[int(lower)], ordered[min(int(lower) + 1, len(ordered) - 1)]
+    return (low + high) / 2 if fraction == 0.5 else low + (high - low) * fraction
+
+
+def _medians(rows: Array) -> Array:
+    """The median of each row, which is sorted in place."""
+    rows.sort(axis=1)
+    count = rows.shape[1]
+    middle: Array = (rows[:, (count - 1) // 2] + rows[:, count // 2]) / 2
+    return middle
 
 
 def _exp(x: float) -> float:

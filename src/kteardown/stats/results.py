@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.records.schema import Outcome, ParamValue
 from kteardown.spec.model import Better, Clock
+from kteardown.stats.profiled import Profile
 
 Verdict = Literal["better", "worse", "same", "inconclusive"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power"]
@@ -23,7 +24,8 @@ class _Result(BaseModel):
 class Summary(_Result):
     """Of one kernel at one point: the median over boots of the medians inside them.
 
-    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots.
+    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile``: the
+    median over boots of the percentile inside them, where one is compared; else None.
     """
 
     median: float
@@ -31,17 +33,28 @@ class Summary(_Result):
     sd: float
     n: int
     boots: int
+    percentile: float | None = None
+
+    @property
+    def compared(self) -> float:
+        """What the ratio is of: the percentile where one is compared, else the median."""
+        return self.median if self.percentile is None else self.percentile
 
 
 class Comparison(_Result):
     """One metric at one parameter point, changed against base.
 
-    ``ratio`` is changed / base of the medians; ``ci`` its interval at ``confidence``;
-    ``mde`` the smallest relative difference that this many boots could have detected;
-    ``exact``: every sample of each side is the same number, or seed by seed both sides are
-    (instruction clock). ``null_ci`` is the interval of the A/A twin against base, None without
-    a twin. ``p`` is the chance of a difference like this without any, two-sided, before Holm's
-    correction over the report, which the verdict applies; None where nothing can be tested.
+    ``statistic`` is what is taken inside each boot: ``median``, or a percentile as ``p99`` or ``p99.9``.
+    ``ratio`` is changed / base of it; ``ci`` its interval at ``confidence``; ``mde`` the smallest relative
+    difference that this many boots could have detected. ``exact``: every sample of each side is the
+    same number, or seed by seed both sides are (instruction clock).
+
+    The nulls, each the interval of base against a kernel that does the same: ``null_ci`` of the A/A twin,
+    ``layout_ci`` of the layout twin; None without one. The chances, each before Holm's correction and
+    None where nothing can be tested: ``p`` of a difference like this without any, two-sided; ``p_holm``
+    the same after the correction over the report, which the verdict uses; ``p_rank`` the same by a rank
+    test over boots (wall clock); ``p_same`` of being this close with a true change of the margin or
+    more (two one-sided tests). ``outliers`` counts boots, of both sides, that ``Result.outliers`` names.
     """
 
     workload: str
@@ -62,6 +75,25 @@ class Comparison(_Result):
     p: float | None = None
     reason: str = ""
     """Why the verdict is what it is, in a few words."""
+    statistic: str = "median"
+    layout_ci: tuple[float, float] | None = None
+    p_holm: float | None = None
+    p_rank: float | None = None
+    p_same: float | None = None
+    outliers: int = 0
+
+
+class Prediction(_Result):
+    """A law carried on to ``at``, in the metric's unit, with its prediction interval.
+
+    ``refused`` says why there is no figure, where the data does not support one; it is empty else.
+    """
+
+    at: float
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    refused: str = ""
 
 
 class Law(_Result):
@@ -85,6 +117,26 @@ class Law(_Result):
     r2: float | None
     points: int
     point: dict[str, ParamValue] = {}
+    predictions: tuple[Prediction, ...] = ()
+
+
+class PatchSet(_Result):
+    """Which patches of a series a kernel has: ``patches``, counted from 1, of ``total``.
+
+    ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to
+    tell what the patches carry, not asked for as a variant.
+    """
+
+    series: str
+    patches: tuple[int, ...]
+    total: int
+    subjects: tuple[str, ...] = ()
+    for_ablation: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Every patch of the series."""
+        return self.patches == tuple(range(1, self.total + 1))
 
 
 class KernelFacts(_Result):
@@ -97,6 +149,100 @@ class KernelFacts(_Result):
     compiler: str
     config_hash: str
     image_hash: str
+    patch_set: PatchSet | None = None
+    """None for base and for a second source."""
+
+
+class Unavailable(_Result):
+    """A kernel of an ablation that there is not, and why: its patches do not apply, or do not build."""
+
+    kernel: str
+    patch_set: PatchSet
+    reason: str
+
+
+class Part(_Result):
+    """What one patch does to one metric, as a change and as a share of what the whole series does.
+
+    ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
+    over that of the whole: 0.6 is sixty percent of the change, a negative one works against it. None
+    where it cannot be told; ``reason`` then says why. ``exact``: all figures that went in are.
+    """
+
+    ratio: float | None = None
+    ci: tuple[float, float] | None = None
+    share: float | None = None
+    share_ci: tuple[float, float] | None = None
+    exact: bool = False
+    reason: str = ""
+
+
+class PatchParts(_Result):
+    """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` takes it alone away."""
+
+    patch: int
+    subject: str
+    step: Part
+    leave_out: Part
+
+
+class Ablation(_Result):
+    """How much of what a series does to a metric at a point each of its patches carries.
+
+    ``ratio``, ``ci`` and ``exact`` are those of the whole against base; the shares of the steps add up to 1.
+    """
+
+    workload: str
+    variant: str
+    series: str
+    metric: str
+    unit: str
+    better: Better
+    point: dict[str, ParamValue]
+    ratio: float | None
+    ci: tuple[float, float] | None
+    confidence: float
+    exact: bool = False
+    patches: tuple[PatchParts, ...]
+    unavailable: tuple[Unavailable, ...] = ()
+
+
+class Outlier(_Result):
+    """A boot whose figure lies far from those of the other boots of its kernel. It is kept.
+
+    ``value`` is the boot's (of ``statistic``), ``median`` that over all boots; ``ranges`` how many
+    interquartile ranges of the logarithms lie between it and the nearer quartile, None where the
+    quartiles are one.
+    """
+
+    kernel: str
+    workload: str
+    metric: str
+    statistic: str
+    point: dict[str, ParamValue]
+    block: int
+    value: float
+    median: float
+    ranges: float | None
+
+
+class Stopping(_Result):
+    """How a run that stops when sure stood at its last look.
+
+    ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
+    stop, the last one the most; ``stopped_at`` is the look of this result. ``confidence`` is the level
+    of tests and intervals there, ``alpha`` the error spent by all looks until then. ``spent``: the budget of
+    time is used up. ``done``: nothing is left to measure; ``reason`` says why in a few words.
+    """
+
+    rule: str
+    looks: tuple[int, ...]
+    stopped_at: int
+    confidence: float
+    alpha: float
+    spent: bool = False
+    done: bool
+    reason: str
 
 
 class VoidTrials(_Result):
@@ -125,7 +271,22 @@ class Result(_Result):
     boots: dict[Outcome, int]
     voids: tuple[VoidTrials, ...] = ()
     notes: tuple[str, ...] = ()
+    stopping: Stopping | None = None
+    """None where the whole design is measured."""
+    ablations: tuple[Ablation, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    profiles: tuple[Profile, ...] = ()
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")
     )
+
+    @property
+    def asked_for(self) -> tuple[Comparison, ...]:
+        """The comparisons of the variants that were asked for, without the parts of an ablation."""
+        return tuple(c for c in self.comparisons if self.is_asked_for(c.variant))
+
+    def is_asked_for(self, kernel: str) -> bool:
+        """Not built for an ablation alone."""
+        facts = self.kernels.get(kernel)
+        return facts is None or facts.patch_set is None or not facts.patch_set.for_ablation

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from kteardown.records.schema import Check, Hello, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.records.store import BootRecords
 from kteardown.spec.load import points
-from kteardown.spec.model import Experiment, Workload
+from kteardown.spec.model import Experiment, Metric, Workload
 from kteardown.stats.bootstrap import Boots
 from kteardown.stats.results import VoidTrials
 
 BASE = "base"
 TWIN = "base-twin"
+LAYOUT = "base-layout"
 
 Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name."""
@@ -53,13 +54,16 @@ class Collected:
         self._samples: dict[tuple[str, str, Key, str], dict[int, list[float]]] = {}
         self._voids: Counter[_Void] = Counter()
         self._ended: dict[tuple[str, int], tuple[str, set[tuple[str, Key]]]] = {}
+        self._boots: dict[tuple[str, str, Key, str], Boots] = {}
         for boot in boots:
             self._boot(boot)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
         """The samples of one metric of one kernel at one point; None where there are none."""
-        found = self._samples.get((kernel, point.workload, point.full, metric))
-        return Boots(found) if found else None
+        place = (kernel, point.workload, point.full, metric)
+        if place in self._samples and place not in self._boots:
+            self._boots[place] = Boots(self._samples[place])
+        return self._boots.get(place)
 
     def voids(self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]) -> tuple[VoidTrials, ...]:
         """Trials that were void, failed, or planned and never ended, with how often and why."""
@@ -139,3 +143,22 @@ def expected_points(experiment: Experiment, workloads: Mapping[str, Workload]) -
             shown = {name: value for name, value in params.items() if name in chosen}
             result.append(Point(sweep.workload, key(params), shown))
     return result
+
+
+def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
+    """Every workload's metrics that are judged, headline metrics first."""
+    result: list[tuple[str, str, Metric]] = []
+    for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
+        metrics = [(metric, spec) for metric, spec in workloads[name].metrics.items() if spec.compare]
+        metrics.sort(key=lambda item: not item[1].headline)
+        result += [(name, metric, spec) for metric, spec in metrics]
+    return result
+
+
+def headlines(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
+    """Those of them that are headline metrics; a workload that marks none has all of them so."""
+    return [
+        (name, metric, spec)
+        for name, metric, spec in compared(experiment, workloads)
+        if spec.headline or not any(other.headline for other in workloads[name].metrics.values())
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.spec.load import load_experiment
-from kteardown.spec.override import Overrides, apply
+from kteardown.spec.override import Overrides, apply, parse_seconds
 
 
 def test_nothing_asked_changes_nothing() -> None:
@@ -51,3 +51,35 @@ def test_one_workload_of_several() -> None:
 def test_a_wrong_option_is_told(overrides: Overrides, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         apply(load_experiment("freezer"), overrides)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5m", 90)])
+def test_a_budget_is_a_time(text: str, seconds: float) -> None:
+    assert parse_seconds(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "30", "m", "-1m", "0s", "1d", "1h30m"])
+def test_a_budget_that_is_no_time_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match="expected a time"):
+        parse_seconds(text, "--budget")
+
+
+def test_a_run_that_stops_when_sure_may_spend_more_unless_told() -> None:
+    freezer = load_experiment("freezer")
+    design = apply(freezer, Overrides(until="verdict", quick=True, budget_s=60)).design
+    assert (design.boots, design.seeds, design.until, design.budget_s) == (40, 20, "verdict", 60)
+    assert design.repetitions == freezer.quick.repetitions
+    assert apply(freezer, Overrides(until="ci=2%", boots=7)).design.boots == 7
+
+
+@pytest.mark.parametrize("until", ["", "sure", "ci=2", "ci=x%", "verdict "])
+def test_a_rule_that_is_none_is_an_error(until: str) -> None:
+    with pytest.raises(InputError, match="expected verdict or ci=WIDTH%"):
+        apply(load_experiment("freezer"), Overrides(until=until))
+
+
+def test_the_layout_twin_is_of_the_wall_clock() -> None:
+    freezer = load_experiment("freezer")
+    assert apply(freezer, Overrides(layout_twin=True, clock="wall")).design.layout_twin
+    with pytest.raises(InputError, match="wall clock"):
+        apply(freezer, Overrides(layout_twin=True))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.stats.law import Fit, fit
+from kteardown.stats.law import FARTHEST, Fit, fit, predict
 from kteardown.stats.results import LawModel
 
 N = tuple(range(0, 30001, 3000))
@@ -100,3 +100,57 @@ def test_any_costs_give_a_law_or_none(rows: list[list[float]]) -> None:
     if found is not None:
         numbers = [found.per_unit, *found.per_unit_ci, found.intercept, *(found.exponent_ci or ())]
         assert np.all(np.isfinite(numbers))
+
+
+def test_a_straight_line_is_carried_on() -> None:
+    said = predict(fitted(lambda n: 2e4 + 205 * n), 60_000, 0.95)
+    assert said.value == pytest.approx(2e4 + 205 * 60_000, rel=0.02)
+    assert said.low is not None
+    assert said.high is not None
+    assert said.low < 2e4 + 205 * 60_000 < said.high
+    assert said.refused == ""
+
+
+@pytest.mark.parametrize(
+    ("cost", "n", "rows", "at", "reason"),
+    [
+        (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points do not tell a law"),
+        (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot says nothing about the next"),
+        (lambda n: 2e4 + 205 * n, N, 5, FARTHEST * 30_000 + 1, "more than 4 times 30000"),
+        (lambda n: 2e4 + 6e6 * (1 - np.exp(-n / 6e4)), N, 5, 120_000, "fits what was measured"),
+    ],
+)
+def test_a_prediction_that_the_data_does_not_support_is_refused(
+    cost: Callable[[float], float], n: tuple[int, ...], rows: int, at: float, reason: str
+) -> None:
+    rng = np.random.default_rng(1)
+    measured = [[cost(x) * float(np.exp(rng.normal(0, 0.01))) for x in n] for _ in range(rows)]
+    found = fit(n, measured, 0.95)
+    assert found is not None
+    said = predict(found, at, 0.95)
+    assert reason in said.refused
+    assert (said.value, said.low, said.high) == (None, None, None)
+
+
+def test_a_bend_too_small_to_be_a_law_is_in_the_interval() -> None:
+    """Three hundredths of the cost are quadratic: the line wins, and beyond the data the square shows."""
+
+    def bent(n: float) -> float:
+        return 2e4 + 199 * n + 0.03 * 205 * n * n / 30_000
+
+    found = fitted(bent, sd=0.03, seed=2)
+    assert found.model == "linear"
+    said = predict(found, 90_000, 0.95)
+    assert said.low is not None
+    assert said.high is not None
+    assert said.low < bent(90_000) < said.high
+
+
+def test_exact_counts_are_predicted_closely_but_not_exactly() -> None:
+    found = fit(N, [[24000 + 205 * n for n in N]] * 3, 0.95)
+    assert found is not None
+    said = predict(found, 60_000, 0.95)
+    assert said.value == pytest.approx(24000 + 205 * 60_000)
+    assert said.low is not None
+    assert said.high is not None
+    assert 1.001 < said.high / said.low < 1.05

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""The statistics against known truths: what intervals cover, how often verdicts are false, what is found.
+
+Prints the tables of METHODOLOGY.md and writes docs/validation.json and docs/validation.svg; `--quick` only
+prints, from fewer runs. Minutes on one core. Exits with 1 where a promise is not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from kteardown.stats.sequential import StopRule, looks, parse_until  # noqa: E402
+from unit import validation as v  # noqa: E402
+from unit.worlds import WORLDS, World, experiment, normal  # noqa: E402
+
+BOOTS = (2, 3, 4, 6, 8, 10, 15, 20)
+NOISES = (0.005, 0.01, 0.02, 0.03, 0.05)
+POWER_BOOTS = (4, 6, 8, 10, 15, 20, 30)
+IN_REPORTS = tuple(WORLDS[n] for n in (1, 3, 4, 7, 8, 10))
+LAWS: dict[str, Callable[[float], float]] = {
+    "linear": v.straight,
+    "n log n": lambda n: 2e4 + 20 * n * math.log(max(n, 1)),
+    "quadratic": lambda n: 2e4 + 0.01 * n**2,
+    "power 1.5": lambda n: 2e4 + 3 * n**1.5,
+    "power 0.5": lambda n: 2e3 + 30 * n**0.5,
+    "constant": lambda n: 5e4,
+    "linear, 3% square": lambda n: 2e4 + 200 * n + 0.0002 * n**2,
+    "linear, 10% square": lambda n: 2e4 + 185 * n + 0.0007 * n**2,
+    "saturating": lambda n: 2e4 + 6e6 * (1 - math.exp(-n / 6e4)),
+}
+Rows = list[dict[str, Any]]
+
+
+def coverage(runs: int) -> Iterator[dict[str, Any]]:
+    """Of the 95% interval of a true ratio of 0.8."""
+    for world in WORLDS:
+        for boots in BOOTS:
+            found = v.coverage(world, boots, 0.8, runs)
+            yield {"world": world.name, "boots": boots, "runs": runs, **asdict(found)}
+
+
+def false_verdicts(runs: int) -> Iterator[dict[str, Any]]:
+    """Reports of base against itself: three points, two variants, the A/A twin, Holm."""
+    for world in IN_REPORTS:
+        for boots in (4, 6, 10, 20):
+            rate = v.false_verdicts(world, boots, runs)
+            yield {"world": world.name, "boots": boots, "runs": runs, "false": rate}
+
+
+def single_false_verdicts(runs: int) -> Iterator[dict[str, Any]]:
+    """Reports of one comparison, where Holm's correction does nothing."""
+    for world in IN_REPORTS:
+        for boots in (4, 10):
+            rate = v.false_verdicts(world, boots, runs, points=1, variants=1)
+            yield {"world": world.name, "boots": boots, "runs": runs, "false": rate}
+
+
+def power(runs: int) -> Iterator[dict[str, Any]]:
+    """How often a cost that is 5% higher is called worse, beside the A/A twin; boots differ by ``noise``."""
+    for noise in NOISES:
+        world = World(name="", block=0.05, shifts=normal(noise), jitter=normal(0.01))
+        for boots in POWER_BOOTS:
+            found = v.verdicts(world, 1.05, experiment(boots), runs)
+            yield {"noise": noise, "boots": boots, "runs": runs, "found": found["worse"]}
+
+
+def detectable(runs: int) -> Iterator[dict[str, Any]]:
+    """How often an effect as large as the typical ``mde`` is called worse, beside the A/A twin."""
+    for world in (WORLDS[1], WORLDS[2], WORLDS[4]):
+        for boots in (4, 10, 20):
+            size = v.coverage(world, boots, 1.0, runs, twin=True).mde
+            found = v.verdicts(world, 1 + size, experiment(boots), runs)
+            row = {"world": world.name, "boots": boots, "runs": runs}
+            yield {**row, "mde": size, "found": found["worse"]}
+
+
+def sequential(runs: int) -> Iterator[dict[str, Any]]:
+    """Runs that stop when sure, at most 20 blocks; a ratio of 1 is base against itself."""
+    for world in (WORLDS[1], WORLDS[4], WORLDS[7]):
+        for text, ratio in (("verdict", 1.0), ("verdict", 0.9), ("verdict", 0.7), ("ci=10%", 0.9)):
+            found = v.stopped(world, ratio, 20, parse_until(text), runs)
+            row = {"world": world.name, "until": text, "ratio": ratio, "comparisons": 1, "runs": runs}
+            yield {**row, **asdict(found)}
+    many = v.stopped(WORLDS[1], 1.0, 20, StopRule("verdict"), runs, points=3, variants=2)
+    row = {"world": WORLDS[1].name, "until": "verdict", "ratio": 1.0, "comparisons": 6, "runs": runs}
+    yield {**row, **asdict(many)}
+
+
+def laws(runs: int) -> Iterator[dict[str, Any]]:
+    """A straight line over eleven sizes: its slope and its exponent."""
+    for boot, trial in ((0.002, 0.001), (0.05, 0.01), (0.03, 0.05)):
+        for boots in (3, 5, 10):
+            found = v.law_coverage(boots, boot, trial, runs)
+            yield {"boot": boot, "trial": trial, "boots": boots, "runs": runs, **asdict(found)}
+
+
+def predictions(runs: int) -> Iterator[dict[str, Any]]:
+    """Laws carried on, of truths that are candidates and of truths that are not."""
+    for name, cost in LAWS.items():
+        for boot, trial in ((0.002, 0.001), (0.03, 0.02)):
+            for times in (2.0, 4.0):
+                found = v.predictions(cost, times, 10, boot, trial, runs)
+                row = {"truth": name, "boot": boot, "trial": trial, "times": times, "runs": runs}
+                yield {**row, **asdict(found)}
+
+
+PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, Any]]], int, int]] = {
+    "coverage": (coverage, 1000, 200),
+    "false_verdicts": (false_verdicts, 150, 20),
+    "single_false_verdicts": (single_false_verdicts, 300, 40),
+    "power": (power, 100, 20),
+    "detectable": (detectable, 150, 40),
+    "sequential": (sequential, 100, 15),
+    "laws": (laws, 300, 60),
+    "predictions": (predictions, 60, 20),
+}
+
+
+def rows_of(name: str, *, quick: bool) -> Rows:
+    """One part, with progress on the error stream."""
+    part, runs, fewer = PARTS[name]
+    rows: Rows = []
+    for row in part(fewer if quick else runs):
+        rows.append({key: _rounded(value) for key, value in row.items()})
+        print(f"{name}: {len(rows)} cells, {time.process_time():.0f} s", file=sys.stderr, flush=True)
+    return rows
+
+
+def run_all(*, quick: bool, jobs: int) -> dict[str, Rows]:
+    """Every part, each in one process, so many at once; the figures do not depend on how many."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        parts = {name: pool.submit(rows_of, name, quick=quick) for name in PARTS}
+        results = {}
+        for name, part in parts.items():
+            results[name] = part.result()
+            show(name, str(PARTS[name][0].__doc__), results[name])
+    return results
+
+
+def show(name: str, about: str, rows: Rows) -> None:
+    """A table: a line a row, a world's boots side by side."""
+    print(f"\n## {name}: {about} {rows[0]['runs']} runs each.")
+    if name in ("coverage", "false_verdicts", "single_false_verdicts", "power"):
+        across, value = "boots", {"coverage": "inside", "power": "found"}.get(name, "false")
+        down = "noise" if name == "power" else "world"
+        columns = list(dict.fromkeys(row[across] for row in rows))
+        print("| " + " | ".join([down, *(f"{boots} boots" for boots in columns)]) + " |")
+        print("|---" * (len(columns) + 1) + "|")
+        for key in dict.fromkeys(row[down] for row in rows):
+            cells = [f"{100 * row[value]:.1f}%" for row in rows if row[down] == key]
+            print("| " + " | ".join([str(key), *cells]) + " |")
+        return
+    columns = [key for key in rows[0] if key != "runs"]
+    print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
+    for row in rows:
+        print("| " + " | ".join("" if row[key] is None else str(row[key]) for key in columns) + " |")
+
+
+def broken(results: dict[str, Rows]) -> list[str]:
+    """Promises that the figures do not keep, beyond what chance does at three standard errors."""
+    found = []
+    for row in results["coverage"]:
+        margin = 3 * math.sqrt(0.93 * 0.07 / row["runs"])
+        if row["boots"] >= 4 and row["inside"] < 0.93 - margin:
+            found.append(f"coverage {row['inside']:.1%}: {row['world']}, {row['boots']} boots")
+    for name, key in (
+        ("false_verdicts", "false"),
+        ("single_false_verdicts", "false"),
+        ("sequential", "wrong"),
+    ):
+        for row in results[name]:
+            if row[key] > 0.05 + 3 * math.sqrt(0.05 * 0.95 / row["runs"]):
+                found.append(f"{name} {row[key]:.1%}: {row}")
+    return found
+
+
+def draw(results: dict[str, Rows], path: Path) -> None:
+    """Coverage, false verdicts and power in one picture, on white so that it reads on any page."""
+    mpl.rcParams.update(
+        {
+            "font.size": 8,
+            "svg.hashsalt": "validation",
+            "svg.fonttype": "none",
+            "axes.grid": True,
+            "grid.alpha": 0.3,
+        }
+    )
+    figure, (one, two, three) = plt.subplots(1, 3, figsize=(12, 3.6), facecolor="white")
+    for world in WORLDS:
+        rows = [row for row in results["coverage"] if row["world"] == world.name]
+        special = world.name.startswith("two modes")
+        style = {"linewidth": 1.6} if special else {"color": "0.55", "linewidth": 0.8}
+        label = world.name if special else None
+        one.plot(
+            [r["boots"] for r in rows], [100 * r["inside"] for r in rows], marker=".", label=label, **style
+        )
+    one.axhspan(93, 97, color="tab:green", alpha=0.15)
+    one.set(title="Coverage of the 95% interval, by world", xlabel="boots", ylabel="%", ylim=(85, 100.5))
+    one.legend(loc="lower right")
+    for world in IN_REPORTS:
+        rows = [row for row in results["false_verdicts"] if row["world"] == world.name]
+        two.plot([r["boots"] for r in rows], [100 * r["false"] for r in rows], marker=".", label=world.name)
+    two.axhline(5, color="tab:red", linestyle="--", linewidth=1)
+    two.set(title="A/A reports with a false verdict", xlabel="boots", ylabel="%", ylim=(-0.2, 8))
+    two.legend(loc="upper right", fontsize=6)
+    for noise in NOISES:
+        rows = [row for row in results["power"] if row["noise"] == noise]
+        label = f"boots differ by {100 * noise:g}%"
+        three.plot([r["boots"] for r in rows], [100 * r["found"] for r in rows], marker=".", label=label)
+    three.set(title="A true 5% found", xlabel="boots", ylabel="%", ylim=(-2, 102))
+    three.legend(loc="lower right", fontsize=6)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(f"{value:.4g}")
+    return value
+
+
+def main() -> int:
+    """Run, print, write; 1 where a promise is not kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer runs, nothing written")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    given = parser.parse_args()
+    print(f"looks of a run of at most 20 blocks: {', '.join(map(str, looks(20)))}")
+    results = run_all(quick=given.quick, jobs=given.jobs)
+    if not given.quick:
+        text = json.dumps(results, indent=1) + "\n"
+        (ROOT / "docs" / "validation.json").write_text(text, encoding="utf-8")
+        draw(results, ROOT / "docs" / "validation.svg")
+    failures = broken(results)
+    print("\n" + ("\n".join(failures) or "every promise is kept"))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
