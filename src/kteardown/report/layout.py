@@ -34,32 +34,41 @@ class Block:
             for name, column in zip(self.columns, cells, strict=True)
         )
 
+    def width(self, gap: int) -> int:
+        """Characters of a line, with ``gap`` between two columns."""
+        return sum(self.widths) + gap * (len(self.columns) - 1)
+
 
 @dataclass(frozen=True)
 class Table:
-    """``keys`` name the rows; each of ``blocks`` says something about them (a variant, mostly)."""
+    """``keys`` name the rows; each of ``blocks`` says something about them (a variant, mostly).
+
+    ``aside`` belongs beside every block: there where each has the room, else in a part of its own, first.
+    """
 
     title: str
     keys: Block
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    aside: Block | None = None
 
     def cut(self, width: int, gap: int) -> list[Block]:
         """The table as blocks of at most ``width`` characters, where one block beside the keys fits.
 
         ``gap`` is the room between two columns. The keys are repeated in each.
         """
-        parts: list[list[Block]] = [[self.keys]]
+        keys, parts = [self.keys], [[self.keys]]
+        if self.aside is not None:
+            with_aside = [self.keys, self.aside]
+            if all(_beside([*with_aside, block]).width(gap) <= width for block in self.blocks):
+                keys, parts = with_aside, [with_aside]
+            else:
+                parts = [with_aside, keys]
         for block in self.blocks:
-            if len(parts[-1]) > 1 and _width([*parts[-1], block], gap) > width:
-                parts.append([self.keys])
-            parts[-1].append(block)
+            if len(parts[-1]) > len(keys) and _beside([*parts[-1], block]).width(gap) > width:
+                parts.append(keys)
+            parts[-1] = [*parts[-1], block]
         return [_beside(part) for part in parts]
-
-
-def _width(blocks: Sequence[Block], gap: int) -> int:
-    widths = [width for block in blocks for width in block.widths]
-    return sum(widths) + gap * (len(widths) - 1)
 
 
 def _beside(blocks: Sequence[Block]) -> Block:

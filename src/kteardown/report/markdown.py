@@ -10,20 +10,15 @@ from kteardown.report.reference import Reference
 from kteardown.spec.model import Workload
 from kteardown.stats.results import Result
 
-_WIDTH = 100
-_GAP = 3
+_WIDTH = 100 - len("|  |")
+_GAP = len(" | ")
 
 
 def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
     """The whole report as Markdown, with a newline at its end."""
     parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
     parts.append("\n".join(f"- {_plain(line.text)}" for line in tables.verdicts(result, workloads)))
-    parts += [_table(table) for table in tables.seed_tables(result, workloads)]
-    parts += [_table(table) for table in tables.law_tables(result, workloads)]
-    parts += [_table(table) for table in tables.posting_tables(result, reference)]
-    others = tables.other_metrics(result, workloads)
-    if others is not None:
-        parts.append(_table(others))
+    parts += [_table(table) for table in tables.all_tables(result, workloads, reference)]
     parts.append("### What was run")
     parts.append(_table(tables.kernels_table(result)))
     parts.append("\n".join(f"- {name}: {_plain(value)}" for name, value in tables.facts(result)))

@@ -45,6 +45,8 @@ class Figure(BaseModel):
     """As posted: nothing is converted, two machines are not one."""
     variant: str = ""
     """The variant of ours that the posting's change is; empty: any."""
+    statistic: str = "median"
+    """Of our metric: ``median``, or a percentile as ``p99``."""
     label: str = ""
     """What tells this figure from another one of the same metric, such as the machine."""
 

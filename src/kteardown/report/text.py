@@ -33,11 +33,10 @@ def render(
     console.print()
     for line in tables.verdicts(result, workloads):
         console.print(Text(line.text, style=_STYLES[line.tone]))
-    growth = tables.law_tables(result, workloads)
-    others = tables.other_metrics(result, workloads)
-    shown = [*tables.seed_tables(result, workloads), *growth, *tables.posting_tables(result, reference)]
-    for table in [*shown, *([others] if others else []), tables.kernels_table(result)]:
+    room = None if console.options.ascii_only else (console.width, _GAP)
+    for table in tables.all_tables(result, workloads, reference, room):
         _table(table, console)
+    _table(tables.kernels_table(result), console)
     console.print()
     console.print(_facts(tables.facts(result)))
     console.print()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kteardown.records.schema import ParamValue
 from kteardown.spec.model import Clock
-from kteardown.stats.results import Comparison, Verdict
+from kteardown.stats.results import Comparison, Part, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "same", "inconclusive")
 
@@ -65,12 +65,46 @@ def percent(ratio: float, decimals: int = 1) -> str:
 
 def change(comparison: Comparison, decimals: int = 1) -> str:
     """The change with its interval: ``-61.0% [-61.2, -60.8]``, ``-61.0% exact``."""
-    if comparison.ratio is None:
+    return change_of(comparison.ratio, comparison.ci, exact=comparison.exact, decimals=decimals)
+
+
+def change_of(
+    ratio: float | None, ci: tuple[float, float] | None, *, exact: bool = False, decimals: int = 1
+) -> str:
+    """A ratio with its interval, as a change."""
+    if ratio is None:
         return "no ratio"
-    text = percent(comparison.ratio, decimals)
-    if comparison.exact:
+    text = percent(ratio, decimals)
+    if exact:
         return f"{text} exact"
-    return f"{text} {interval(comparison.ci, decimals)}" if comparison.ci else text
+    return f"{text} {interval(ci, decimals)}" if ci else text
+
+
+def share(value: float | None) -> str:
+    """A relative size: ``6.1%``."""
+    return "-" if value is None else f"{value:.1%}" if value < 10 else "> 1,000%"
+
+
+def portion(part: Part) -> str:
+    """What a part is of the whole: ``65.1% [60.2, 70.0]``, ``65.1% exact``."""
+    if part.share is None:
+        return "-"
+    text = f"{_hundredths(part.share)}%"
+    if part.exact or part.share_ci is None:
+        return f"{text} exact"
+    return f"{text} [{_hundredths(part.share_ci[0])}, {_hundredths(part.share_ci[1])}]"
+
+
+def _hundredths(value: float) -> str:
+    # Adding 0.0 turns the -0.0 that rounding leaves into 0.0.
+    return f"{round(value * 100, 1) + 0.0:.1f}"
+
+
+def probability(p: float | None) -> str:
+    """Three decimals: ``0.031``, ``<0.001``."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def interval(ci: tuple[float, float], decimals: int = 1) -> str:
@@ -79,7 +113,7 @@ def interval(ci: tuple[float, float], decimals: int = 1) -> str:
     return f"[{low}, {high}]"
 
 
-def decimals(comparisons: Iterable[Comparison]) -> int:
+def decimals(comparisons: Iterable[Comparison | Part]) -> int:
     """One decimal, or two where most intervals are narrower than a tenth of a percent."""
     widths = sorted(c.ci[1] - c.ci[0] for c in comparisons if c.ci and not c.exact)
     return 2 if widths and widths[len(widths) // 2] < 0.002 else 1
