@@ -8,6 +8,8 @@
  *	plan.c    the text of /plan as a struct plan
  *	trial.c   runs one trial: setup, repetitions, cleanup
  *	record.c  one line of JSON per record
+ *	guest.c   what the guest's kernel says of itself
+ *	profile.c where the time of a stretch goes
  *	perturb.c what a seed changes about the guest before the first trial
  *	tools.c   clock, files, random numbers, reaping
  */
@@ -29,6 +31,7 @@ struct trial_plan {
 	int index;
 	const struct workload *workload;
 	int warmup, repetitions;
+	int64_t profile_ns; /* the period of its profile; 0: none */
 	struct param *params;
 	int nr_params;
 };
@@ -39,6 +42,7 @@ struct plan {
 	int nr_modules;
 	struct trial_plan *trials;
 	int nr_trials;
+	int64_t profile_ns; /* of the trials that follow, while the plan is read */
 };
 
 /* 0, or -1 with a message that names the line in error (DETAIL_MAX bytes). */
@@ -55,7 +59,6 @@ void record_to(int fd);
 /* False until record_to(): an error before then can only be said on the console. */
 bool record_ready(void);
 
-void record_hello(void);
 void record_trial_start(const struct trial_plan *p);
 void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup);
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail);
@@ -79,12 +82,47 @@ void line_str(struct line *l, const char *key, const char *value);
 void line_value(struct line *l, const char *key, const char *value);
 void line_open(struct line *l, const char *key);
 void line_close(struct line *l);
+/* An array of strings. */
+void line_array(struct line *l, const char *key);
+void line_item(struct line *l, const char *value);
+void line_array_end(struct line *l);
 /* Closes the line with a newline and returns its length. */
 size_t line_end(struct line *l);
+/* Ends the line and writes it to where the records go; ends the agent where that fails. */
+void line_send(struct line *l);
+
+/* -- guest.c -- */
+
+/* The kernel, the CPUs, the memory, and what else may explain a figure. */
+void record_hello(void);
+/* Which clock the trials are timed with, once boot_clock() is done. */
+void record_settled(void);
+/* What a line of the kernel's log announces that costs time everywhere; NULL: nothing. */
+const char *guest_debug(const char *text);
 
 /* -- trial.c -- */
 
 void trial_run(const struct trial_plan *p, uint64_t seed);
+
+/* -- profile.c -- */
+
+struct profile {
+	int trial, repetition;
+	int64_t period_ns, stretch_ns, samples, lost;
+	int cpus;
+};
+
+/* Sampling has begun on return, the stretch lead_ns after it. 0 or -errno: the kernel cannot. */
+int profile_begin(int64_t period_ns, int64_t lead_ns);
+void profile_stop(void);
+/*
+ * What was sampled since profile_begin(), as records: p, whose counts are filled in, and its
+ * stacks. Where nothing was, nothing. 0 or -errno.
+ */
+int profile_tell(struct profile *p);
+
+void record_profile(const struct profile *p);
+void record_stack(const struct profile *p, const char *stack, int64_t count, int64_t ns);
 
 /* -- perturb.c -- */
 

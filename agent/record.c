@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -187,6 +186,28 @@ void line_close(struct line *l)
 	l->first = false;
 }
 
+void line_array(struct line *l, const char *key)
+{
+	line_bare(l, key, "[");
+	l->first = true;
+}
+
+void line_item(struct line *l, const char *value)
+{
+	if (strlen(value) + 3 > room(l))
+		return;
+	if (!l->first)
+		put(l, ",", 1);
+	l->first = false;
+	put_string(l, value);
+}
+
+void line_array_end(struct line *l)
+{
+	close_mark(l, ']');
+	l->first = false;
+}
+
 size_t line_end(struct line *l)
 {
 	close_mark(l, '}');
@@ -194,7 +215,7 @@ size_t line_end(struct line *l)
 	return l->len;
 }
 
-static void send_line(struct line *l)
+void line_send(struct line *l)
 {
 	int error;
 
@@ -204,65 +225,6 @@ static void send_line(struct line *l)
 		records = -1;
 		agent_error("writing a record: %s", strerror(-error));
 	}
-}
-
-/* How many CPUs a list like "0-3,8" names; 0 where there is none. */
-static int count_cpus(const char *path)
-{
-	char text[1024], *at = text;
-	int count = 0;
-
-	if (read_file(path, text, sizeof(text)) < 0)
-		return 0;
-	while (*at >= '0' && *at <= '9') {
-		long first = strtol(at, &at, 10), last = first;
-
-		if (*at == '-')
-			last = strtol(at + 1, &at, 10);
-		count += last - first + 1;
-		if (*at == ',')
-			at++;
-	}
-	return count;
-}
-
-static long long memory_kb(void)
-{
-	char text[512];
-	long long kb = 0;
-
-	if (read_file("/proc/meminfo", text, sizeof(text)) > 0)
-		sscanf(text, "MemTotal: %lld", &kb);
-	return kb;
-}
-
-static void line_file(struct line *l, const char *key, const char *path)
-{
-	char text[STRING_MAX];
-
-	read_file(path, text, sizeof(text));
-	text[strcspn(text, "\n")] = '\0';
-	line_str(l, key, text);
-}
-
-void record_hello(void)
-{
-	struct utsname name;
-	struct line l;
-
-	uname(&name);
-	line_begin(&l, "hello");
-	line_int(&l, "protocol", PROTOCOL);
-	line_str(&l, "release", name.release);
-	line_str(&l, "version", name.version);
-	line_str(&l, "machine", name.machine);
-	line_int(&l, "cpus_online", count_cpus("/sys/devices/system/cpu/online"));
-	line_int(&l, "cpus_possible", count_cpus("/sys/devices/system/cpu/possible"));
-	line_int(&l, "memory_kb", memory_kb());
-	line_file(&l, "cmdline", "/proc/cmdline");
-	line_file(&l, "clocksource",
-		  "/sys/devices/system/clocksource/clocksource0/current_clocksource");
-	send_line(&l);
 }
 
 void record_trial_start(const struct trial_plan *p)
@@ -277,7 +239,7 @@ void record_trial_start(const struct trial_plan *p)
 	for (i = 0; i < p->nr_params; i++)
 		line_value(&l, p->params[i].name, p->params[i].value);
 	line_close(&l);
-	send_line(&l);
+	line_send(&l);
 }
 
 void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup)
@@ -291,7 +253,7 @@ void record_sample(int trial, int repetition, const char *metric, int64_t value,
 	line_int(&l, "value", value);
 	if (warmup)
 		line_bool(&l, "warmup", true);
-	send_line(&l);
+	line_send(&l);
 }
 
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail)
@@ -304,7 +266,7 @@ void record_check(int trial, int repetition, const char *name, bool ok, const ch
 	line_str(&l, "name", name);
 	line_bool(&l, "ok", ok);
 	line_str(&l, "detail", detail);
-	send_line(&l);
+	line_send(&l);
 }
 
 void record_alive(int trial, const char *detail)
@@ -314,7 +276,7 @@ void record_alive(int trial, const char *detail)
 	line_begin(&l, "alive");
 	line_int(&l, "trial", trial);
 	line_str(&l, "detail", detail);
-	send_line(&l);
+	line_send(&l);
 }
 
 void record_trial_end(int trial, const char *status, const char *detail)
@@ -325,7 +287,35 @@ void record_trial_end(int trial, const char *status, const char *detail)
 	line_int(&l, "trial", trial);
 	line_str(&l, "status", status);
 	line_str(&l, "detail", detail);
-	send_line(&l);
+	line_send(&l);
+}
+
+void record_profile(const struct profile *p)
+{
+	struct line l;
+
+	line_begin(&l, "profile");
+	line_int(&l, "trial", p->trial);
+	line_int(&l, "repetition", p->repetition);
+	line_int(&l, "period_ns", p->period_ns);
+	line_int(&l, "stretch_ns", p->stretch_ns);
+	line_int(&l, "cpus", p->cpus);
+	line_int(&l, "samples", p->samples);
+	line_int(&l, "lost", p->lost);
+	line_send(&l);
+}
+
+void record_stack(const struct profile *p, const char *stack, int64_t count, int64_t ns)
+{
+	struct line l;
+
+	line_begin(&l, "stack");
+	line_int(&l, "trial", p->trial);
+	line_int(&l, "repetition", p->repetition);
+	line_str(&l, "stack", stack);
+	line_int(&l, "count", count);
+	line_int(&l, "ns", ns);
+	line_send(&l);
 }
 
 void record_error(const char *detail)
@@ -334,7 +324,7 @@ void record_error(const char *detail)
 
 	line_begin(&l, "error");
 	line_str(&l, "detail", detail);
-	send_line(&l);
+	line_send(&l);
 }
 
 void record_bye(int trials)
@@ -343,5 +333,5 @@ void record_bye(int trials)
 
 	line_begin(&l, "bye");
 	line_int(&l, "trials", trials);
-	send_line(&l);
+	line_send(&l);
 }

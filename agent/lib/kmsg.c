@@ -8,12 +8,19 @@
 
 #include "kmsg.h"
 
-int kmsg_open(void)
+int kmsg_open_all(void)
 {
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
+	return fd < 0 ? -errno : fd;
+}
+
+int kmsg_open(void)
+{
+	int fd = kmsg_open_all();
+
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (lseek(fd, 0, SEEK_END) < 0) {
 		int error = -errno;
 

@@ -12,6 +12,8 @@ struct kmsg {
 
 /* Everything logged from now on. A file descriptor, or -errno. */
 int kmsg_open(void);
+/* Everything that the kernel still has, the boot's messages first. */
+int kmsg_open_all(void);
 /* The next message: 1, 0 where there is none yet, or -errno (-EPIPE: some were lost). */
 int kmsg_next(int fd, struct kmsg *m);
 

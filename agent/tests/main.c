@@ -69,12 +69,18 @@ int main(int argc, char **argv)
 	test_plan();
 	test_line();
 	test_record();
+	test_guest();
 	test_trial();
 	test_tools();
 	test_kmsg();
 	test_phases();
 	test_tracepoint();
 	test_tasks();
+	test_ring();
+	test_symbols();
+	test_stacks();
+	test_latency();
+	test_chain();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -18,11 +18,17 @@ const char *records_of(void (*work)(void));
 void test_plan(void);
 void test_line(void);
 void test_record(void);
+void test_guest(void);
 void test_trial(void);
 void test_tools(void);
 void test_kmsg(void);
 void test_phases(void);
 void test_tracepoint(void);
 void test_tasks(void);
+void test_ring(void);
+void test_symbols(void);
+void test_stacks(void);
+void test_latency(void);
+void test_chain(void);
 
 #endif

@@ -44,6 +44,8 @@ class BootResult:
     duration_s: float
     first_record_s: float | None
     command: tuple[str, ...] = field(default=())
+    peak_rss_kb: int | None = None
+    """The most memory of the host that the machine's process had at once; None where that was not seen."""
 
 
 class Machine(Protocol):

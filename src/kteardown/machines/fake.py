@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ class FakeBoot:
     first_record_s: float | None = 0.5
     raises: BaseException | None = None
     """Raised after the lines, in place of an end: the lab's own failure, or an interrupt."""
+    pause_s: float = 0.0
+    """Before each line: long enough for a lab to be killed between two."""
 
 
 class FakeMachine:
@@ -43,6 +46,7 @@ class FakeMachine:
         boot = self._script(job)
         job.console.write_bytes(boot.console)
         for line in boot.lines:
+            time.sleep(boot.pause_s)
             on_line(line)
         if boot.raises is not None:
             raise boot.raises

@@ -14,6 +14,7 @@ import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from kteardown.errors import LabError
 from kteardown.machines.base import Arch, BootJob, BootResult
@@ -111,9 +112,30 @@ class _Guest:
     errors: asyncio.Task[str]
 
 
+class _Memory:
+    """The most memory that a process had, as seen while it lived: afterwards nobody can ask any more."""
+
+    def __init__(self, pid: int) -> None:
+        self._status = Path(f"/proc/{pid}/status")
+        self.peak_kb: int | None = None
+
+    def look(self) -> None:
+        with contextlib.suppress(OSError):
+            peak = re.search(r"^VmHWM:\s+(\d+) kB", self._status.read_text(), re.MULTILINE)
+            self.peak_kb = int(peak[1]) if peak else self.peak_kb
+
+
 async def _run(job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
     async with _started(job) as guest:
-        lines = RecordLines(on_line, guest.started)
+        memory = _Memory(guest.process.pid)
+
+        def heard(line: bytes) -> None:
+            # Not at every sample: a look costs host time while the guest is being measured.
+            if b'"sample"' not in line:
+                memory.look()
+            on_line(line)
+
+        lines = RecordLines(heard, guest.started)
         ending = await _follow(guest, job, lines)
         duration = asyncio.get_running_loop().time() - guest.started
     with job.console.open("rb") as console:
@@ -123,7 +145,7 @@ async def _run(job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:
             console_end.write(ending.note)
-    return BootResult(outcome, detail, duration, lines.first_s, guest.command)
+    return BootResult(outcome, detail, duration, lines.first_s, guest.command, memory.peak_kb)
 
 
 @contextlib.asynccontextmanager

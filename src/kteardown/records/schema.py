@@ -3,8 +3,21 @@
 The agent writes ``hello``, ``trial_start``, ``sample``, ``check``, ``alive``,
 ``trial_end``, ``error`` and ``bye``; the lab adds ``boot_start`` and ``boot_end`` around them and
 puts ``boot`` and ``attempt`` on every line. Raw samples are kept, nothing is averaged.
-A boot that did not reach its ``boot_end`` (the lab died) is run again as the next
-attempt; readers take the last attempt that has one.
+
+An attempt at a boot that did not reach its ``boot_end`` was cut short: the lab died. Its
+completed trials, those with a ``trial_end``, are never lost:
+
+- On the instruction clock (``acceleration`` "icount") a trial's figures depend on all that the
+  guest did before it, so the next attempt runs the whole boot again. It gives the same records to the
+  byte; where it does not, the result says so.
+- In real time the next attempt runs only the trials that no cut attempt completed. The boot is then
+  the sum of its parts: every trial comes whole from one guest.
+
+An attempt that ended as ``infrastructure-error`` says nothing about the kernel; the next one starts as if
+it had not been. Readers take, for every boot, the last attempt that ended, and with it the trials that
+cut attempts before it completed and it did not begin.
+
+Fields with a default of None or nothing came later than the first records, which do not have them.
 """
 
 from __future__ import annotations
@@ -36,10 +49,12 @@ class BootStart(_Record):
     host_load: float
     started_at: str
     """Host time, ISO 8601. Never part of a result."""
+    session: int = 0
+    """Which of the run's sessions (environment.json) booted it, from 0."""
 
 
 class BootEnd(_Record):
-    """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds."""
+    """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start."""
 
     type: Literal["boot_end"] = "boot_end"
     outcome: Outcome
@@ -48,10 +63,17 @@ class BootEnd(_Record):
     first_record_s: float | None
     command: list[str]
     host_load: float
+    peak_rss_kb: int | None = None
+    """The most memory of the host that QEMU had at once; None where it was not seen."""
 
 
 class Hello(_Record):
-    """The guest as the agent finds it, before the first trial."""
+    """The guest as its kernel describes it, before the first trial.
+
+    Counts are 0 where the kernel does not say. ``mitigations`` are those that the guest's kernel is
+    vulnerable to or defends against; ``debug`` names what it announced when it booted and that costs time
+    everywhere (``lockdep``, ``kasan``, ``init_on_alloc``).
+    """
 
     type: Literal["hello"] = "hello"
     protocol: int
@@ -63,6 +85,27 @@ class Hello(_Record):
     memory_kb: int
     cmdline: str
     clocksource: str = ""
+    """When the agent began: on x86 often not yet that of the trials."""
+    banner: str = ""
+    """The kernel's whole version, compiler included."""
+    cpu_model: str = ""
+    hypervisor: str = ""
+    """As the CPU calls it, such as ``KVMKVMKVM`` or ``TCGTCGTCGTCG``."""
+    packages: int = 0
+    cores: int = 0
+    nodes: int = 0
+    """NUMA nodes that are online."""
+    page_size: int = 0
+    mitigations: dict[str, str] = {}
+    debug: tuple[str, ...] = ()
+
+
+class Settled(_Record):
+    """The guest's timers are as fine as they will get: what the trials are timed with."""
+
+    type: Literal["settled"] = "settled"
+    clocksource: str
+    resolution_ns: int
 
 
 class TrialStart(_Record):
@@ -101,6 +144,38 @@ class TrialEnd(_Record):
     trial: int
     status: Literal["ok", "void", "failed"]
     detail: str = ""
+    at_s: float | None = None
+    """Host seconds since this attempt started its machine, stamped by the lab. Never part of a result."""
+
+
+class ProfileStretch(_Record):
+    """One stretch was sampled: a repetition, or what the workload's profile is about in it.
+
+    ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more found no room.
+    """
+
+    type: Literal["profile"] = "profile"
+    trial: int
+    repetition: int
+    period_ns: int
+    stretch_ns: int
+    cpus: int
+    samples: int
+    lost: int
+
+
+class Stack(_Record):
+    """``count`` samples of a stretch with the same stack, ``outermost;...;innermost``.
+
+    ``ns``: for how long they stand, each for the time since its CPU's sample before.
+    """
+
+    type: Literal["stack"] = "stack"
+    trial: int
+    repetition: int
+    stack: str
+    count: int
+    ns: int
 
 
 class AgentError(_Record):
@@ -125,9 +200,10 @@ class Alive(_Record):
     detail: str = ""
 
 
-AgentRecord = Hello | TrialStart | Sample | Check | Alive | TrialEnd | AgentError | Bye
+Sampled = ProfileStretch | Stack
+AgentRecord = Hello | Settled | TrialStart | Sample | Check | Alive | Sampled | TrialEnd | AgentError | Bye
 Record = Annotated[
-    BootStart | BootEnd | Hello | TrialStart | Sample | Check | Alive | TrialEnd | AgentError | Bye,
+    BootStart | BootEnd | AgentRecord,
     Field(discriminator="type"),
 ]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)

@@ -1,7 +1,8 @@
 """How lines are kept: a run directory, the only state that a run has.
 
 - ``experiment.json``: the experiment, complete; ``plan.json``: every boot in its order;
-- ``kernels.json``: what the kernels are; ``environment.json``: the host as it was;
+- ``kernels.json``: what the kernels are; ``environment.json``: the command and the host, as it was in
+  each session of measuring;
 - ``records.ndjson``: one record a line, written and synced as it arrives;
 - ``console/NNNN-A.log``: the whole console of boot NNNN, attempt A;
 - ``result.json`` and ``report.md``: made from the above, and can be made again.
@@ -10,33 +11,27 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.records.schema import BootEnd, BootStart, Record, parse
+from kteardown.records import attempts
+from kteardown.records.attempts import EXACT, BootRecords
+from kteardown.records.schema import BootEnd, BootStart, Record, TrialEnd, parse
+
+__all__ = ["BootRecords", "RecordWriter", "RunDir"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
-
-
-@dataclass(frozen=True)
-class BootRecords:
-    """One finished attempt at one boot: everything between its start and its end, in order."""
-
-    boot: int
-    attempt: int
-    start: BootStart
-    end: BootEnd
-    records: tuple[Record, ...]
 
 
 class RunDir:
@@ -96,13 +91,15 @@ class RunDir:
 
     def save(self, file: Path, text: str) -> None:
         """Replace one of the run's files, whole or not at all. Raises LabError."""
-        partial = file.with_name(file.name + ".partial")
+        # With the process in its name: a report may be made while the run that it is of goes on.
+        partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
         try:
             with partial.open("w", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
             partial.replace(file)
+            _sync_folder(file.parent)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise _failed(error, file) from error
@@ -131,23 +128,21 @@ class RunDir:
         return found
 
     def boots(self) -> list[BootRecords]:
-        """The last finished attempt of every boot that has one, by boot number. Raises InputError."""
-        attempts: dict[tuple[int, int], list[Record]] = {}
-        for record in self.records():
-            attempts.setdefault((record.boot, record.attempt), []).append(record)
-        result: dict[int, BootRecords] = {}
-        for (boot, attempt), records in sorted(attempts.items()):
-            start, end = records[0], records[-1]
-            if isinstance(start, BootStart) and isinstance(end, BootEnd):
-                result[boot] = BootRecords(boot, attempt, start, end, tuple(records[1:-1]))
-        return [result[boot] for boot in sorted(result)]
+        """Every boot that ended, with all its records that count, by boot number. Raises InputError."""
+        return attempts.boots(self.records())
+
+    def environment(self) -> dict[str, Any]:
+        """``environment.json``: ``command``, ``machine`` (the first session's), ``sessions``."""
+        environment: dict[str, Any] = json.loads(self.environment_file.read_bytes())
+        return environment
 
     @contextmanager
-    def writer(self) -> Iterator[RecordWriter]:
-        """Append to the run's records; a line cut by a crash is truncated away first.
+    def writer(self, machine: Mapping[str, Any] | None = None) -> Iterator[RecordWriter]:
+        """Append to the run's records; what a lab that was killed left behind is cleared away first.
 
-        Raises InputError where another lab is at work on this directory, LabError where the
-        disk fails.
+        ``machine``: the host as it is now. With the first boot that starts it becomes another session
+        of the run's environment. Raises InputError where another lab is at work on this directory,
+        LabError where the disk fails.
         """
         lock = FileLock(self.path / "lock")
         try:
@@ -160,13 +155,19 @@ class RunDir:
         except OSError as error:
             raise _failed(error, self.path) from error
         try:
-            writer = RecordWriter(self)
+            self._sweep()
+            writer = RecordWriter(self, machine)
             try:
                 yield writer
             finally:
                 writer.close()
         finally:
             lock.release()
+
+    def _sweep(self) -> None:
+        """Remove what only a lab at work needs; this one has the lock, and nothing at work yet."""
+        for left in (*self.path.glob("*.partial"), *self.path.glob("console/*.cpio")):
+            left.unlink(missing_ok=True)
 
     def _corrupt(self, lines: list[bytes]) -> InputError:
         number, what = len(lines), "not one record a line"
@@ -186,8 +187,10 @@ class RunDir:
 class RecordWriter:
     """Appends records, each with one write and one sync. Safe to call from several threads."""
 
-    def __init__(self, run: RunDir) -> None:
+    def __init__(self, run: RunDir, machine: Mapping[str, Any] | None = None) -> None:
         self._run = run
+        self._machine = machine
+        self._session: int | None = None
         self._lock = threading.Lock()
         try:
             self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -197,6 +200,7 @@ class RecordWriter:
             self._end = self._drop_cut_line()
             self._finished: dict[int, BootEnd] = {}
             self._attempts: dict[int, int] = {}
+            self._completed: dict[tuple[int, int], set[int]] = {}
             for record in run.records():
                 self._note(record)
         except BaseException:
@@ -208,9 +212,12 @@ class RecordWriter:
 
         Raises LabError where the disk is full or fails; what was written before stays whole.
         """
-        stamped = record.model_copy(update={"boot": boot, "attempt": attempt})
-        line = stamped.model_dump_json().encode() + b"\n"
+        stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
         with self._lock:
+            if isinstance(record, BootStart):
+                stamp["session"] = self._open_session()
+            stamped = record.model_copy(update=stamp)
+            line = stamped.model_dump_json().encode() + b"\n"
             try:
                 written = os.write(self._fd, line)
                 if written != len(line):
@@ -235,6 +242,11 @@ class RecordWriter:
             ends = self._finished.items()
             return {boot: end for boot, end in ends if end.outcome != "infrastructure-error"}
 
+    def completed(self, boot: int) -> frozenset[int]:
+        """The trials of ``boot``, by index, that cut attempts completed in real time: not to be run again."""
+        with self._lock:
+            return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
+
     def next_attempt(self, boot: int) -> int:
         """The number of the next attempt at this boot, from 0."""
         with self._lock:
@@ -246,8 +258,28 @@ class RecordWriter:
 
     def _note(self, record: Record) -> None:
         self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
-        if isinstance(record, BootEnd):
+        attempt = (record.boot, record.attempt)
+        if isinstance(record, BootStart) and record.acceleration != EXACT:
+            self._completed[attempt] = set()
+        elif isinstance(record, TrialEnd) and attempt in self._completed:
+            self._completed[attempt].add(record.trial)
+        elif isinstance(record, BootEnd):
             self._finished[record.boot] = record
+            self._completed.pop(attempt, None)
+
+    def _open_session(self) -> int:
+        """The number of this session, which the first boot of it puts into the environment."""
+        if self._session is None:
+            if self._machine is None:
+                self._session = 0
+            else:
+                environment = self._run.environment()
+                sessions = [*environment.get("sessions", ()), {"machine": dict(self._machine)}]
+                self._run.save(
+                    self._run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
+                )
+                self._session = len(sessions) - 1
+        return self._session
 
     def _drop_cut_line(self) -> int:
         size = os.fstat(self._fd).st_size
@@ -271,6 +303,15 @@ class RecordWriter:
             os.ftruncate(self._fd, self._end)
         except OSError:
             return
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a new name in ``folder`` on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _failed(error: OSError, path: Path) -> LabError:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.machines import host
 from kteardown.machines.agent import build_agent
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
@@ -120,6 +121,9 @@ def test_plan_without_trials_says_hello_and_bye(agent: Path, tmp_path: Path) -> 
     assert isinstance(hello, Hello)
     assert hello.release == os.uname().release
     assert hello.cpus_possible >= hello.cpus_online >= 1
+    assert hello.cpu_model == host.facts()["cpu"]["model"]
+    assert os.uname().version in hello.banner
+    assert hello.mitigations == host.facts()["mitigations"]
     assert bye == Bye(trials=0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import datetime
@@ -165,7 +166,7 @@ def test_a_file_is_replaced_whole(run: RunDir) -> None:
 
 def test_a_save_that_fails_keeps_what_was_there(run: RunDir) -> None:
     run.save(run.result_file, "one")
-    run.result_file.with_name("result.json.partial").symlink_to("/dev/full")
+    run.result_file.with_name(f"result.json.{os.getpid()}.partial").symlink_to("/dev/full")
     with pytest.raises(LabError, match="disk is full"):
         run.save(run.result_file, "x" * 10)
     assert run.result_file.read_text() == "one"
