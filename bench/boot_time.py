@@ -119,7 +119,7 @@ def main() -> int:
     image, agent = chosen.image, chosen.agent
     if image is None:
         request = KernelRequest("base", "debian:6.12")
-        image = build.ensure([request], cache_dir=cache_dir(), reporter=SilentReporter())["base"].image
+        image = build.ensure([request], cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
     if agent is None:
         agent = build_agent("x86_64", cache=cache_dir(), reporter=SilentReporter())
     with tempfile.TemporaryDirectory(prefix="kteardown-bench-") as name:

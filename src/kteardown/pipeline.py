@@ -7,125 +7,184 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kteardown.errors import GuestError, InputError
-from kteardown.kernels import build
-from kteardown.kernels.model import KernelImage, KernelRequest
-from kteardown.kernels.series import resolve
-from kteardown.kernels.source import is_source, split
+from kteardown.errors import BuildError, GuestError, InputError
+from kteardown.kernels import build, kept, layout
+from kteardown.kernels.model import Building, Built
+from kteardown.kernels.source import Sources
+from kteardown.kernels.study import Study, look_up
 from kteardown.machines import host, probe
 from kteardown.machines.agent import build_agent
 from kteardown.machines.base import Acceleration
 from kteardown.machines.qemu import QemuMachine
 from kteardown.paths import cache_dir, runs_dir
-from kteardown.progress import Reporter
-from kteardown.records.store import RunDir
+from kteardown.progress import Reporter, SilentReporter
+from kteardown.records.store import RecordWriter, RunDir
 from kteardown.report import json as result_json
-from kteardown.report import markdown
+from kteardown.report import markdown, outlook
 from kteardown.report.reference import load_reference
-from kteardown.spec.load import fragments, load_workloads
-from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.results import KernelFacts, Result
-from kteardown.trials.plan import BASE, TWIN, Plan, make_plan
-from kteardown.trials.run import Bootable, Lab, execute
+from kteardown.spec.load import load_workloads
+from kteardown.spec.model import Experiment
+from kteardown.stats.results import Result
+from kteardown.trials.estimate import Forecast, forecast
+from kteardown.trials.history import seen
+from kteardown.trials.plan import BASE, LAYOUT, Plan, blocks_of, controls, make_plan, with_layout_twin
+from kteardown.trials.profile import folder_of, plan_profile
+from kteardown.trials.run import Lab, execute
+from kteardown.trials.stages import up_to
 
 
 @dataclass(frozen=True)
-class Study:
-    """An experiment with all that it names looked up: ready to be built and planned."""
+class Cost:
+    """What a study will take, from what earlier ones took."""
 
-    experiment: Experiment
-    workloads: dict[str, Workload]
-    kernels: tuple[KernelRequest, ...]
-    """The base first, then the variants in the order of the report."""
+    building: Building
+    measuring: Forecast
 
 
-def prepare(experiment: Experiment) -> Study:
-    """Look up workloads, series and fragments. Raises InputError."""
-    workloads = load_workloads(experiment)
-    split(experiment.source)
-    wanted = fragments(experiment, workloads)
-    arch = experiment.machine.arch
-    kernels = [KernelRequest(BASE, experiment.source, fragments=wanted, arch=arch)]
-    for variant in experiment.variants:
-        if is_source(variant):
-            kernels.append(KernelRequest(variant, variant, fragments=wanted, arch=arch))
-        else:
-            label, patches = resolve(variant)
-            kernels.append(KernelRequest(label, experiment.source, patches, label, wanted, arch))
-    names = [kernel.name for kernel in kernels]
-    for name in names:
-        if names.count(name) > 1 or name == TWIN:
-            raise InputError(f"two kernels would be called {name!r}", hint="name each variant once.")
-    return Study(experiment, workloads, tuple(kernels))
+def prepare(experiment: Experiment, *, ablate: bool = False) -> Study:
+    """Look up what the experiment names; with ``ablate`` the parts of its series too. Raises InputError."""
+    if experiment.design.until:
+        from kteardown.stats.sequential import parse_until
+
+        parse_until(experiment.design.until)
+    return look_up(experiment, ablate=ablate)
 
 
-def build_kernels(study: Study, reporter: Reporter) -> dict[str, KernelImage]:
-    """Every kernel of the study, built or out of the cache. Raises BuildError, InputError, LabError."""
-    return build.ensure(study.kernels, cache_dir=cache_dir(), reporter=reporter)
+def build_kernels(study: Study, reporter: Reporter) -> Built:
+    """Every kernel of the study, built or out of the cache; the layout twin where the design has it.
+
+    Raises BuildError, InputError, LabError.
+    """
+    requests = list(study.kernels)
+    if LAYOUT in controls(study.experiment.design):
+        twin = layout.request(study.base, study.series, Sources(cache_dir(), reporter))
+        if twin is None:
+            raise InputError(
+                "there is no layout twin: no series changes a .c file of the base",
+                hint="leave --layout-twin out.",
+            )
+        requests.append(twin)
+    built = build.ensure(requests, cache_dir=cache_dir(), reporter=reporter)
+    if LAYOUT in built.images:
+        layout.check(built.images[BASE], built.images[LAYOUT])
+    for name, reason in built.left_out.items():
+        reporter.note(f"{name} is left out: {reason.splitlines()[0]}")
+    return built
 
 
-def plan(study: Study) -> Plan:
-    """The boots in their order: pure, the same for the same experiment."""
-    return make_plan(study.experiment, study.workloads, [kernel.name for kernel in study.kernels[1:]])
+def plan(study: Study, left_out: Collection[str] = ()) -> Plan:
+    """The boots in their order: pure, the same for the same experiment and kernels."""
+    variants = [kernel.name for kernel in study.kernels[1:] if kernel.name not in left_out]
+    return make_plan(study.experiment, study.workloads, variants)
 
 
-def begin(study: Study, images: dict[str, KernelImage], command: str) -> RunDir:
+def plan_sampled(study: Study, planned: Plan) -> Plan:
+    """The boots that are sampled beside those of ``planned``, where the experiment asks for a profile."""
+    kernels = [kernel.name for kernel in study.kernels if not kernel.optional]
+    wanted = kernels if study.experiment.design.profile else []
+    return plan_profile(planned, study.experiment, study.workloads, wanted)
+
+
+def cost(study: Study, planned: Plan, *, jobs: int | None = None) -> Cost:
+    """What building and booting ``planned`` will take; builds, boots and downloads nothing to tell."""
+    requests = list(study.kernels)
+    if LAYOUT in controls(study.experiment.design):
+        sources = Sources(cache_dir(), SilentReporter())
+        twin = layout.request(study.base, study.series, sources, unpack=False)
+        requests.append(twin or replace(study.series[0], name=LAYOUT))
+    return Cost(build.cost(requests, cache_dir=cache_dir()), _forecast(study.experiment, planned, jobs))
+
+
+def begin(study: Study, built: Built, command: str, reporter: Reporter) -> RunDir:
     """A run directory that holds all that a resume or a report needs. Raises LabError."""
     run = RunDir.create(runs_dir(), study.experiment.name)
-    run.save(run.plan_file, plan(study).model_dump_json(indent=1))
-    run.save(run.kernels_file, json.dumps({n: asdict(i) for n, i in images.items()}, indent=1, default=str))
-    environment = {"command": command, "machine": host.facts()}
-    run.save(run.environment_file, json.dumps(environment, indent=1))
+    run.save(run.plan_file, plan(study, built.left_out).model_dump_json(indent=1))
+    kept.keep(run, study, built, Sources(cache_dir(), reporter))
+    run.save(run.environment_file, json.dumps({"command": command, "machine": host.facts()}, indent=1))
+    if study.experiment.design.profile:
+        _plan_profile(run, study)
     # Last: a folder with experiment.json is a whole run directory.
     run.save(run.experiment_file, study.experiment.model_dump_json(indent=1))
     return run
 
 
-def measure(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> None:
-    """Boot all that the run's plan has left. Raises LabError; what was recorded stays."""
+def complete(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Result:
+    """Boot all that the run's plan has left, look by look where it stops when sure, and conclude.
+
+    A claim of less than ten percent on the wall clock gets its layout twin. Every decision follows from
+    the run directory, so a run that was killed goes on as if it had not been.
+    Raises LabError, GuestError, InputError; what was recorded stays.
+    """
     experiment = load_experiment_of(run)
-    acceleration = _acceleration(experiment, reporter)
-    images = _read_images(run)
-    kernels = {name: Bootable(Path(i["image"]), tuple(map(Path, i["modules"]))) for name, i in images.items()}
-    kernels[TWIN] = kernels[BASE]
-    alone = acceleration != "icount"
-    spec = experiment.machine
-    lab = Lab(
-        machine=QemuMachine(),
-        agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter),
-        arch=spec.arch,
-        acceleration=acceleration,
-        # Guests in real time would be each other's noise; instruction counts do not feel it.
-        jobs=1 if alone else jobs or os.cpu_count() or 1,
-        possible_cpus=spec.possible_cpus,
-        kernel_args=spec.kernel_args,
-    )
-    with run.writer() as log:
-        execute(Plan.model_validate_json(run.plan_file.read_bytes()), kernels, lab, log, reporter)
+    with run.writer(host.facts()) as log:
+        expected = _announce(run, log, reporter, jobs)
+        result = conclude(run) if experiment.design.until and log.finished() else None
+        while True:
+            measure(run, log, reporter, expected, jobs=jobs, after=result)
+            result = conclude(run)
+            if result.stopping is not None:
+                reporter.note(outlook.standing(result, load_workloads(experiment)))
+            sure = result.stopping is None or result.stopping.done
+            if sure and not _add_layout_twin(run, result, reporter):
+                break
+    return result if not profile(run, reporter, jobs=jobs) else conclude(run)
+
+
+def measure(
+    run: RunDir,
+    log: RecordWriter,
+    reporter: Reporter,
+    expected: Forecast,
+    *,
+    jobs: int | None = None,
+    after: Result | None = None,
+) -> None:
+    """Boot what the plan has left: all of it, or up to the next look where the run stops when sure.
+
+    ``after``: the result of its last look. Raises LabError; what was recorded stays.
+    """
+    experiment = load_experiment_of(run)
+    due = _due(experiment, _read_plan(run), after)
+    if all(boot.index in log.finished() for boot in due.boots):
+        return
+    execute(due, kept.bootable(run), _lab(experiment, reporter, jobs), log, reporter, expected.weight)
+
+
+def profile(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> bool:
+    """Boot what the profile of ``run`` has left: whether anything was booted. Raises LabError."""
+    experiment, into = load_experiment_of(run), folder_of(run)
+    if not into.plan_file.is_file():
+        return False
+    planned = _read_plan(into)
+    with into.writer() as log:
+        if all(boot.index in log.finished() for boot in planned.boots):
+            return False
+        reporter.note("sampling where the time goes, in boots that are not compared")
+        execute(planned, kept.bootable(run), _lab(experiment, reporter, jobs), log, reporter)
+    return True
 
 
 def conclude(run: RunDir) -> Result:
     """The result from what the run directory holds, saved there. Raises InputError, GuestError."""
     # Here, not above: scipy takes longer to import than a cached run takes to its first guest.
-    from kteardown.stats.analyse import analyse
+    from kteardown.trials.conclude import result_of
+    from kteardown.trials.conclude_profile import profiles_of
 
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
-    environment = json.loads(run.environment_file.read_bytes())
-    boots = run.boots()
-    facts = {
-        name: KernelFacts.model_validate({key: image[key] for key in KernelFacts.model_fields})
-        for name, image in _read_images(run).items()
-    }
-    result = analyse(experiment, workloads, boots, facts, environment["machine"], environment["command"])
+    result = result_of(run, experiment, workloads, kept.facts(run), kept.unavailable(run))
+    told = profiles_of(run, experiment, workloads)
+    result = result.model_copy(update={"profiles": told.profiles, "notes": (*result.notes, *told.notes)})
+    for name, stacks in told.folded.items():
+        run.save(folder_of(run).path / name, stacks)
     run.save(run.result_file, result_json.dumps(result))
     run.save(run.report_file, markdown.render(result, workloads, load_reference(experiment.reference)))
-    if boots and not result.comparisons and not result.boots.get("ok"):
+    if any(result.boots.values()) and not result.comparisons and not result.boots.get("ok"):
         raise GuestError(
             f"no guest of {run.name} ran to its end: {_told(result.boots)}",
             hint=f"`kteardown show {run.name}` lists the boots and where their consoles are.",
@@ -161,6 +220,25 @@ def all_runs() -> Sequence[RunDir]:
     return [RunDir(path) for path in paths if (path / "experiment.json").is_file()]
 
 
+def _plan_profile(run: RunDir, study: Study) -> None:
+    into = folder_of(run)
+    (into.path / "console").mkdir(parents=True)
+    run.save(into.plan_file, plan_sampled(study, _read_plan(run)).model_dump_json(indent=1))
+
+
+def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
+    spec = experiment.machine
+    return Lab(
+        machine=QemuMachine(),
+        agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter),
+        arch=spec.arch,
+        acceleration=_acceleration(experiment, reporter),
+        jobs=_jobs(experiment, jobs),
+        possible_cpus=spec.possible_cpus,
+        kernel_args=spec.kernel_args,
+    )
+
+
 def _acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:
     if experiment.design.clock == "instructions":
         return "icount"
@@ -170,15 +248,76 @@ def _acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:
     return found.acceleration
 
 
-def _read_images(run: RunDir) -> dict[str, dict[str, Any]]:
-    images: dict[str, dict[str, Any]] = json.loads(run.kernels_file.read_bytes())
-    for name, image in images.items():
-        if not Path(image["image"]).is_file():
-            raise InputError(
-                f"the image of {name} is gone from the cache: {image['image']}",
-                hint="start the experiment anew: the image is then built again.",
-            )
-    return images
+def _add_layout_twin(run: RunDir, result: Result, reporter: Reporter) -> bool:
+    """Build the layout twin and plan its blocks, where the result claims what it could explain.
+
+    False where nothing is to be booted: it is not needed, is there already, or cannot be had.
+    """
+    from kteardown.stats.analyse import needs_layout_twin
+
+    experiment = load_experiment_of(run)
+    workloads = load_workloads(experiment)
+    planned = _read_plan(run)
+    if not needs_layout_twin(result, workloads) or any(boot.kernel == LAYOUT for boot in planned.boots):
+        return False
+    try:
+        kept.add_layout_twin(run, experiment, cache_dir(), reporter)
+    except (BuildError, InputError) as error:
+        reporter.note(f"a claim of less than 10% needs a layout twin, and there is none: {error.message}")
+        return False
+    blocks = result.stopping.stopped_at if result.stopping else blocks_of(experiment.design)
+    reporter.note(
+        f"a change of less than 10% is claimed, which moving code alone can make: {blocks} more blocks, of "
+        "base and its layout twin"
+    )
+    extended = with_layout_twin(planned, experiment, workloads, blocks)
+    run.save(run.plan_file, extended.model_dump_json(indent=1))
+    return True
+
+
+def _due(experiment: Experiment, planned: Plan, after: Result | None) -> Plan:
+    """The part of the plan that is to be booted before the next conclusion."""
+    design = experiment.design
+    if not design.until:
+        return planned
+    from kteardown.trials.conclude import next_look
+
+    added = [boot for boot in planned.boots if boot.block >= blocks_of(design)]
+    due = up_to(planned, next_look(design, after)).boots
+    return planned.model_copy(update={"boots": (*due, *added)})
+
+
+def _announce(run: RunDir, log: RecordWriter, reporter: Reporter, jobs: int | None) -> Forecast:
+    """Say what the boots that are left will take, where there are any."""
+    experiment = load_experiment_of(run)
+    planned = _read_plan(run)
+    finished = log.finished()
+    left = tuple(boot for boot in planned.boots if boot.index not in finished)
+    expected = _forecast(experiment, planned.model_copy(update={"boots": left}), jobs)
+    if left:
+        for line in outlook.measuring(expected, planned.memory_mb, at_most=bool(experiment.design.until)):
+            reporter.note(line)
+    return expected
+
+
+def _forecast(experiment: Experiment, planned: Plan, jobs: int | None) -> Forecast:
+    return forecast(
+        planned,
+        load_workloads(experiment),
+        seen(experiment, all_runs()),
+        clock=experiment.design.clock,
+        arch=experiment.machine.arch,
+        jobs=_jobs(experiment, jobs),
+    )
+
+
+def _jobs(experiment: Experiment, jobs: int | None) -> int:
+    # Guests in real time would be each other's noise; instruction counts do not feel it.
+    return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1
+
+
+def _read_plan(run: RunDir) -> Plan:
+    return Plan.model_validate_json(run.plan_file.read_bytes())
 
 
 def _told(boots: dict[Any, int]) -> str:

@@ -22,7 +22,7 @@ from kteardown.spec.load import load_experiment
 def base_image() -> Path:
     """The base kernel of the freezer experiment, out of the user's cache or built into it."""
     kernels = pipeline.prepare(load_experiment("freezer")).kernels[:1]
-    return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter())["base"].image
+    return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
 
 
 @pytest.fixture(scope="session")

@@ -5,18 +5,23 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kteardown import paths
-from kteardown.errors import BuildError
-from kteardown.kernels import build, image
+from kteardown.errors import BuildError, InputError
+from kteardown.kernels import build, image, kept
 from kteardown.kernels.kconfig import parse_config
-from kteardown.kernels.model import KernelImage, KernelRequest
+from kteardown.kernels.model import Built, KernelImage, KernelRequest
 from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources, file_hash
+from kteardown.kernels.study import look_up
 from kteardown.progress import SilentReporter, Task
+from kteardown.records.store import RunDir
+from kteardown.spec.load import load_experiment
+from kteardown.trials.plan import LAYOUT
 
 pytestmark = pytest.mark.build
 
@@ -42,8 +47,12 @@ class Recorder(SilentReporter):
             yield task
 
 
+def built(*requests: KernelRequest) -> Built:
+    return build.ensure(requests, cache_dir=paths.cache_dir(), reporter=Recorder())
+
+
 def ensure(*requests: KernelRequest, reporter: Recorder | None = None) -> dict[str, KernelImage]:
-    return build.ensure(requests, cache_dir=paths.cache_dir(), reporter=reporter or Recorder())
+    return build.ensure(requests, cache_dir=paths.cache_dir(), reporter=reporter or Recorder()).images
 
 
 def base() -> KernelRequest:
@@ -69,8 +78,9 @@ def write_patch(path: Path, old: str, new: str, file: str = TOUCHED) -> Path:
 
 def test_a_base_and_its_variants() -> None:
     before = file_hash(tree() / TOUCHED)
-    label, patches = resolve("freezer-skip-exited")
-    found = ensure(base(), KernelRequest(label, SOURCE, patches, label, FRAGMENTS))
+    chosen = resolve("freezer-skip-exited")
+    label = chosen.label
+    found = ensure(base(), KernelRequest(label, SOURCE, chosen.patches, label, FRAGMENTS))
 
     assert {kernel.release for kernel in found.values()} == {image.read(found["base"].image, "base").release}
     assert found["base"].source.startswith("debian:6.12.")
@@ -127,6 +137,42 @@ def test_code_that_does_not_compile_is_told_with_its_line_and_its_log(tmp_path: 
     assert "error:" in caught.value.message
     log = Path(caught.value.message.rpartition("whole log: ")[2])
     assert "process.c" in log.read_text()
+
+
+def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    typo = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
+    stale = write_patch(tmp_path / "0002-stale.patch", "freeze_processes", "x")
+    stale.write_text(stale.read_text().replace("\n ", "\n something else ", 1))
+    requests = [
+        KernelRequest(patch.stem, SOURCE, (patch,), patch.stem, FRAGMENTS, optional=True)
+        for patch in (typo, stale)
+    ]
+    found = built(base(), *requests)
+    assert list(found.images) == ["base"]
+    assert "error:" in found.left_out["0001-typo"]
+    assert "does not apply" in found.left_out["0002-stale"]
+    with pytest.raises(BuildError):
+        built(base(), replace(requests[1], optional=False))
+
+
+def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path) -> None:
+    freezer = load_experiment("freezer")
+    design = freezer.design.model_copy(update={"clock": "wall"})
+    study = look_up(freezer.model_copy(update={"design": design}))
+    run = RunDir.create(tmp_path, "wall")
+    found = built(*study.kernels)
+    kept.keep(run, study, found, Sources(paths.cache_dir(), SilentReporter()))
+    assert LAYOUT not in kept.facts(run)
+    # As if the series had been changed since: what was kept is what is built.
+    later = study.experiment.model_copy(update={"variants": ()})
+    kept.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
+    twin = kept.facts(run)[LAYOUT]
+    assert twin.image_hash not in {image.image_hash for image in found.images.values()}
+    assert kept.bootable(run)[LAYOUT].image.is_file()
+    text = run.kernels_file.read_text()
+    run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
+    with pytest.raises(InputError, match="another kernel now"):
+        kept.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
 
 
 def test_a_symbol_that_cannot_be_set_is_told_with_its_reason(

@@ -69,12 +69,71 @@ def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     kteardown(
         "run", "freezer", "--clock", "wall", "--boots", "2", "--repetitions", "2", "--workload", "zombies",
-        "--variant", "freezer-skip-exited", "--set", "zombies=300", "--json", str(file),
+        "--variant", "freezer-skip-exited", "--set", "zombies=300", "--layout-twin", "--json", str(file),
         runs=tmp_path / "runs",
     )  # fmt: skip
     result = result_of(file)
-    assert result["boots"]["ok"] == 6
-    assert all(row["null_ci"] for row in result["comparisons"] if row["metric"] == "freeze_user_ns")
+    assert result["boots"]["ok"] == 8
+    rows = [row for row in result["comparisons"] if row["metric"] == "freeze_user_ns"]
+    assert rows
+    assert all(row["null_ci"] and row["layout_ci"] for row in rows)
+    (run,) = (tmp_path / "runs").iterdir()
+    kernels = json.loads((run / "kernels.json").read_text())
+    _check_layout(*(Path(kernels[name]["image"]).parent for name in ("base", "base-layout")))
+
+
+def _check_layout(base: Path, twin: Path) -> None:
+    """The function is there, what the series changes moved by no whole cache line, and nothing calls it."""
+    before, after = symbols(base), symbols(twin)
+    (function,) = after.keys() - before.keys()
+    assert function == "kteardown_layout_kernel_power_process"
+    for moved in ("try_to_freeze_tasks", "thaw_processes"):
+        assert (after[moved] - before[moved]) % 64 != 0
+    listing = ["objdump", "-d", "--no-show-raw-insn", str(twin / "vmlinux")]
+    text = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
+    assert [line.split()[1] for line in text.splitlines() if function in line] == [f"<{function}>:"]
+
+
+def symbols(kernel: Path) -> dict[str, int]:
+    """Addresses of functions."""
+    lines = [line.split() for line in (kernel / "System.map").read_text().splitlines()]
+    return {name: int(address, 16) for address, kind, name in lines if kind in "tT"}
+
+
+def test_an_ablation_says_what_each_patch_carries(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    kteardown(
+        "run", "freezer", "--seeds", "2", "--repetitions", "1", "--workload", "zombies", "--variant",
+        "freezer-skip-exited", "--set", "zombies=300", "--ablate", "--json", str(file),
+        runs=tmp_path / "runs",
+    )  # fmt: skip
+    result = result_of(file)
+    assert result["boots"]["ok"] == 8
+    names = ["base", "freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-exited@-1"]
+    assert list(result["kernels"]) == names
+    assert result["kernels"]["base"]["patch_set"] is None
+    assert result["kernels"]["freezer-skip-exited@-1"]["patch_set"]["patches"] == [2]
+    (of_user,) = [row for row in result["ablations"] if row["metric"] == "freeze_user_ns"]
+    first, second = of_user["patches"]
+    # The second patch is about thawing: no instruction of the freeze is its.
+    assert first["step"]["share"] == pytest.approx(1)
+    assert first["step"]["share"] + second["step"]["share"] == pytest.approx(1)
+    assert first["leave_out"]["share"] == pytest.approx(1)
+
+
+def test_a_comment_is_exactly_the_same_and_the_run_stops_at_its_first_look(tmp_path: Path) -> None:
+    series = Path(__file__).parents[1] / "data" / "series" / "freezer-comment"
+    file = tmp_path / "r.json"
+    kteardown(
+        "compare", "zombies", "--source", "debian:6.12", "--series", str(series), "--seeds", "8",
+        "--repetitions", "1", "--set", "zombies=30", "--until", "verdict", "--json", str(file),
+        runs=tmp_path / "runs",
+    )  # fmt: skip
+    result = result_of(file)
+    assert result["boots"]["ok"] == 8
+    assert (result["stopping"]["stopped_at"], result["stopping"]["done"]) == (4, True)
+    assert {row["verdict"] for row in result["comparisons"]} == {"same"}
+    assert {(row["exact"], row["ratio"]) for row in result["comparisons"]} == {(True, 1.0)}
 
 
 def test_an_arm64_kernel_is_built_and_measured(tmp_path: Path) -> None:

@@ -8,7 +8,20 @@ import sys
 import typer
 from rich.console import Console
 
-from kteardown.cli import build, compare, doctor, listing, plan, prune, report, run, show
+from kteardown.cli import (
+    build,
+    compare,
+    diff,
+    doctor,
+    export,
+    listing,
+    plan,
+    prune,
+    query,
+    report,
+    run,
+    show,
+)
 from kteardown.errors import KteardownError
 
 app = typer.Typer(
@@ -22,7 +35,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a verdict asked for as a gate failed; 2 the input is wrong; "
     "3 a kernel did not build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted, resumable.",
 )
-for verb in (run, compare, build, plan, report, show, listing, prune, doctor):
+for verb in (run, compare, build, plan, report, show, diff, query, export, listing, prune, doctor):
     verb.register(app)
 
 

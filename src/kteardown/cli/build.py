@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.spec.load import load_experiment
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(help=build.__doc__)(build)
+    app.command(help=build.__doc__)(options.grouped(build))
 
 
 def build(
     experiment: options.ExperimentArg,
-    source: options.SourceOption = None,
-    variant: options.VariantOption = None,
-    arch: options.ArchOption = None,
+    parts: options.Parts,
+    kernels: options.Kernels,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
     """Build the kernels of an experiment, or find them in the cache, and say where they are."""
-    chosen = options.Chosen(source=source, arch=arch, variants=variant)
-    study = pipeline.prepare(chosen.experiment(experiment))
-    images = pipeline.build_kernels(study, options.reporter(verbose, quiet))
+    # The clock does not go into a kernel, but the layout twin is one of the wall clock's.
+    designed = replace(options.Designed(), clock=options.ClockChoice.wall if kernels.layout_twin else None)
+    wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
+    built = pipeline.build_kernels(
+        pipeline.prepare(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet)
+    )
     table = Table("kernel", "release", "source", "image", box=None)
-    for name, image in images.items():
+    for name, image in built.images.items():
         table.add_row(name, image.release, image.source, str(image.image))
     options.output().print(table)

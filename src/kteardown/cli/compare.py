@@ -14,7 +14,7 @@ from kteardown.spec.model import Experiment, Sweep
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(help=compare.__doc__)(compare)
+    app.command(help=compare.__doc__)(options.grouped(compare))
 
 
 def compare(
@@ -34,37 +34,25 @@ def compare(
             "a shipped series, or a second source. Repeatable.",
         ),
     ],
-    clock: options.ClockOption = None,
-    quick: options.QuickOption = False,
-    assignments: options.SetOption = None,
-    seeds: options.SeedsOption = None,
-    boots: options.BootsOption = None,
-    repetitions: options.RepetitionsOption = None,
-    arch: options.ArchOption = None,
-    cpus: options.CpusOption = None,
-    memory_mb: options.MemoryOption = None,
-    jobs: options.JobsOption = None,
-    json_file: options.JsonOption = None,
-    markdown_file: options.MarkdownOption = None,
-    fail_on: options.FailOnOption = None,
-    verbose: options.VerboseOption = False,
-    quiet: options.QuietOption = False,
+    kernels: options.Kernels,
+    designed: options.Designed,
+    execution: options.Execution,
 ) -> None:
     """Hold a patch against its base on one workload.
 
     The parameters sweep as in the experiment that ships with the workload, unless --set says otherwise.
 
-    Example:
+    Examples:
 
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
+
+      kteardown compare zombies --source debian:6.12 --series ./my.mbox --clock wall --until ci=2%
     """
-    options.need_folders(json_file, markdown_file)
-    reporter = options.reporter(verbose, quiet)
-    chosen = options.Chosen(
-        clock, source, arch, boots, seeds, repetitions, cpus, memory_mb, series, None, assignments, quick
-    )
-    experiment = chosen.applied_to(experiment_for(workload, source))
-    finish(start(experiment, reporter), reporter, jobs, json_file, markdown_file, fail_on)
+    options.need_folders(execution.json_file, execution.markdown_file)
+    reporter = execution.reporter()
+    parts = options.Parts(variant=series)
+    experiment = options.changed(experiment_for(workload, source), parts, kernels, designed)
+    finish(start(experiment, reporter, ablate=kernels.ablate), reporter, execution)
 
 
 def experiment_for(workload: str, source: str) -> Experiment:

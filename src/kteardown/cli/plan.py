@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.report import outlook
+from kteardown.spec.load import load_experiment
+from kteardown.trials.plan import Plan
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(help=plan.__doc__)(plan)
+    app.command(help=plan.__doc__)(options.grouped(plan))
 
 
 def plan(
     experiment: options.ExperimentArg,
-    clock: options.ClockOption = None,
-    quick: options.QuickOption = False,
-    source: options.SourceOption = None,
-    variant: options.VariantOption = None,
-    workload: options.WorkloadOption = None,
-    assignments: options.SetOption = None,
-    seeds: options.SeedsOption = None,
-    boots: options.BootsOption = None,
-    repetitions: options.RepetitionsOption = None,
+    parts: options.Parts,
+    kernels: options.Kernels,
+    designed: options.Designed,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Guests at the same time (instruction clock).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole plan as JSON.")] = False,
 ) -> None:
-    """Print which kernel is booted when and what each boot runs."""
-    chosen = options.Chosen(
-        clock, source, None, boots, seeds, repetitions, None, None, variant, workload, assignments, quick
-    )
-    study = pipeline.prepare(chosen.experiment(experiment))
+    """Print which kernel is booted when, what each boot runs, and the time and memory it will take.
+
+    Time and memory are what earlier runs on this machine took; nothing is built or booted to tell.
+
+    Examples:
+
+      kteardown plan freezer --quick
+
+      kteardown plan freezer --clock wall --boots 20 --json
+    """
+    wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
+    study = pipeline.prepare(wanted, ablate=kernels.ablate)
     planned = pipeline.plan(study)
-    out = options.output()
+    cost = pipeline.cost(study, planned, jobs=jobs)
     if as_json:
-        typer.echo(planned.model_dump_json(indent=1))
+        estimate = {**outlook.fields(cost.measuring), "build": asdict(cost.building)}
+        typer.echo(json.dumps({**planned.model_dump(mode="json"), "estimate": estimate}, indent=1))
         return
+    out = options.output()
     design = study.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
-    head = f"{study.experiment.name} on the {design.clock} clock: {len(planned.boots)} boots, {trials} trials"
+    boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
+    head = f"{study.experiment.name} on the {design.clock} clock: {boots}"
     each = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
-    out.print(f"{head} of {each}; guests of {guest}", highlight=False, soft_wrap=True)
+    for line in (
+        f"{head} of {each}; guests of {guest}",
+        *outlook.building(cost.building),
+        *outlook.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
+    ):
+        out.print(line, highlight=False, soft_wrap=True)
+    _table(planned, out)
+    sampled = len(pipeline.plan_sampled(study, planned).boots)
+    if sampled:
+        out.print(f"and {sampled} boots that are sampled for --profile; their time is not in that above")
+
+
+def _table(planned: Plan, out: Console) -> None:
     table = Table("boot", "block", "kernel", "seed", "trials", box=None)
     for boot in planned.boots:
         table.add_row(str(boot.index), str(boot.block), boot.kernel, str(boot.seed), str(len(boot.trials)))

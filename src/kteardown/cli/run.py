@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,44 +16,31 @@ from kteardown.errors import GateError, InputError
 from kteardown.records.store import RunDir
 from kteardown.report import json as result_json
 from kteardown.report import markdown, text
+from kteardown.report.groups import is_headline
 from kteardown.report.reference import Reference, load_reference
-from kteardown.spec.load import load_workloads
+from kteardown.spec.load import load_experiment, load_workloads
 from kteardown.spec.model import Experiment, Workload
 from kteardown.stats.results import Result
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(help=run.__doc__)(run)
+    app.command(help=run.__doc__)(options.grouped(run))
 
 
 def run(
+    parts: options.Parts,
+    kernels: options.Kernels,
+    designed: options.Designed,
+    execution: options.Execution,
     experiment: Annotated[
         str,
         typer.Argument(help="A shipped experiment (`kteardown list experiments`) or a path to a .toml file."),
     ] = "",
-    clock: options.ClockOption = None,
-    quick: options.QuickOption = False,
-    source: options.SourceOption = None,
-    variant: options.VariantOption = None,
-    workload: options.WorkloadOption = None,
-    assignments: options.SetOption = None,
-    seeds: options.SeedsOption = None,
-    boots: options.BootsOption = None,
-    repetitions: options.RepetitionsOption = None,
-    arch: options.ArchOption = None,
-    cpus: options.CpusOption = None,
-    memory_mb: options.MemoryOption = None,
-    jobs: options.JobsOption = None,
     resume: Annotated[
         str | None,
         typer.Option("--resume", metavar="RUN", help="Finish the plan of this run (`last` is the newest)."),
     ] = None,
-    json_file: options.JsonOption = None,
-    markdown_file: options.MarkdownOption = None,
-    fail_on: options.FailOnOption = None,
-    verbose: options.VerboseOption = False,
-    quiet: options.QuietOption = False,
 ) -> None:
     """Run an experiment: build its kernels, boot them, measure, and print the table.
 
@@ -64,17 +50,17 @@ def run(
 
       kteardown run freezer --quick
 
-      kteardown run freezer --clock wall --boots 20 --source debian:7.2
+      kteardown run freezer --clock wall --until verdict --budget 1h
 
-      kteardown run freezer --set zombies=0:9000:3000 --variant freezer-skip-exited --json r.json
+      kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
+
+      kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2
     """
-    options.need_folders(json_file, markdown_file)
-    reporter = options.reporter(verbose, quiet)
-    chosen = options.Chosen(
-        clock, source, arch, boots, seeds, repetitions, cpus, memory_mb, variant, workload, assignments, quick
-    )
+    options.need_folders(execution.json_file, execution.markdown_file)
+    reporter = execution.reporter()
     if resume is not None:
-        if experiment or chosen != options.Chosen():
+        plain = (options.Parts(), options.Kernels(), options.Designed())
+        if experiment or (parts, kernels, designed) != plain:
             raise InputError(
                 "a run is resumed as it was planned: --resume takes nothing that changes the experiment",
                 hint=f"kteardown run --resume {resume}",
@@ -83,39 +69,31 @@ def run(
     else:
         if not experiment:
             raise InputError("which experiment?", hint="`kteardown list experiments` shows them.")
-        done = start(chosen.experiment(experiment), reporter)
-    finish(done, reporter, jobs, json_file, markdown_file, fail_on)
+        wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
+        done = start(wanted, reporter, ablate=kernels.ablate)
+    finish(done, reporter, execution)
 
 
-def start(experiment: Experiment, reporter: TerminalReporter) -> RunDir:
+def start(experiment: Experiment, reporter: TerminalReporter, *, ablate: bool) -> RunDir:
     """Build what the experiment needs and make its run directory."""
-    study = pipeline.prepare(experiment)
-    images = pipeline.build_kernels(study, reporter)
-    return pipeline.begin(study, images, command_line())
+    study = pipeline.prepare(experiment, ablate=ablate)
+    return pipeline.begin(study, pipeline.build_kernels(study, reporter), command_line(), reporter)
 
 
-def finish(
-    done: RunDir,
-    reporter: TerminalReporter,
-    jobs: int | None,
-    json_file: Path | None,
-    markdown_file: Path | None,
-    fail_on: options.FailOn | None,
-) -> None:
+def finish(done: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
     """Boot what is left, print the report, write the files that were asked for, hold the gate."""
     reporter.note(f"run directory: {done.path}")
     try:
-        pipeline.measure(done, reporter, jobs=jobs)
+        result = pipeline.complete(done, reporter, jobs=execution.jobs)
     except KeyboardInterrupt:
         reporter.note(f"interrupted; finish it with: kteardown run --resume {done.name}")
         raise
-    result = pipeline.conclude(done)
     show_result(done, result)
-    if json_file:
-        options.write_text(json_file, result_json.dumps(result))
-    if markdown_file:
-        options.write_text(markdown_file, markdown.render(result, *context_of(done)))
-    gate(result, context_of(done)[0], fail_on)
+    if execution.json_file:
+        options.write_text(execution.json_file, result_json.dumps(result))
+    if execution.markdown_file:
+        options.write_text(execution.markdown_file, markdown.render(result, *context_of(done)))
+    gate(result, context_of(done)[0], execution.fail_on)
 
 
 def show_result(done: RunDir, result: Result) -> None:
@@ -128,7 +106,7 @@ def gate(result: Result, workloads: Mapping[str, Workload], fail_on: options.Fai
     """Raise GateError where a headline comparison has the verdict that was not to be."""
     if fail_on is None:
         return
-    judged = [c for c in result.comparisons if workloads[c.workload].metrics[c.metric].headline]
+    judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     failed = [c for c in judged if c.verdict == fail_on.value]
     if failed:
         first = failed[0]

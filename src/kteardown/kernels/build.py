@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 
 from kteardown import paths
-from kteardown.errors import BuildError
+from kteardown.errors import BuildError, LabError
 from kteardown.kernels import cache, kconfig, make, patching, ready, store, tools
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import Wanted
-from kteardown.kernels.model import KernelImage, KernelRequest
+from kteardown.kernels.model import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
-from kteardown.progress import Reporter
+from kteardown.progress import Reporter, SilentReporter
 
 _TREE_MB = 700
 """A build of this configuration and the links to its source."""
@@ -44,15 +46,14 @@ class _Plan:
         return " ".join(filter(None, (self.source.id, self.request.series, self.request.arch)))
 
 
-def ensure(
-    requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter
-) -> dict[str, KernelImage]:
+def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:
     """Every kernel of ``requests`` by its name, built where the cache does not have it.
 
     Bases are built before variants, which start from their objects; all patches are tried
     before anything is compiled. Raises InputError for a source, fragment or patch that is
-    not there or not what it should be, BuildError where a patch does not apply, a symbol
-    cannot be set or the compiler fails, and LabError for missing tools or disk space.
+    not there or not what it should be, BuildError where a patch of a kernel that is not optional
+    does not apply, a symbol cannot be set or the compiler fails, and LabError for missing
+    tools or disk space.
     """
     sources = Sources(cache_dir, reporter)
     kernels = Cache(cache_dir)
@@ -68,10 +69,32 @@ def ensure(
             images[request.name] = image
         else:
             plans.append(plan)
+    left_out: dict[str, str] = {}
     if plans:
-        with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
-            _Builder(kernels, sources, reporter, Path(folder)).build(plans, images)
-    return {request.name: images[request.name] for request in requests}
+        # In the cache, where the next build sweeps away what a killed one left.
+        patched = kernels.tree_path(f"patched-{os.getpid()}")
+        with store.locked(patched, reporter, "patches"), store.scratch(patched) as folder:
+            left_out = _Builder(kernels, sources, reporter, folder).build(plans, images)
+    there = [request for request in requests if request.name not in left_out]
+    # Equal patches are one kernel in the cache, whatever each request calls its series.
+    return Built({r.name: replace(images[r.name], series=r.series) for r in there}, left_out)
+
+
+def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[KernelRequest]:
+    """Those of ``requests`` that would have to be built, as far as can be told without the network."""
+    sources = Sources(cache_dir, SilentReporter())
+    kernels = Cache(cache_dir)
+    return [request for request in requests if not _is_there(request, sources, kernels)]
+
+
+def cost(requests: Sequence[KernelRequest], *, cache_dir: Path) -> Building:
+    """What has to be built of ``requests``, and how long that takes by the cache's records."""
+    needed = missing(requests, cache_dir=cache_dir)
+    seconds: float | None = 0.0
+    for request in needed:
+        took = Cache(cache_dir).build_seconds(request.arch, variant=bool(request.patches))
+        seconds = seconds + median(took) if took and seconds is not None else None
+    return Building(tuple(request.name for request in needed), seconds)
 
 
 class _Builder:
@@ -81,29 +104,42 @@ class _Builder:
         self._reporter = reporter
         self._scratch = scratch
 
-    def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> None:
-        """Build ``plans`` into ``images``, the unpatched ones first."""
+    def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> dict[str, str]:
+        """Build ``plans`` into ``images``, the unpatched ones first; the optional ones left out, and why."""
         for arch in {plan.request.arch for plan in plans}:
             tools.need_build_tools(arch)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
         store.sweep(self._kernels.folder / "trees")
-        patched = {plan.key: self._patched(plan) for plan in {plan.key: plan for plan in plans}.values()}
+        left_out: dict[str, str] = {}
+        patched: dict[str, patching.Patched] = {}
+        for plan in plans:
+            with _may_fail(plan.request, left_out):
+                if plan.key not in patched:
+                    patched[plan.key] = self._patched(plan)
         for plan in sorted(plans, key=lambda plan: bool(plan.request.patches)):
-            tree = self._kernels.tree_path(plan.base_key)
-            with store.locked(tree, self._reporter, f"build {plan.title}"):
+            if plan.request.name not in left_out:
+                with _may_fail(plan.request, left_out):
+                    images[plan.request.name] = self._build_one(plan, patched[plan.key])
+        return left_out
+
+    def _build_one(self, plan: _Plan, patched: patching.Patched) -> KernelImage:
+        tree = self._kernels.tree_path(plan.base_key)
+        with store.locked(tree, self._reporter, f"build {plan.title}"):
+            image = self._kernels.lookup(plan.key, plan.request.name)
+            if image is None:
+                if plan.key == plan.base_key or not tree.is_dir():
+                    self._build_base(plan)
+                if plan.key != plan.base_key:
+                    self._build_variant(plan, patched)
                 image = self._kernels.lookup(plan.key, plan.request.name)
-                if image is None:
-                    if plan.key == plan.base_key or not tree.is_dir():
-                        self._build_base(plan)
-                    if plan.key != plan.base_key:
-                        self._build_variant(plan, patched[plan.key])
-                    image = self._kernels.lookup(plan.key, plan.request.name)
-            assert image is not None
-            images[plan.request.name] = image
+        assert image is not None
+        return image
 
     def _patched(self, plan: _Plan) -> patching.Patched:
         tree = self._sources.tree(plan.source)
         folder = self._scratch / plan.key
+        # A patch that did not apply for one name is tried for the other too, from nothing.
+        store.remove(folder)
         folder.mkdir()
         return patching.apply(tree, plan.request.patches, folder, plan.source.id)
 
@@ -111,12 +147,13 @@ class _Builder:
         """The unpatched kernel of ``plan`` from nothing; its objects stay for the variants."""
         objects = self._kernels.tree_path(plan.base_key)
         store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        began = time.monotonic()
         with store.scratch(objects) as work:
             tree = self._linked_tree(plan, work, plan.base_key)
             self._configure(plan, tree)
             steps = self._compile(plan, tree, self._kernels.steps(plan.request.arch, variant=False) or _STEPS)
             if not self._kernels.kernel_path(plan.base_key).is_dir():
-                self._publish(plan, tree, plan.base_key, "", steps)
+                self._publish(plan, tree, plan.base_key, "", steps, began)
             store.remove(objects)
             tree.build.rename(objects)
 
@@ -124,6 +161,7 @@ class _Builder:
         """The patched kernel of ``plan`` from the objects of its base."""
         objects = self._kernels.tree_path(plan.base_key)
         store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        began = time.monotonic()
         # The same path as the base was built at: objtool's dependencies are absolute, and every
         # object depends on objtool, so that anywhere else all would be compiled again.
         with store.scratch(objects) as work:
@@ -136,7 +174,7 @@ class _Builder:
                 self._configure(plan, tree)
             expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
             steps = self._compile(plan, tree, expected)
-            self._publish(plan, tree, plan.key, plan.request.series, steps)
+            self._publish(plan, tree, plan.key, plan.request.series, steps, began)
 
     def _linked_tree(self, plan: _Plan, work: Path, key: str) -> make.Tree:
         """A tree of hard links: its files are replaced as a whole or not at all."""
@@ -164,7 +202,7 @@ class _Builder:
                 f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint
             ) from error
 
-    def _publish(self, plan: _Plan, tree: make.Tree, key: str, series: str, steps: int) -> None:
+    def _publish(self, plan: _Plan, tree: make.Tree, key: str, series: str, steps: int, began: float) -> None:
         with store.published(self._kernels.kernel_path(key)) as folder:
             image = folder / tree.image.name
             shutil.copyfile(tree.image, image)
@@ -183,7 +221,8 @@ class _Builder:
                 config_hash=kconfig.digest((folder / "config").read_text()),
                 image_hash=file_hash(image),
             )
-            self._kernels.describe(folder, described, steps=steps)
+            seconds = round(time.monotonic() - began, 1)
+            self._kernels.describe(folder, described, steps=steps, seconds=seconds)
         store.remove(tree.logs)
 
 
@@ -194,6 +233,30 @@ def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
     base_key = cache.key(source.id, (), wanted, request.arch, compiler)
     return _Plan(request, source, wanted, compiler, key, base_key)
+
+
+def _is_there(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
+    if ready.is_ready(request.source):
+        return True  # It is unpacked, which takes no time worth telling.
+    source = sources.known(request.source)
+    if source is None:
+        return False
+    try:
+        key = _plan(request, sources).key
+    except LabError:  # No compiler yet.
+        return False
+    return (kernels.kernel_path(key) / "kernel.json").is_file()
+
+
+@contextmanager
+def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None]:
+    """Note why an optional kernel cannot be had, and go on."""
+    try:
+        yield
+    except BuildError as error:
+        if not request.optional:
+            raise
+        left_out[request.name] = error.message
 
 
 _compiler = lru_cache(tools.compiler_version)

@@ -101,13 +101,22 @@ class Cache:
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
         """Compile steps of the kernel of this kind that was used last; None where there is none yet."""
-        best: tuple[float, int] | None = None
+        found = self._built(arch, "steps", variant=variant)
+        return int(found[-1]) if found else None
+
+    def build_seconds(self, arch: Arch, *, variant: bool) -> list[float]:
+        """How long the kernels of this kind that are there took to build, the one used last at the end."""
+        return self._built(arch, "seconds", variant=variant)
+
+    def _built(self, arch: Arch, what: str, *, variant: bool) -> list[float]:
+        """``what`` the cache's records say of the kernels built here, where they say it."""
+        found: list[tuple[float, float]] = []
         for path in self._folders("kernels"):
             fields = json.loads((path / _META).read_text())
-            if fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant:
-                found = ((path / _META).stat().st_mtime, int(fields.get("steps", 0)))
-                best = max(best or found, found)
-        return (best[1] or None) if best else None
+            mine = fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
+            if mine and fields.get(what):
+                found.append(((path / _META).stat().st_mtime, fields[what]))
+        return [value for _, value in sorted(found)]
 
     def entries(self) -> list[Entry]:
         """The finished kernels, the one used last first."""

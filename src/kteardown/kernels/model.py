@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.machines.base import Arch
+from kteardown.stats.results import PatchSet
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,10 @@ class KernelRequest:
     series: str = ""
     fragments: tuple[str, ...] = ()
     arch: Arch = "x86_64"
+    patch_set: PatchSet | None = None
+    """Which patches of which series these are; None for a source of its own."""
+    optional: bool = False
+    """Where its patches do not apply or do not build, it is left out, and that is no error."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,20 @@ class KernelImage:
     image_hash: str
     modules: tuple[Path, ...] = ()
     """Modules to load in this order before the first trial; empty for kernels built here."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of the kernels that were asked for."""
+
+    images: dict[str, KernelImage]
+    left_out: dict[str, str]
+    """Optional kernels that there are not, by name, and why."""
+
+
+@dataclass(frozen=True)
+class Building:
+    """What has to be built. ``seconds`` is None where no record tells; 0 where nothing is missing."""
+
+    kernels: tuple[str, ...]
+    seconds: float | None

@@ -67,6 +67,16 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     return Patched(folder, changed, removed)
 
 
+def files_of(patch: Path) -> list[tuple[str, bool]]:
+    """The files of a patch by name, and whether each is there both before and after it.
+
+    Raises InputError where ``patch`` is none.
+    """
+    parsed = _parse(patch)
+    stays = {file.path: file.is_modified_file for file in parsed}
+    return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, patch))]
+
+
 def _parse(patch: Path) -> list[PatchedFile]:
     try:
         # Latin-1 gives every byte a character; the text is only looked at, git reads the file.

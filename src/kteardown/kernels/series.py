@@ -16,13 +16,14 @@ from kteardown.errors import InputError
 from kteardown.kernels import store
 from kteardown.progress import SilentReporter
 from kteardown.spec.model import Series
+from kteardown.stats.results import PatchSet
 
 # The line between two mails of an mbox, told from prose that begins with "From " by its date.
 _MAIL_START = re.compile(rb"^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d{4}[ \t]*\r?$", re.MULTILINE)
 _DIFF_START = re.compile(rb"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
 _COUNT = re.compile(r"\b(\d+)/(\d+)\b")
-_PREFIX = re.compile(r"(.+)@(\d+)")
+_PART = re.compile(r"(.+)@(?=[\d-])(\d+)?(?:-(\d+))?")
 
 
 @dataclass(frozen=True)
@@ -36,31 +37,81 @@ class Mail:
     """The body, decoded, with the subject above it: what ``git apply`` reads."""
 
 
-def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> tuple[str, tuple[Path, ...]]:
-    """The label of a series and its patches in the order in which they apply.
+@dataclass(frozen=True)
+class Selection:
+    """A series, or some of its patches: ``NAME@2`` the first two, ``NAME@-1`` all but the first.
+
+    ``label`` names it, and is read by ``resolve`` where the series is a shipped one.
+    """
+
+    label: str
+    series: str
+    files: tuple[Path, ...]
+    """Every patch of the series."""
+    numbers: tuple[int, ...]
+    """Those that are chosen, in their order, counted from 1."""
+
+    @property
+    def patches(self) -> tuple[Path, ...]:
+        """The chosen patches in the order in which they apply."""
+        return tuple(self.files[number - 1] for number in self.numbers)
+
+    @property
+    def patch_set(self) -> PatchSet:
+        """What the result says of it."""
+        subjects = tuple(map(subject, self.patches))
+        return PatchSet(series=self.series, patches=self.numbers, total=len(self.files), subjects=subjects)
+
+
+def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> Selection:
+    """The patches that ``name_or_path`` means, in the order in which they apply.
 
     ``name_or_path``: a folder of ``series/``, or the path of a patch, a folder of patches or a
-    mailbox; ``@2`` at its end takes the first two patches. The patches of a mailbox are written
-    below ``cache_dir``. Raises InputError where there is no such series.
+    mailbox; ``@2`` at its end takes the first two patches, ``@-2`` all but the second, ``@3-2`` the
+    first three but the second. The patches of a mailbox are written below ``cache_dir``.
+    Raises InputError where there is no such series or patch.
     """
-    whole, count = name_or_path, 0
-    match = _PREFIX.fullmatch(name_or_path)
+    whole, match = name_or_path, _PART.fullmatch(name_or_path)
     if match and not Path(name_or_path).exists():
-        whole, count = match[1], int(match[2])
-    label, found = _find(whole, cache_dir or paths.cache_dir())
-    if not found:
+        whole = match[1]
+    else:
+        match = None
+    series, files = _find(whole, cache_dir or paths.cache_dir())
+    if not files:
         raise InputError(
             f"{whole} has no patches", hint="A patch is a file NNNN-*.patch, or a mail with a diff."
         )
-    if not match or not count:
-        if match and whole != name_or_path:
-            raise InputError(f"{name_or_path} takes no patches", hint=f"Write {whole}@1 or more.")
-        return label, found
-    if count > len(found):
-        raise InputError(
-            f"{whole} has {len(found)} patches, not {count}", hint=f"Write {whole}@{len(found)}."
-        )
-    return f"{label}@{count}", found[:count]
+    first = int(match[2]) if match and match[2] else len(files)
+    without = int(match[3]) if match and match[3] else None
+    for number in (first, without or 1):
+        if number > len(files):
+            raise InputError(
+                f"{whole} has {len(files)} patches, not {number}", hint=f"Write {whole}@{len(files)}."
+            )
+    numbers = tuple(number for number in range(1, first + 1) if number != without)
+    if not numbers or without == 0:
+        raise InputError(f"{name_or_path} takes no patches", hint=f"Write {whole}@1 or more.")
+    return Selection(series + name_or_path.removeprefix(whole), series, files, numbers)
+
+
+def parts(whole: Selection) -> list[Selection]:
+    """What an ablation builds beside ``whole``: every prefix, then every patch left out, each once.
+
+    To leave out the last patch is the longest prefix. None where there is one patch.
+    """
+    many = len(whole.files)
+    chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, many)]
+    for left_out in range(1, many):
+        chosen.append((f"@-{left_out}", tuple(n for n in range(1, many + 1) if n != left_out)))
+    return [Selection(whole.series + tail, whole.series, whole.files, numbers) for tail, numbers in chosen]
+
+
+def subject(patch: Path) -> str:
+    """The subject of a patch without its ``[PATCH n/m]``; the file's name where it has none."""
+    message = email.message_from_bytes(patch.read_bytes(), policy=email.policy.default)
+    text = " ".join(str(message.get("Subject", "")).split())
+    match = _SUBJECT.match(text)
+    return (match[2] if match else text) or patch.stem
 
 
 def shipped_series() -> list[Series]:

@@ -60,6 +60,11 @@ class Sources:
         self._cache = cache_dir
         self._reporter = reporter
 
+    @property
+    def folder(self) -> Path:
+        """The cache's folder."""
+        return self._cache
+
     def identify(self, spec: str) -> Source:
         """What ``spec`` is, exactly. Asks the network only for a Debian package never resolved before.
 
@@ -73,6 +78,12 @@ class Sources:
         if kind == "tar":
             return self._tar(rest)
         raise InputError(f"{spec} is a ready image, which has no source tree")
+
+    def known(self, spec: str) -> Source | None:
+        """As ``identify``, and None where that would have to ask the network."""
+        if split(spec)[0] == "debian" and not self._answer_path(spec, "").exists():
+            return None
+        return self.identify(spec)
 
     def tree(self, source: Source) -> Path:
         """The unpacked tree of ``source``. Never write to it: builds and patches work on copies."""
@@ -99,8 +110,7 @@ class Sources:
 
     def remember(self, spec: str, facts: object, find: Callable[[], dict[str, str]]) -> dict[str, str]:
         """What ``find`` answered the first time for this ``spec`` while ``facts`` stayed the same."""
-        name = hashlib.sha256(f"{spec}\n{facts}".encode()).hexdigest()[:24]
-        path = self._cache / "resolved" / f"{name}.json"
+        path = self._answer_path(spec, facts)
         if path.exists():
             answer: dict[str, str] = json.loads(path.read_text())["answer"]
             return answer
@@ -110,6 +120,10 @@ class Sources:
         partial.write_text(json.dumps({"spec": spec, "answer": answer}, indent=1) + "\n")
         partial.replace(path)
         return answer
+
+    def _answer_path(self, spec: str, facts: object) -> Path:
+        name = hashlib.sha256(f"{spec}\n{facts}".encode()).hexdigest()[:24]
+        return self._cache / "resolved" / f"{name}.json"
 
     def package_file(self, package: Package, architecture: str) -> Path:
         """The downloaded .deb of ``package``."""

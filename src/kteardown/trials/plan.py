@@ -6,6 +6,9 @@ random order, so that a drift of the machine falls on all of them alike (randomi
 block design, e.g. Box, Hunter & Hunter, "Statistics for Experimenters", chapter 4). On the
 instruction clock there is no noise to average away: every kernel is booted once with each
 seed, and a block is a seed.
+
+Where a layout twin is asked for it is booted in every block; where a result turns out to need one,
+``with_layout_twin`` adds blocks of base and the layout twin alone, numbered from where the design's end.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.records.schema import ParamValue
 from kteardown.spec.load import points
-from kteardown.spec.model import Experiment, Workload
+from kteardown.spec.model import Design, Experiment, Workload
 
 BASE = "base"
 TWIN = "base-twin"
+LAYOUT = "base-layout"
 
 
 class _Planned(BaseModel):
@@ -35,10 +39,12 @@ class PlannedTrial(_Planned):
     params: dict[str, ParamValue]
     warmup: int
     repetitions: int
+    profile_ns: int = 0
+    """The period at which its measured executions are sampled; 0: they are not."""
 
 
 class PlannedBoot(_Planned):
-    """One boot of one kernel; ``kernel`` is ``base``, ``base-twin`` or a variant."""
+    """One boot of one kernel; ``kernel`` is ``base``, one of its twins or a variant."""
 
     index: int
     block: int
@@ -61,17 +67,10 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
     """The plan of ``experiment`` with these variant kernels (labels, in report order)."""
     design = experiment.design
     rng = random.Random(design.seed)
-    kernels = [BASE, *variants] if design.clock == "instructions" else [BASE, TWIN, *variants]
-    blocks = design.seeds if design.clock == "instructions" else design.boots
+    kernels = [BASE, *controls(design), *variants]
     boots: list[PlannedBoot] = []
-    for block in range(blocks):
-        seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
-        order = kernels if design.clock == "instructions" else rng.sample(kernels, len(kernels))
-        trials = _trials(experiment, workloads, rng)
-        boots += [
-            PlannedBoot(index=len(boots) + n, block=block, kernel=kernel, seed=seed, trials=trials)
-            for n, kernel in enumerate(order)
-        ]
+    for block in range(blocks_of(design)):
+        boots += _block(experiment, workloads, kernels, block, len(boots), rng)
     used = workloads.values()
     return Plan(
         boots=tuple(boots),
@@ -81,14 +80,61 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
     )
 
 
+def with_layout_twin(
+    plan: Plan, experiment: Experiment, workloads: Mapping[str, Workload], blocks: int
+) -> Plan:
+    """``plan`` and, after it, ``blocks`` blocks of base and the layout twin, drawn apart from the others."""
+    rng = random.Random(f"{experiment.design.seed} {LAYOUT}")
+    first = blocks_of(experiment.design)
+    boots = list(plan.boots)
+    for block in range(first, first + blocks):
+        boots += _block(experiment, workloads, [BASE, LAYOUT], block, len(boots), rng)
+    return plan.model_copy(update={"boots": tuple(boots)})
+
+
+def blocks_of(design: Design) -> int:
+    """How many blocks the design has, at most; blocks with higher numbers were added for the layout twin."""
+    return design.seeds if design.clock == "instructions" else design.boots
+
+
+def controls(design: Design) -> tuple[str, ...]:
+    """The kernels that are base under another name, or nearly, in every block."""
+    if design.clock == "instructions":
+        return ()
+    return (TWIN, LAYOUT) if design.layout_twin else (TWIN,)
+
+
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
     """The plan as the agent reads it; the format is in docs/formats.md."""
     lines = ["kteardown-plan 1", f"seed {boot.seed}"]
     lines += [f"module {path}" for path in modules]
+    profile_ns = 0
     for trial in boot.trials:
+        if trial.profile_ns != profile_ns:
+            profile_ns = trial.profile_ns
+            lines.append(f"profile {profile_ns}")
         params = "".join(f" {name}={value}" for name, value in trial.params.items())
         lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
     return "\n".join(lines) + "\n"
+
+
+def _block(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    kernels: Sequence[str],
+    block: int,
+    first: int,
+    rng: random.Random,
+) -> list[PlannedBoot]:
+    """One block: every kernel once, with one seed and the same trials; numbered from ``first``."""
+    seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
+    wall = experiment.design.clock == "wall"
+    order = rng.sample(kernels, len(kernels)) if wall else kernels
+    trials = _trials(experiment, workloads, rng)
+    return [
+        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=trials)
+        for n, kernel in enumerate(order)
+    ]
 
 
 def _trials(

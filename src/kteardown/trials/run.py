@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from kteardown.machines.base import Acceleration, Arch, BootJob, BootResult, Mac
 from kteardown.machines.host import load_average
 from kteardown.machines.initramfs import pack
 from kteardown.progress import Reporter
-from kteardown.records.schema import AgentError, BootEnd, BootStart, Record, TrialEnd, parse
+from kteardown.records.schema import AgentError, BootEnd, BootStart, Outcome, Record, TrialEnd, parse
 from kteardown.trials.plan import Plan, PlannedBoot, PlannedTrial, guest_plan
 
 # How much longer than hardware a guest may be silent under each acceleration before it is called
@@ -63,27 +64,43 @@ class Log(Protocol):
     def finished(self) -> Mapping[int, BootEnd]:
         """The boots that ended, however they ended, with their last end."""
 
+    def completed(self, boot: int) -> frozenset[int]:
+        """The trials of this boot, by index, that need not be run again."""
+
     def next_attempt(self, boot: int) -> int:
         """The number of the next attempt at this boot, from 0."""
 
 
 class _Shown:
-    """What the user sees while boots run: trials done, out of all."""
+    """What the user sees while boots run: trials done, out of all, each as long as it is expected to take."""
 
-    def __init__(self, update: Callable[[float, str], None]) -> None:
+    def __init__(self, update: Callable[[float, str], None], weight: Callable[[PlannedTrial], float]) -> None:
         self._update = update
-        self._done = 0
+        self._weight = weight
+        self._done = 0.0
         self._lock = threading.Lock()
 
-    def trial(self, count: int, text: str) -> None:
+    def trial(self, boot: PlannedBoot, index: int) -> None:
+        if index >= len(boot.trials):
+            return
+        trial = boot.trials[index]
         with self._lock:
-            self._done += count
-            self._update(self._done, text)
+            self._done += self._weight(trial)
+            where = f"{trial.workload} {_words(trial)}"
+            self._update(self._done, f"{boot.kernel}, seed {boot.seed}: {where}")
 
 
-def execute(plan: Plan, kernels: Mapping[str, Bootable], lab: Lab, log: Log, reporter: Reporter) -> None:
+def execute(
+    plan: Plan,
+    kernels: Mapping[str, Bootable],
+    lab: Lab,
+    log: Log,
+    reporter: Reporter,
+    weight: Callable[[PlannedTrial], float] = lambda trial: 1.0,
+) -> None:
     """Run every boot of ``plan`` that ``log`` does not have yet.
 
+    ``weight``: how long a trial is expected to take, in any unit; it only scales the progress.
     A guest's failure is recorded and the plan goes on. The lab's own failure is tried again, up to
     three times. Raises LabError where the lab cannot go on; what was recorded until then stays, and
     so it does on KeyboardInterrupt.
@@ -92,17 +109,20 @@ def execute(plan: Plan, kernels: Mapping[str, Bootable], lab: Lab, log: Log, rep
     todo = deque(boot for boot in plan.boots if boot.index not in done)
     if not todo:
         return
-    in_a_row: Counter[str] = Counter()
+    ended = {boot: end.outcome for boot, end in done.items()}
     running: dict[Future[BootResult], PlannedBoot] = {}
     title = f"booting {len(todo)} guests" + (f", {lab.jobs} at a time" if lab.jobs > 1 else "")
-    total = sum(len(boot.trials) for boot in todo)
+    total = sum(weight(trial) for boot in todo for trial in boot.trials)
     with reporter.task(title, total=total) as task, ThreadPoolExecutor(lab.jobs) as pool:
-        shown = _Shown(task.update)
+        shown = _Shown(task.update, weight)
         try:
             while todo or running:
                 while todo and len(running) < lab.jobs:
+                    given_up = hopeless(todo[0], plan, ended)
+                    if given_up is None:
+                        break
                     boot = todo.popleft()
-                    if in_a_row[boot.kernel] >= _HOPELESS:
+                    if given_up:
                         reporter.note(
                             f"boot {boot.index} of {boot.kernel} is left out: the boots before it failed"
                         )
@@ -111,7 +131,7 @@ def execute(plan: Plan, kernels: Mapping[str, Bootable], lab: Lab, log: Log, rep
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     boot = running.pop(future)
                     result = future.result()
-                    in_a_row[boot.kernel] = 0 if result.outcome == "ok" else in_a_row[boot.kernel] + 1
+                    ended[boot.index] = result.outcome
                     if result.outcome != "ok":
                         reporter.note(
                             f"boot {boot.index} of {boot.kernel}: {result.outcome}: {result.detail}"
@@ -119,6 +139,25 @@ def execute(plan: Plan, kernels: Mapping[str, Bootable], lab: Lab, log: Log, rep
         except BaseException:
             lab.machine.stop()
             raise
+
+
+def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> bool | None:
+    """Whether boots of this kernel before ``boot`` failed so often in a row that it is left out.
+
+    By the order of the plan and not of time, so that a run that was killed and resumed, or had more
+    jobs, leaves out the same boots. None where boots that have not ended yet decide it.
+    """
+    least = most = 0
+    for before in plan.boots:
+        if before.index >= boot.index or least >= _HOPELESS:
+            break
+        if before.kernel == boot.kernel:
+            outcome = ended.get(before.index)
+            least = least + 1 if outcome not in (None, "ok") else 0
+            most = 0 if outcome == "ok" else most + 1
+    if least >= _HOPELESS:
+        return True
+    return False if most < _HOPELESS else None
 
 
 def _boot(boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown) -> BootResult:
@@ -142,18 +181,19 @@ def _attempt(
 
     def on_line(raw: bytes) -> None:
         record = _parse(raw)
-        keep(record)
         if isinstance(record, TrialEnd):
-            trial = boot.trials[record.trial] if record.trial < len(boot.trials) else None
-            where = f"{trial.workload} {_words(trial)}" if trial else ""
-            shown.trial(1, f"{boot.kernel}, seed {boot.seed}: {where}")
+            record = record.model_copy(update={"at_s": round(time.monotonic() - began, 3)})
+            shown.trial(boot, record.trial)
+        keep(record)
 
     console = log.console_path(boot.index, attempt)
     # In the run directory, so that not even a killed lab leaves anything elsewhere.
     initramfs = console.with_suffix(".cpio")
     guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+    done = log.completed(boot.index)
+    left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
-        pack(initramfs, agent=lab.agent, plan=guest_plan(boot, guest_modules), modules=kernel.modules)
+        pack(initramfs, agent=lab.agent, plan=guest_plan(left, guest_modules), modules=kernel.modules)
         keep(
             BootStart(
                 kernel=boot.kernel,
@@ -164,6 +204,7 @@ def _attempt(
                 started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             )
         )
+        began = time.monotonic()
         result = lab.machine.boot(_job(boot, plan, kernel, lab, console, initramfs), on_line)
     finally:
         initramfs.unlink(missing_ok=True)
@@ -175,6 +216,7 @@ def _attempt(
             first_record_s=result.first_record_s,
             command=list(result.command),
             host_load=load_average(),
+            peak_rss_kb=result.peak_rss_kb,
         )
     )
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -49,6 +50,14 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
         (["show", "never"], "there is no run 'never'"),
         (["prune"], "prune what?"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
+        (["run", "freezer", "--until", "sure"], "--until sure: expected verdict or ci=WIDTH%"),
+        (["plan", "freezer", "--until", "ci=0%"], "ci=0%"),
+        (["run", "freezer", "--budget", "30m"], "--budget is for a run that stops when sure"),
+        (["run", "freezer", "--until", "verdict", "--budget", "half"], "expected a time"),
+        (["run", "freezer", "--layout-twin"], "--layout-twin is for the wall clock"),
+        (["plan", "freezer", "--ablate", "--variant", "freezer-skip-nofreeze"], "nothing to ablate"),
+        (["build", "freezer", "--layout-twin", "--variant", "debian:7.2"], "no variant is a series"),
+        (["run", "--resume", "last", "--ablate"], "a run is resumed as it was planned"),
     ],
 )
 def test_wrong_input_exits_with_2_and_says_what_to_do(
@@ -71,6 +80,26 @@ def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "base-twin" in done.stdout
     assert not (tmp_path / "cache" / "kernels").exists()
+
+
+def test_a_plan_says_what_it_takes_or_that_nothing_tells(tmp_path: Path) -> None:
+    done = kteardown("plan", "freezer", "--quick", "--ablate", home=tmp_path)
+    assert done.returncode == 0
+    assert "freezer-skip-exited@-1" in done.stdout
+    assert "to build: base, freezer-skip-exited, " in done.stdout
+    assert "unknown: no earlier run of zombies, zombies_cgroup" in done.stdout
+    estimate = json.loads(kteardown("plan", "freezer", "--quick", "--json", home=tmp_path).stdout)["estimate"]
+    assert (estimate["seconds"], estimate["unknown"]) == (None, ["zombies", "zombies_cgroup"])
+    assert estimate["build"]["kernels"][0] == "base"
+    assert not (tmp_path / "cache" / "sources").exists()
+
+
+def test_a_plan_that_may_stop_says_the_most(tmp_path: Path) -> None:
+    arguments = ("plan", "freezer", "--clock", "wall", "--layout-twin", "--until", "verdict", "--quick")
+    done = kteardown(*arguments, "--variant", "freezer-skip-exited", home=tmp_path)
+    assert done.returncode == 0
+    assert "at most 160 boots" in done.stdout  # 40 blocks of base, its two twins and the variant.
+    assert "base-layout" in done.stdout
 
 
 def test_lists_are_json_where_asked(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.kernels.series import of_folder, resolve, shipped_series, split_mailbox
+from kteardown.kernels.series import of_folder, parts, resolve, shipped_series, split_mailbox
 
 DIFF = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new {}\n"
 
@@ -87,32 +87,65 @@ def test_a_path_can_be_a_patch_a_folder_or_a_mailbox(tmp_path: Path) -> None:
     box = tmp_path / "v2_20260101_author_faster.mbx"
     box.write_bytes(patch(2, 2) + patch(1, 2))
 
-    assert resolve(str(plain), cache_dir=tmp_path / "cache") == ("fix-it", (plain,))
-    assert resolve(str(folder), cache_dir=tmp_path / "cache") == ("my-series", (plain,))
-    label, patches = resolve(str(box), cache_dir=tmp_path / "cache")
-    assert label == "author-faster"
-    assert [path.name for path in patches] == ["0001-part-1.patch", "0002-part-2.patch"]
-    assert "+new 1" in patches[0].read_text()
-    assert resolve(str(box), cache_dir=tmp_path / "cache") == (label, patches)
+    cache = tmp_path / "cache"
+    for path, label in ((plain, "fix-it"), (folder, "my-series")):
+        found = resolve(str(path), cache_dir=cache)
+        assert (found.label, found.patches) == (label, (plain,))
+    found = resolve(str(box), cache_dir=cache)
+    assert found.label == "author-faster"
+    assert [path.name for path in found.patches] == ["0001-part-1.patch", "0002-part-2.patch"]
+    assert "+new 1" in found.patches[0].read_text()
+    assert found.patch_set.subjects == ("part 1", "part 2")
+    assert resolve(str(box), cache_dir=cache) == found
 
 
 def test_a_prefix_takes_the_first_patches(tmp_path: Path) -> None:
-    for number in (1, 2, 3):
-        (tmp_path / f"000{number}-p.patch").write_text(DIFF.format(number))
-    label, patches = resolve(f"{tmp_path}@2")
-    assert label.endswith("@2")
-    assert [path.name for path in patches] == ["0001-p.patch", "0002-p.patch"]
+    folder = three_patches(tmp_path)
+    found = resolve(f"{folder}@2")
+    assert found.label == "three@2"
+    assert [path.name for path in found.patches] == ["0001-p.patch", "0002-p.patch"]
     with pytest.raises(InputError, match="has 3 patches, not 4"):
-        resolve(f"{tmp_path}@4")
+        resolve(f"{folder}@4")
     with pytest.raises(InputError, match="takes no patches"):
-        resolve(f"{tmp_path}@0")
+        resolve(f"{folder}@0")
+
+
+@pytest.mark.parametrize(("part", "numbers"), [("@-1", (2, 3)), ("@-3", (1, 2)), ("@2-1", (2,))])
+def test_a_patch_is_left_out(part: str, numbers: tuple[int, ...], tmp_path: Path) -> None:
+    found = resolve(f"{three_patches(tmp_path)}{part}")
+    assert (found.label, found.numbers) == (f"three{part}", numbers)
+
+
+@pytest.mark.parametrize("part", ["@-0", "@-4", "@1-1", "@0-1"])
+def test_what_leaves_no_patch_or_names_none_is_an_error(part: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        resolve(f"{three_patches(tmp_path)}{part}")
+
+
+def test_an_ablation_has_every_prefix_and_every_patch_left_out_once(tmp_path: Path) -> None:
+    whole = resolve(str(three_patches(tmp_path)))
+    found = {part.label: part.numbers for part in parts(whole)}
+    assert found == {"three@1": (1,), "three@2": (1, 2), "three@-1": (2, 3), "three@-2": (1, 3)}
+    for part in parts(whole):
+        again = resolve(f"{tmp_path}/{part.label}")
+        assert (again.label, again.patches) == (part.label, part.patches)
+    assert parts(resolve(f"{tmp_path / 'three' / '0001-p.patch'}")) == []
+
+
+def three_patches(tmp_path: Path) -> Path:
+    folder = tmp_path / "three"
+    folder.mkdir()
+    for number in (1, 2, 3):
+        (folder / f"000{number}-p.patch").write_text(DIFF.format(number))
+    return folder
 
 
 def test_the_shipped_series_are_found_by_name() -> None:
     shipped = shipped_series()
     assert shipped
     for series in shipped:
-        assert resolve(series.name) == (series.name, series.patches)
+        found = resolve(series.name)
+        assert (found.label, found.patches) == (series.name, series.patches)
         assert series.patches
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kteardown.spec.load import load_experiment, load_workloads
 from kteardown.spec.model import Experiment
-from kteardown.trials.plan import TWIN, guest_plan, make_plan
+from kteardown.trials.plan import LAYOUT, TWIN, guest_plan, make_plan, with_layout_twin
 
 
 def _freezer(**design: object) -> Experiment:
@@ -58,3 +58,32 @@ def test_the_guest_reads_every_point_of_the_sweep() -> None:
     trials = [line for line in lines if line.startswith("trial ")]
     assert sum(line.split()[2] == "zombies" for line in trials) == 11
     assert len(trials) == len(plan.boots[0].trials)
+
+
+def test_the_layout_twin_is_booted_in_every_block_where_it_is_asked_for() -> None:
+    experiment = _freezer(clock="wall", boots=3, layout_twin=True)
+    plan = make_plan(experiment, load_workloads(experiment), ["v"])
+    for block in range(3):
+        assert Counter(b.kernel for b in plan.boots if b.block == block) == Counter(
+            ["base", TWIN, LAYOUT, "v"]
+        )
+    exact = _freezer(clock="instructions", layout_twin=True)
+    assert LAYOUT not in {b.kernel for b in make_plan(exact, load_workloads(exact), ["v"]).boots}
+
+
+@given(boots=st.integers(2, 12), blocks=st.integers(1, 12))
+def test_blocks_added_for_the_layout_twin_follow_the_plan_and_leave_it_as_it_is(
+    boots: int, blocks: int
+) -> None:
+    experiment = _freezer(clock="wall", boots=boots)
+    workloads = load_workloads(experiment)
+    plan = make_plan(experiment, workloads, ["v"])
+    more = with_layout_twin(plan, experiment, workloads, blocks)
+    assert more == with_layout_twin(plan, experiment, workloads, blocks)
+    assert more.boots[: len(plan.boots)] == plan.boots
+    assert [boot.index for boot in more.boots] == list(range(len(more.boots)))
+    added = more.boots[len(plan.boots) :]
+    assert sorted((boot.block, boot.kernel) for boot in added) == [
+        (block, kernel) for block in range(boots, boots + blocks) for kernel in ("base", LAYOUT)
+    ]
+    assert not {boot.seed for boot in added} & {boot.seed for boot in plan.boots}

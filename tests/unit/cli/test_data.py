@@ -1,0 +1,90 @@
+"""Records as data on the command line: query, export, diff."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kteardown.report import json as result_json
+from kteardown.stats.results import Result
+from unit.cli.test_main import kteardown
+from unit.trials import killable
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose ``runs`` has one finished run."""
+    folder = tmp_path_factory.mktemp("home")
+    killable.measure(killable.make_run(folder / "runs", "instructions").path)
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["query", "export", "diff"])
+def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
+    done = kteardown(verb, "--help", home=tmp_path)
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["query", "SELEC 1"], 'syntax error at or near "SELEC"'),
+        (["query", "SELECT 1", "--json", "--csv"], "not both"),
+        (["export", "never", "--to", "."], "there is no run 'never'"),
+        (["export", "--to", "/dev/null"], "/dev/null is not a folder"),
+        (["diff", "never", "ever"], "there is no run 'never'"),
+        (["diff", "/dev/null", "ever"], "/dev/null is no run directory"),
+    ],
+)
+def test_wrong_input_exits_with_2(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    done = kteardown(*arguments, home=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert expected in done.stderr
+
+
+def test_a_query_answers_in_three_forms(home: Path) -> None:
+    of = "FROM samples WHERE NOT warmup GROUP BY ALL ORDER BY ALL LIMIT 2"
+    sql = f"SELECT kernel, zombies, count(*) AS n {of}"
+    table = kteardown("query", sql, home=home).stdout.splitlines()
+    assert [line.split() for line in table] == [
+        ["kernel", "zombies", "n"],
+        ["base", "0", "18"],
+        ["base", "300", "18"],
+    ]
+    assert kteardown("query", "--csv", sql, home=home).stdout == "kernel,zombies,n\nbase,0,18\nbase,300,18\n"
+    rows = json.loads(kteardown("query", "--json", sql, home=home).stdout)
+    assert rows[1] == {"kernel": "base", "zombies": 300, "n": 18}
+
+
+def test_a_wide_answer_is_not_cut(home: Path) -> None:
+    done = kteardown("query", "SELECT repeat('x', 500) AS wide", home=home)
+    assert "x" * 500 in done.stdout
+
+
+def test_no_runs_yet_is_an_empty_answer(tmp_path: Path) -> None:
+    done = kteardown("query", "--json", "SELECT zombies FROM samples", home=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+def test_an_export_says_what_it_wrote(home: Path, tmp_path: Path) -> None:
+    done = kteardown(
+        "export", "last", "--format", "parquet", "--to", str(tmp_path / "data"), "--json", home=home
+    )
+    written = {entry["table"]: entry for entry in json.loads(done.stdout)}
+    assert written["samples"]["rows"] == 6 * 3 * 3 * 3
+    assert all(Path(entry["file"]).is_file() for entry in written.values())
+
+
+def test_a_run_is_held_against_a_file(home: Path, tmp_path: Path, freezer_result: Result) -> None:
+    file = tmp_path / "theirs.json"
+    file.write_text(result_json.dumps(freezer_result))
+    done = kteardown("diff", "last", str(file), home=home)
+    assert done.returncode == 0, done.stderr
+    assert "experiment: killed / freezer" in done.stdout
+    assert "freeze_user_ns, freezer-skip-exited against base" in done.stdout
+    found = json.loads(kteardown("diff", "last", "last", "--json", home=home).stdout)
+    assert found["rows"] and all(row["same_verdict"] for row in found["rows"])
+    assert found["environment"] == []

@@ -1,0 +1,245 @@
+"""The flow from a run directory to its result: where a run stops, goes on, and is taken up again."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kteardown import pipeline
+from kteardown.errors import BuildError
+from kteardown.kernels import kept
+from kteardown.machines import host
+from kteardown.machines.base import BootJob
+from kteardown.machines.fake import FakeBoot, FakeMachine
+from kteardown.progress import SilentReporter
+from kteardown.records.schema import BootStart
+from kteardown.records.store import RunDir
+from kteardown.spec.load import load_workloads
+from kteardown.spec.model import Design, Experiment, Sweep
+from kteardown.stats.results import Result
+from kteardown.trials.plan import BASE, LAYOUT, Plan, make_plan
+
+VARIANT = "freezer-skip-exited"
+METRICS = ("freeze_user_ns", "freeze_remaining_ns")
+
+
+class Notes(SilentReporter):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Callable[[BootJob], FakeBoot]:
+    """Guests whose variant takes ``factor`` times as long; where ``boots`` ends, the lab is interrupted.
+
+    A boot says the same each time it is tried, by its number.
+    """
+
+    def script(job: BootJob) -> FakeBoot:
+        if boots is not None and next(boots, None) is None:
+            return FakeBoot(raises=KeyboardInterrupt())
+        rng = random.Random(f"{job.image.name} {job.console.name[:4]}")
+        shift = (factor if job.image.name == VARIANT else 1.0) * rng.lognormvariate(0, noise)
+        found = re.findall(
+            rb"^trial (\d+) zombies 0 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE
+        )
+        lines = [line for index, zombies in found for line in trial(int(index), int(zombies), shift)]
+        return FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
+
+    return script
+
+
+def trial(index: int, zombies: int, shift: float) -> Iterator[dict[str, object]]:
+    params = {"zombies": zombies, "make": "shared"}
+    yield {"type": "trial_start", "trial": index, "workload": "zombies", "params": params}
+    for repetition in (0, 1):
+        for metric in METRICS:
+            value = (100_000 + 100 * zombies) * shift
+            yield {
+                "type": "sample",
+                "trial": index,
+                "repetition": repetition,
+                "metric": metric,
+                "value": value,
+            }
+    yield {"type": "trial_end", "trial": index, "status": "ok"}
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunDir]:
+    """A planned run of one variant at two points, none of it booted yet."""
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"agent")
+    monkeypatch.setattr(pipeline, "build_agent", lambda *_, **__: agent)
+    monkeypatch.setattr(
+        pipeline, "_acceleration", lambda e, _: "mttcg" if e.design.clock == "wall" else "icount"
+    )
+    monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
+    for name in (BASE, VARIANT, LAYOUT):
+        (tmp_path / name).write_bytes(b"kernel")
+
+    def make(name: str = "run", **design: object) -> RunDir:
+        experiment = Experiment(
+            name=name,
+            question="Where does it stop?",
+            source="debian:6.12",
+            variants=(VARIANT,),
+            workloads=(Sweep(workload="zombies", params={"zombies": (0, 300)}),),
+            design=Design(**{"repetitions": 2, "warmup": 0, **design}),  # type: ignore[arg-type]
+        )
+        run = RunDir.create(tmp_path / "runs", name)
+        run.save(
+            run.plan_file, make_plan(experiment, load_workloads(experiment), [VARIANT]).model_dump_json()
+        )
+        run.save(run.kernels_file, json.dumps({n: image(tmp_path / n) for n in (BASE, VARIANT)}))
+        run.save(run.environment_file, json.dumps({"command": "kteardown run x", "machine": {"kernel": "6"}}))
+        run.save(run.experiment_file, experiment.model_dump_json())
+        return run
+
+    return make
+
+
+def image(path: Path) -> dict[str, object]:
+    texts = dict.fromkeys(("release", "source", "compiler", "config_hash", "image_hash"), path.name)
+    return {**texts, "arch": "x86_64", "image": str(path), "modules": []}
+
+
+def complete(
+    run: RunDir, script: Callable[[BootJob], FakeBoot], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Result, list[str]]:
+    monkeypatch.setattr(pipeline, "QemuMachine", lambda: FakeMachine(script))
+    notes = Notes()
+    return pipeline.complete(run, notes, jobs=1), notes.lines
+
+
+def booted(run: RunDir) -> Counter[str]:
+    return Counter(record.kernel for record in run.records() if isinstance(record, BootStart))
+
+
+def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(run: RunDir, *_: object) -> None:
+        kernels = json.loads(run.kernels_file.read_bytes())
+        folder = Path(kernels[BASE]["image"]).parent
+        run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
+
+    monkeypatch.setattr(kept, "add_layout_twin", add)
+
+
+def test_a_run_without_a_rule_boots_its_whole_plan(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, _ = complete(make_run(seeds=6), guest(0.5, 0.01), monkeypatch)
+    assert (result.boots["ok"], result.stopping) == (12, None)
+
+
+def test_a_run_that_is_sure_stops_at_its_first_look(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(seeds=12, until="verdict")
+    result, notes = complete(run, guest(0.5, 0.0), monkeypatch)
+    assert result.stopping is not None
+    assert (result.stopping.stopped_at, result.stopping.done, result.stopping.spent) == (4, True, False)
+    assert booted(run) == {BASE: 4, VARIANT: 4}
+    assert all(row.exact for row in result.comparisons)
+    assert any(note.startswith("after 4 of at most 12 blocks: 4 better") for note in notes)
+
+
+def test_a_run_that_is_never_sure_spends_all_it_may(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, notes = complete(make_run(seeds=8, until="ci=0.01%"), guest(0.9, 0.1), monkeypatch)
+    assert result.stopping is not None
+    assert (result.stopping.stopped_at, result.stopping.done) == (8, True)
+    assert sum(note.startswith("after ") for note in notes) == len(result.stopping.looks)
+
+
+def test_a_budget_ends_a_run_at_a_look(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(seeds=20, until="ci=0.01%", budget_s=0.5)
+    result, _ = complete(run, guest(0.9, 0.1), monkeypatch)
+    assert result.stopping is not None
+    assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (4, True, True)
+    assert "budget" in result.stopping.reason
+    before = run.result_file.read_bytes()
+    assert pipeline.conclude(run) == result
+    assert run.result_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("until", ["verdict", "ci=8%"])
+def test_an_interrupted_run_stops_where_an_unbroken_one_does(
+    until: str, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = make_run(seeds=12, until=until)
+    complete(whole, guest(0.9, 0.05), monkeypatch)
+    boots = sum(booted(whole).values())
+    assert boots > 8  # It goes on beyond the first look, or there is nothing to see.
+    for killed_after in range(0, boots, 3):
+        run = make_run(seeds=12, until=until)
+        with pytest.raises(KeyboardInterrupt):
+            complete(run, guest(0.9, 0.05, iter(range(killed_after))), monkeypatch)
+        complete(run, guest(0.9, 0.05), monkeypatch)
+        assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+        complete(run, guest(0.9, 0.05), monkeypatch)
+        assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+
+
+@pytest.mark.parametrize("until", ["", "verdict"])
+def test_a_small_claim_gets_its_layout_twin(
+    until: str, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_a_layout_twin(monkeypatch)
+    run = make_run(clock="wall", boots=8, until=until)
+    result, notes = complete(run, guest(0.94, 0.001), monkeypatch)
+    blocks = result.stopping.stopped_at if result.stopping else 8
+    assert booted(run) == {BASE: 2 * blocks, VARIANT: blocks, "base-twin": blocks, LAYOUT: blocks}
+    assert sum("base and its layout twin" in note for note in notes) == 1
+    assert {row.verdict for row in result.comparisons} == {"better"}
+    assert all(row.layout_ci is not None and row.base.boots == blocks for row in result.comparisons)
+    again, _ = complete(run, guest(0.94, 0.001), monkeypatch)
+    assert again.comparisons == result.comparisons
+
+
+def test_the_layout_twin_is_decided_upon_again_by_a_resumed_run(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_a_layout_twin(monkeypatch)
+    whole, _ = complete(make_run(clock="wall", boots=4), guest(0.94, 0.001), monkeypatch)
+    for killed_after in (11, 12, 13, 19):
+        run = make_run(clock="wall", boots=4)
+        with pytest.raises(KeyboardInterrupt):
+            complete(run, guest(0.94, 0.001, iter(range(killed_after))), monkeypatch)
+        result, _ = complete(run, guest(0.94, 0.001), monkeypatch)
+        assert (result.comparisons, result.boots) == (whole.comparisons, whole.boots)
+        assert len(Plan.model_validate_json(run.plan_file.read_bytes()).boots) == 12 + 8
+
+
+def test_a_large_claim_needs_no_layout_twin(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(clock="wall", boots=4)
+    complete(run, guest(0.5, 0.001), monkeypatch)
+    assert booted(run)[LAYOUT] == 0
+
+
+def test_where_no_layout_twin_can_be_had_the_user_is_told_and_the_run_ends(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BuildError("it does not build")
+
+    run = make_run(clock="wall", boots=4)
+    _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
+    assert any("no variant is a series that changes a .c file" in note for note in notes)
+    monkeypatch.setattr(kept, "add_layout_twin", refuse)
+    _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
+    assert any("it does not build" in note for note in notes)
