@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "lib/sampler.h"
 
 extern const struct workload *const __start_workloads[];
 extern const struct workload *const __stop_workloads[];
@@ -123,6 +124,19 @@ static int read_module(struct reader *r, struct plan *plan)
 	return at_end(r);
 }
 
+static int read_profile(struct reader *r, struct plan *plan)
+{
+	uint64_t period;
+
+	if (next_number(r, "profile", INT32_MAX, &period))
+		return -1;
+	if (period && period < SAMPLER_PERIOD_MIN_NS)
+		return complain(r, "profile: expected 0, or a period of at least %d ns",
+				SAMPLER_PERIOD_MIN_NS);
+	plan->profile_ns = period;
+	return at_end(r);
+}
+
 static bool has_param(const struct trial_plan *t, const char *name)
 {
 	int i;
@@ -168,6 +182,7 @@ static int read_trial(struct reader *r, struct plan *plan)
 
 	plan->trials = grow(plan->trials, plan->nr_trials, sizeof(*plan->trials));
 	t = &plan->trials[plan->nr_trials++];
+	t->profile_ns = plan->profile_ns;
 	if (next_int(r, "trial index", &t->index))
 		return -1;
 	for (i = 0; i < plan->nr_trials - 1; i++)
@@ -205,6 +220,8 @@ static int read_line(struct reader *r, struct plan *plan)
 		return read_seed(r, plan);
 	if (!strcmp(word, "module"))
 		return read_module(r, plan);
+	if (!strcmp(word, "profile"))
+		return read_profile(r, plan);
 	if (!strcmp(word, "trial"))
 		return read_trial(r, plan);
 	return complain(r, "unknown directive \"%s\"", word);

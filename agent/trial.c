@@ -45,10 +45,17 @@ int64_t wl_param_int(const struct trial *t, const char *name)
 	return value;
 }
 
-void wl_settle(const struct trial *t, int64_t ms)
+/* What this repetition's random numbers begin with. */
+static uint64_t draw_from(const struct trial *t)
 {
 	uint64_t where = (uint64_t)t->plan->index << 32 | (uint32_t)t->repetition;
-	struct prng p = {.state = t->seed ^ where * PRIME};
+
+	return t->seed ^ where * PRIME;
+}
+
+void wl_settle(const struct trial *t, int64_t ms)
+{
+	struct prng p = {.state = draw_from(t)};
 
 	sleep_ns(ms * 1000000 + prng_below(&p, TICK_NS));
 }
@@ -98,6 +105,48 @@ int wl_fail(struct trial *t, const char *detail, ...)
 	return -1;
 }
 
+/* Warm-ups are not what the measured repetitions are. */
+static bool profiled(const struct trial *t)
+{
+	return t->plan->profile_ns && t->repetition >= t->plan->warmup;
+}
+
+void wl_profile_begin(struct trial *t)
+{
+	struct prng p = {.state = draw_from(t)};
+	int64_t period_ns = t->plan->profile_ns;
+	int error;
+
+	if (!profiled(t))
+		return;
+	/* Every repetition is hit at other places. */
+	error = profile_begin(period_ns, prng_below(&p, period_ns));
+	if (error)
+		wl_fail(t, "profile: %s; it needs Linux 6.0 or later with PERF_EVENTS and KALLSYMS",
+			strerror(-error));
+}
+
+void wl_profile_end(struct trial *t)
+{
+	(void)t;
+	profile_stop();
+}
+
+static int run(struct trial *t)
+{
+	struct profile p = {.trial = t->plan->index, .repetition = t->repetition};
+	bool whole = !t->plan->workload->stretch;
+	int status, error;
+
+	if (whole)
+		wl_profile_begin(t);
+	status = t->plan->workload->run(t);
+	error = profile_tell(&p);
+	if (error)
+		return wl_fail(t, "profile: %s", strerror(-error));
+	return status;
+}
+
 static bool usable(const struct trial *t)
 {
 	return !t->failed && !t->broken;
@@ -119,7 +168,7 @@ void trial_run(const struct trial_plan *p, uint64_t seed)
 	if (p->workload->setup)
 		must(&t, p->workload->setup(&t), "setup");
 	while (usable(&t) && t.repetition < repetitions) {
-		must(&t, p->workload->run(&t), "run");
+		must(&t, run(&t), "run");
 		t.repetition++;
 	}
 	/* What cleanup has to say belongs to the last repetition. */

@@ -47,6 +47,12 @@ struct workload {
 	const char *summary; /* one line, for --list */
 	const char *const *params; /* names, ended by NULL; NULL: none */
 
+	/*
+	 * What wl_profile_begin() and wl_profile_end() stand around, in words. NULL:
+	 * run() does not call them, and a profile is of the whole of it.
+	 */
+	const char *stretch;
+
 	/* Once, before the repetitions. 0, or what wl_fail() returns. May be NULL. */
 	int (*setup)(struct trial *t);
 	/* One repetition: do it, measure it, hand out samples and checks. */
@@ -83,6 +89,15 @@ bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ..
 void wl_alive(struct trial *t, const char *detail, ...) PRINTF(2, 3);
 /* The workload cannot run (a missing file, a failed call); returns -1 to be returned. */
 int wl_fail(struct trial *t, const char *detail, ...) PRINTF(2, 3);
+
+/*
+ * -- where the time goes: around the stretch that a profile is to explain, in run(), once. Both do
+ * nothing unless the plan asks for a profile. Then all CPUs are sampled in between, which costs
+ * time: what is measured meanwhile is compared with nothing --
+ */
+
+void wl_profile_begin(struct trial *t);
+void wl_profile_end(struct trial *t);
 
 /* -- tools; those that can fail return 0 or a count, or -errno -- */
 

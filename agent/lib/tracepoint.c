@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,8 @@
 #define FORMATS "/sys/kernel/tracing/printk_formats"
 /* A suspend hits a dozen of its tracepoints; a page holds fifty. */
 #define RING_PAGES 16
+/* A record has 16 bits for its length. */
+#define RECORD_MAX 65536
 
 static int event_file(const char *name, const char *file, char *text, size_t size)
 {
@@ -47,22 +48,12 @@ static int open_event(uint16_t id)
 	return fd < 0 ? -errno : fd;
 }
 
-static size_t ring_size(void)
-{
-	return RING_PAGES * sysconf(_SC_PAGESIZE);
-}
-
 /* The first event gets the ring; the others of the same task write into it too. */
 static int share_ring(struct tracer *tr, int i)
 {
 	if (i > 0)
 		return ioctl(tr->fds[i], PERF_EVENT_IOC_SET_OUTPUT, tr->fds[0]) ? -errno : 0;
-	tr->ring = mmap(NULL, ring_size() + sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-			MAP_SHARED, tr->fds[0], 0);
-	if (tr->ring != MAP_FAILED)
-		return 0;
-	tr->ring = NULL;
-	return -errno;
+	return ring_open(&tr->ring, tr->fds[0], RING_PAGES);
 }
 
 int tracer_open(struct tracer *tr, const char *const *names)
@@ -99,9 +90,7 @@ void tracer_close(struct tracer *tr)
 {
 	while (tr->nr)
 		close(tr->fds[--tr->nr]);
-	if (tr->ring)
-		munmap(tr->ring, ring_size() + sysconf(_SC_PAGESIZE));
-	tr->ring = NULL;
+	ring_close(&tr->ring);
 }
 
 static void control(struct tracer *tr, unsigned long request)
@@ -114,9 +103,7 @@ static void control(struct tracer *tr, unsigned long request)
 
 void tracer_start(struct tracer *tr)
 {
-	struct perf_event_mmap_page *page = tr->ring;
-
-	page->data_tail = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	ring_forget(&tr->ring);
 	control(tr, PERF_EVENT_IOC_ENABLE);
 }
 
@@ -125,20 +112,9 @@ void tracer_stop(struct tracer *tr)
 	control(tr, PERF_EVENT_IOC_DISABLE);
 }
 
-/* Out of the ring, over its end where the data go on at its beginning. */
-static void ring_copy(const struct tracer *tr, uint64_t from, void *to, size_t len)
-{
-	const char *data = (const char *)tr->ring + sysconf(_SC_PAGESIZE);
-	size_t at = from % ring_size(), first = ring_size() - at;
-
-	if (first > len)
-		first = len;
-	memcpy(to, data + at, first);
-	memcpy((char *)to + first, data, len - first);
-}
-
 /* As sample_type above orders it: the time, then the raw data behind their size. */
-static int read_sample(const struct tracer *tr, uint64_t at, size_t len, struct tracer_hit *hit)
+static int read_sample(const struct tracer *tr, const uint8_t *at, size_t len,
+		       struct tracer_hit *hit)
 {
 	uint16_t id;
 	uint32_t size;
@@ -146,14 +122,14 @@ static int read_sample(const struct tracer *tr, uint64_t at, size_t len, struct 
 
 	if (len < sizeof(hit->time_ns) + sizeof(size))
 		return -EPROTO;
-	ring_copy(tr, at, &hit->time_ns, sizeof(hit->time_ns));
+	memcpy(&hit->time_ns, at, sizeof(hit->time_ns));
 	at += sizeof(hit->time_ns);
-	ring_copy(tr, at, &size, sizeof(size));
+	memcpy(&size, at, sizeof(size));
 	at += sizeof(size);
 	if (size > len - sizeof(hit->time_ns) - sizeof(size) || size < sizeof(id))
 		return -EPROTO;
 	hit->len = size < sizeof(hit->raw) ? size : sizeof(hit->raw);
-	ring_copy(tr, at, hit->raw, hit->len);
+	memcpy(hit->raw, at, hit->len);
 	/* Every tracepoint begins with its id (common_type). */
 	memcpy(&id, hit->raw, sizeof(id));
 	for (i = 0; i < tr->nr; i++)
@@ -166,27 +142,19 @@ static int read_sample(const struct tracer *tr, uint64_t at, size_t len, struct 
 
 int tracer_next(struct tracer *tr, struct tracer_hit *hit)
 {
-	struct perf_event_mmap_page *page = tr->ring;
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint8_t record[RECORD_MAX];
+	int len;
 
-	while (page->data_tail < head) {
-		uint64_t at = page->data_tail;
+	while ((len = ring_next(&tr->ring, record, sizeof(record))) > 0) {
 		struct perf_event_header header;
-		int status = 0;
 
-		ring_copy(tr, at, &header, sizeof(header));
-		if (header.size < sizeof(header))
-			return -EPROTO;
+		memcpy(&header, record, sizeof(header));
 		if (header.type == PERF_RECORD_LOST)
-			status = -EOVERFLOW;
-		else if (header.type == PERF_RECORD_SAMPLE)
-			status = read_sample(tr, at + sizeof(header), header.size - sizeof(header),
-					     hit);
-		__atomic_store_n(&page->data_tail, at + header.size, __ATOMIC_RELEASE);
-		if (status)
-			return status;
+			return -EOVERFLOW;
+		if (header.type == PERF_RECORD_SAMPLE)
+			return read_sample(tr, record + sizeof(header), len - sizeof(header), hit);
 	}
-	return 0;
+	return len;
 }
 
 int tp_field(const struct tracer *tr, int which, const char *name, struct tp_field *field)

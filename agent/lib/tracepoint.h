@@ -16,6 +16,7 @@
 #define KTEARDOWN_TRACEPOINT_H
 
 #include "../workload.h"
+#include "ring.h"
 
 #define TRACER_MAX 4
 
@@ -29,7 +30,7 @@ struct tracer {
 	const char *names[TRACER_MAX]; /* "system:event" */
 	int fds[TRACER_MAX];
 	uint16_t ids[TRACER_MAX];
-	void *ring;
+	struct ring ring;
 };
 
 struct tracer_hit {

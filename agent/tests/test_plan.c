@@ -27,7 +27,9 @@ static void accepts(void)
 		     "seed 18446744073709551615\n"
 		     "module /modules/a.ko\n"
 		     "module /modules/b.ko\n"
+		     "profile 10000\n"
 		     "trial 7 fake 1 5 things=3000 how=well\n"
+		     "profile 0\n"
 		     "trial 0 fake 0 0 how=a=b things=-1\n",
 		     &plan, error));
 	CHECK(plan.seed == UINT64_MAX);
@@ -36,6 +38,7 @@ static void accepts(void)
 	CHECK(plan.nr_trials == 2);
 	CHECK(plan.trials[0].index == 7);
 	CHECK(plan.trials[0].warmup == 1);
+	CHECK(plan.trials[0].profile_ns == 10000 && plan.trials[1].profile_ns == 0);
 	CHECK(plan.trials[0].repetitions == 5);
 	CHECK(plan.trials[0].workload == workload_find("fake"));
 	CHECK(plan.trials[0].nr_params == 2);
@@ -79,6 +82,10 @@ static void names_the_line(void)
 	rejects(HEAD "seed 18446744073709551616\n",
 		"plan line 2: seed: expected a number up to 18446744073709551615, "
 		"not \"18446744073709551616\"");
+	rejects(HEAD "profile\n", "plan line 2: profile is missing");
+	rejects(HEAD "profile 9999\n",
+		"plan line 2: profile: expected 0, or a period of at least 10000 ns");
+	rejects(HEAD "profile 10000 1\n", "plan line 2: there is more on the line than expected");
 	rejects(HEAD "module\n", "plan line 2: module: the path is missing");
 	rejects(HEAD "module a b\n", "plan line 2: there is more on the line than expected");
 }

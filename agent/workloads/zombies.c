@@ -136,9 +136,11 @@ static int run(struct trial *t)
 
 	phases_init(&p);
 	wl_settle(t, SETTLE_MS);
+	wl_profile_begin(t);
 	if (traced)
 		tracer_start(&tracer);
 	call = suspend_once();
+	wl_profile_end(t);
 	if (traced) {
 		tracer_stop(&tracer);
 		trace_status = read_tracepoints(&p);
@@ -185,6 +187,7 @@ static const struct workload zombies_workload = {
 	.name = "zombies",
 	.summary = "suspend as far as freezing tasks, with many exited children not waited for",
 	.params = params,
+	.stretch = "the suspend call, thaw included",
 	.setup = setup,
 	.run = run,
 	.cleanup = cleanup,

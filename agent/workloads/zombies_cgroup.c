@@ -76,7 +76,9 @@ static int run(struct trial *t)
 	int64_t freeze, thaw, count, zombies = wl_param_int(t, "zombies");
 
 	wl_settle(t, SETTLE_MS);
+	wl_profile_begin(t);
 	freeze = change(1);
+	wl_profile_end(t);
 	sleep_ms(PAUSE_MS);
 	thaw = change(0);
 	count = holder_count(&holder);
@@ -110,6 +112,7 @@ static const struct workload zombies_cgroup = {
 	.name = "zombies_cgroup",
 	.summary = "freeze and thaw a cgroup with many exited children not waited for",
 	.params = params,
+	.stretch = "freezing the cgroup",
 	.setup = setup,
 	.run = run,
 	.cleanup = cleanup,

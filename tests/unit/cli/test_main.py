@@ -82,6 +82,13 @@ def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "kernels").exists()
 
 
+def test_a_plan_says_what_is_sampled_beside_what_is_measured(tmp_path: Path) -> None:
+    done = kteardown("plan", "freezer", "--quick", "--profile", home=tmp_path)
+    assert done.returncode == 0
+    assert "and 3 boots that are sampled for --profile" in done.stdout
+    assert "sampled" not in kteardown("plan", "freezer", "--quick", home=tmp_path).stdout
+
+
 def test_a_plan_says_what_it_takes_or_that_nothing_tells(tmp_path: Path) -> None:
     done = kteardown("plan", "freezer", "--quick", "--ablate", home=tmp_path)
     assert done.returncode == 0

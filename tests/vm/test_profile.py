@@ -1,0 +1,65 @@
+"""Sampling in real guests: what is known to take the time is found, and found again to the last sample."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vm.test_run import kteardown, result_of
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+
+def sampled(run: Path) -> list[dict[str, Any]]:
+    """The records of the profile's stretches and stacks, boot after boot: guests run side by side."""
+    lines = (run / "profile" / "records.ndjson").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    found = [{**r, "attempt": 0} for r in records if r["type"] in ("profile", "stack")]
+    return sorted(found, key=lambda record: record["boot"])
+
+
+def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    # Two CPUs, so that both are sampled, and one of them has nothing to do.
+    done = kteardown(
+        "run", "freezer", "--profile", "--seeds", "1", "--repetitions", "1", "--workload", "zombies",
+        "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=1000,4000", "--json", str(file),
+        runs=tmp_path / "runs",
+    )  # fmt: skip
+    assert "where the time goes at zombies=4,000" in done.stdout
+    result = result_of(file)
+    # The sampled boots are not among those that are compared.
+    assert result["boots"]["ok"] == 2
+    assert {row["base"]["n"] for row in result["comparisons"]} == {1}
+
+    (profile,) = result["profiles"]
+    assert [(s["kernel"], s["point"]["zombies"]) for s in profile["stretches"]] == [
+        ("base", 1000),
+        ("base", 4000),
+        ("freezer-skip-exited", 1000),
+        ("freezer-skip-exited", 4000),
+    ]
+    assert all(s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 50 for s in profile["stretches"])
+    hottest = {f["function"]: f for f in profile["functions"]}
+    freeze_task = hottest["freeze_task"]
+    assert freeze_task["callers"][0] == "try_to_freeze_tasks"
+    base, changed = freeze_task["costs"]
+    assert base["self_share"] > 0.1
+    # The series is about never going there for a dead task.
+    assert changed["differs"] and changed["difference_ns"] < 0
+
+    (run,) = (tmp_path / "runs").iterdir()
+    assert sorted(path.name for path in (run / "profile").glob("*.folded")) == [
+        f"{kernel}-zombies-zombies={zombies}.folded"
+        for kernel in ("base", "freezer-skip-exited")
+        for zombies in (1000, 4000)
+    ]
+    first = sampled(run)
+    assert any("try_to_freeze_tasks;freeze_task" in record.get("stack", "") for record in first)
+    (run / "profile" / "records.ndjson").unlink()
+    kteardown("run", "--resume", str(run), "--json", str(file), runs=tmp_path / "runs")
+    assert sampled(run) == first
+    assert result_of(file)["profiles"] == result["profiles"]
