@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the guest's memory is used for, in kB, out of /proc/meminfo. */
+#ifndef KTEARDOWN_MEMINFO_H
+#define KTEARDOWN_MEMINFO_H
+
+#include "../workload.h"
+
+struct meminfo {
+	int64_t free, available;
+	int64_t slab, stacks, page_tables, anonymous;
+};
+
+/* The counters that each CPU keeps to itself are added up first. 0 or -errno. */
+int meminfo_read(struct meminfo *m);
+/* The number of a line such as "MemFree:   123 kB" of the text; -1 where there is none. */
+int64_t meminfo_field(const char *text, const char *name);
+
+#endif

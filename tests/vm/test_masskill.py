@@ -1,0 +1,135 @@
+"""The mass kill: every way to make, kill and reap a chain of processes, and one that does not fit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from kteardown.records.schema import BootEnd, Check, ParamValue, Sample, TrialEnd, TrialStart, parse
+from kteardown.spec.load import load_workload
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+PROCESSES = 100
+MAKES = ("shared", "fork", "exec", "nested")
+SIGNALS = ("kill", "int")
+PARENTS = ("holder", "init")
+REAPS = ("newest", "oldest", "any", "ignore")
+CONTROLS = {"forkexit": "children = [50]", "shortlived": "jobs = [8]", "threadexit": "threads = [50]"}
+
+
+class Trial:
+    """One trial of a run: what the agent said of it."""
+
+    def __init__(self, params: dict[str, ParamValue]) -> None:
+        self.params = params
+        self.samples: dict[str, list[float]] = defaultdict(list)
+        self.checks: dict[str, list[bool]] = defaultdict(list)
+        self.status = ""
+        self.detail = ""
+
+
+def run(folder: Path, workloads: str, memory_mb: int = 256) -> list[Trial]:
+    """The trials of one boot of base on the instruction clock, whose outcome must be ok.
+
+    The fragments are not needed; with them the kernel is that of the freezer experiment.
+    """
+    folder.mkdir(exist_ok=True)
+    experiment = folder / "masskill.toml"
+    experiment.write_text(
+        'name = "masskill"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
+        f'config = ["cgroup", "suspend", "tracing"]\n{workloads}\n'
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
+        f"[machine]\nmemory_mb = {memory_mb}\n"
+    )
+    runs = folder / "runs"
+    done = subprocess.run(
+        [sys.executable, "-m", "kteardown", "run", str(experiment)],
+        env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (kept,) = runs.iterdir()
+    return read_trials(kept / "records.ndjson")
+
+
+def read_trials(records: Path) -> list[Trial]:
+    trials: dict[int, Trial] = {}
+    for line in records.read_bytes().splitlines():
+        record = parse(line)
+        if isinstance(record, TrialStart):
+            trials[record.trial] = Trial(dict(record.params))
+        elif isinstance(record, Sample):
+            trials[record.trial].samples[record.metric].append(record.value)
+        elif isinstance(record, Check):
+            trials[record.trial].checks[record.name].append(record.ok)
+        elif isinstance(record, TrialEnd):
+            trials[record.trial].status = record.status
+            trials[record.trial].detail = record.detail
+        elif isinstance(record, BootEnd):
+            assert record.outcome == "ok", record.detail
+    return list(trials.values())
+
+
+def chains(makes: tuple[str, ...], signals: tuple[str, ...], reaps: tuple[str, ...]) -> str:
+    return (
+        f'[[workloads]]\nworkload = "pipechain"\nparams.processes = [{PROCESSES}]\n'
+        f"params.make = {list(makes)!r}\nparams.signal = {list(signals)!r}\nparams.reap = {list(reaps)!r}\n"
+        f"params.parent = {list(PARENTS)!r}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def every_way(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
+    return run(tmp_path_factory.mktemp("ways"), chains(MAKES, SIGNALS, ("newest", "ignore")))
+
+
+def test_every_way_to_make_and_kill_a_chain_ends_with_nobody_left(every_way: list[Trial]) -> None:
+    pipechain = load_workload("pipechain")
+    assert len(every_way) == len(MAKES) * len(SIGNALS) * len(PARENTS) * 2
+    for trial in every_way:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.checks == {name: [True] for name in pipechain.invariants}
+        assert set(trial.samples) == set(pipechain.metrics)
+
+
+def test_processes_that_share_their_memory_have_no_page_table_of_their_own(every_way: list[Trial]) -> None:
+    table_kb = {str(trial.params["make"]): trial.samples["page_table_kb"][0] for trial in every_way}
+    assert table_kb["shared"] < PROCESSES
+    assert all(table_kb[make] > PROCESSES for make in ("fork", "exec", "nested"))
+
+
+def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
+    workloads = chains(("shared", "fork"), ("kill",), REAPS)
+    one, two = (run(tmp_path / name, workloads) for name in ("one", "two"))
+    assert [trial.samples for trial in one] == [trial.samples for trial in two]
+
+
+def test_memory_that_does_not_suffice_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    workloads = (
+        '[[workloads]]\nworkload = "pipechain"\nparams.make = ["fork"]\n'
+        f"params.processes = [100000, {PROCESSES}]\n"
+    )
+    too_many, fitting = run(tmp_path, workloads)
+    assert too_many.status == "failed"
+    assert "100000 processes need about" in too_many.detail
+    assert "give the guest more memory" in too_many.detail
+    assert not too_many.samples
+    assert fitting.status == "ok"
+
+
+def test_controls_measure_what_nobody_killed(tmp_path: Path) -> None:
+    workloads = "".join(
+        f'[[workloads]]\nworkload = "{name}"\nparams.{small}\n' for name, small in CONTROLS.items()
+    )
+    trials = run(tmp_path, workloads)
+    expected = [set(load_workload(name).metrics) for name in CONTROLS]
+    assert [trial.status for trial in trials] == ["ok"] * len(expected)
+    assert [set(trial.samples) for trial in trials] == expected
