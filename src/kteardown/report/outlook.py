@@ -8,6 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from kteardown.kernels.model import Building
+from kteardown.report.groups import is_headline
+from kteardown.report.words import share
 from kteardown.spec.model import Workload
 from kteardown.stats.results import Result
 from kteardown.trials.estimate import Forecast
@@ -47,11 +49,11 @@ def fields(found: Forecast) -> dict[str, Any]:
 def standing(result: Result, workloads: Mapping[str, Workload]) -> str:
     """How the verdicts stand at this look: one line."""
     stopping = result.stopping
-    rows = [c for c in result.comparisons if workloads[c.workload].metrics[c.metric].headline]
+    rows = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     counts = Counter(row.verdict for row in rows)
     words = ", ".join(f"{counts[v]} {v}" for v in ("better", "worse", "same", "inconclusive") if counts[v])
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
-    widest = f"; widest interval +-{max(widths) * 100:.1f}%" if widths else ""
+    widest = f"; widest interval {share(max(widths))} either way" if widths else ""
     after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""
     end = f"; {stopping.reason}" if stopping and stopping.reason else ""
     return f"{after}{words or 'nothing to compare'}{widest}{end}"
