@@ -18,10 +18,7 @@ int profile_begin(int64_t period_ns, int64_t lead_ns)
 
 	if (sampled)
 		return 0;
-	/* Modules are loaded before the first trial; nothing else brings new functions. */
-	error = symbols.nr ? 0 : symbols_load(&symbols);
-	if (!error)
-		error = sampler_open(&sampler, period_ns);
+	error = sampler_open(&sampler, period_ns);
 	if (error)
 		return error;
 	sampled = running = true;
@@ -69,7 +66,10 @@ int profile_tell(struct profile *p)
 	p->cpus = sampler.nr;
 	p->lost = sampler_lost(&sampler);
 	p->samples = 0;
-	error = count(&stacks, p);
+	/* Modules are loaded before the first trial; nothing else brings new functions. */
+	error = symbols.nr ? 0 : symbols_load(&symbols);
+	if (!error)
+		error = count(&stacks, p);
 	sampler_close(&sampler);
 	if (!error) {
 		record_profile(p);

@@ -143,7 +143,7 @@ static int run(struct trial *t)
 	status = t->plan->workload->run(t);
 	error = profile_tell(&p);
 	if (error)
-		return wl_fail(t, "profile: %s", strerror(-error));
+		return wl_fail(t, "profile: naming what was sampled: %s", strerror(-error));
 	return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "stacks.h"
+#include "unforked.h"
 
 static const char cut_off[] = "[cut]";
 
@@ -34,7 +35,7 @@ static int frames_of(const struct cpu_sample *sample, const struct symbols *symb
 	}
 	if (sample->user)
 		frames[nr++] = FRAME_USER;
-	if (sample->ns >= 2 * period_ns)
+	if (2 * sample->ns >= 3 * period_ns)
 		frames[nr++] = FRAME_NO_INTERRUPTS;
 	return nr;
 }
@@ -60,36 +61,28 @@ static struct stack *place_of(const struct stacks *s, uint32_t hash, const int32
 static int grow_table(struct stacks *s)
 {
 	struct stacks bigger = *s;
-	size_t i;
+	size_t i, wanted = s->room ? s->room * 2 : 1024;
 
 	if ((s->nr + 1) * 3 <= s->room * 2)
 		return 0;
-	bigger.room = s->room ? s->room * 2 : 1024;
-	bigger.all = calloc(bigger.room, sizeof(*bigger.all));
-	if (!bigger.all)
+	bigger.all = NULL;
+	bigger.bytes = 0;
+	if (unforked_grow((void **)&bigger.all, &bigger.bytes, wanted * sizeof(*bigger.all)))
 		return -ENOMEM;
+	bigger.room = wanted;
 	for (i = 0; i < s->room; i++)
 		if (s->all[i].count)
 			*place_of(&bigger, s->all[i].hash, s->frames + s->all[i].frames,
 				  s->all[i].nr) = s->all[i];
-	free(s->all);
+	unforked_free((void **)&s->all, &s->bytes);
 	*s = bigger;
 	return 0;
 }
 
 static int grow_frames(struct stacks *s, int nr)
 {
-	size_t wanted = s->frames_room ? s->frames_room * 2 : 16384;
-	int32_t *bigger;
-
-	if (s->nr_frames + nr <= s->frames_room)
-		return 0;
-	bigger = realloc(s->frames, wanted * sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	s->frames = bigger;
-	s->frames_room = wanted;
-	return 0;
+	return unforked_grow((void **)&s->frames, &s->frames_bytes,
+			     (s->nr_frames + nr) * sizeof(*s->frames));
 }
 
 int stacks_add(struct stacks *s, const struct symbols *symbols, const struct cpu_sample *sample,
@@ -199,7 +192,7 @@ int stacks_tell(const struct stacks *s, const struct symbols *symbols,
 
 void stacks_free(struct stacks *s)
 {
-	free(s->all);
-	free(s->frames);
+	unforked_free((void **)&s->all, &s->bytes);
+	unforked_free((void **)&s->frames, &s->frames_bytes);
 	memset(s, 0, sizeof(*s));
 }

@@ -13,7 +13,7 @@
 #define FRAME_IDLE_TASK                                                                            \
 	(-3) /* [idle task], outermost: nothing to run, or an interrupt meanwhile                  \
 	      */
-#define FRAME_NO_INTERRUPTS (-4) /* [no interrupts], innermost: for two periods there were none */
+#define FRAME_NO_INTERRUPTS (-4) /* [no interrupts], innermost: none for 1.5 periods */
 
 #define STACK_FRAMES_MAX (SAMPLER_CHAIN_MAX + 3)
 /* A stack's text is no longer; one that would be loses its outermost frames, for "[cut]". */
@@ -27,9 +27,9 @@ struct stack {
 
 struct stacks {
 	struct stack *all;
-	size_t nr, room; /* room is a power of two: an open hash table */
+	size_t nr, room, bytes; /* room is a power of two: an open hash table */
 	int32_t *frames;
-	size_t nr_frames, frames_room;
+	size_t nr_frames, frames_bytes;
 };
 
 /* 0 or -ENOMEM. */

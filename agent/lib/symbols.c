@@ -5,33 +5,16 @@
 #include <string.h>
 
 #include "symbols.h"
+#include "unforked.h"
 
 #define KALLSYMS "/proc/kallsyms"
-
-/* Room for one more of size bytes behind len used ones; 0 or -ENOMEM. */
-static int grow(void **array, size_t *room, size_t len, size_t size)
-{
-	size_t wanted = *room ? *room * 2 : 4096;
-	void *bigger;
-
-	if (len + size <= *room)
-		return 0;
-	while (wanted < len + size)
-		wanted *= 2;
-	bigger = realloc(*array, wanted);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*room = wanted;
-	return 0;
-}
 
 static int add(struct symbols *s, uint64_t address, const char *name)
 {
 	size_t len = strlen(name) + 1;
 
-	if (grow((void **)&s->all, &s->room, s->nr * sizeof(*s->all), sizeof(*s->all)) ||
-	    grow((void **)&s->names, &s->names_room, s->names_len, len))
+	if (unforked_grow((void **)&s->all, &s->room, (s->nr + 1) * sizeof(*s->all)) ||
+	    unforked_grow((void **)&s->names, &s->names_room, s->names_len + len))
 		return -ENOMEM;
 	s->all[s->nr++] = (struct symbol){address, s->names_len};
 	memcpy(s->names + s->names_len, name, len);
@@ -117,8 +100,8 @@ int symbols_load(struct symbols *s)
 
 void symbols_free(struct symbols *s)
 {
-	free(s->all);
-	free(s->names);
+	unforked_free((void **)&s->all, &s->room);
+	unforked_free((void **)&s->names, &s->names_room);
 	memset(s, 0, sizeof(*s));
 }
 

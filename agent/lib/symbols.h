@@ -15,7 +15,7 @@ struct symbol {
 
 struct symbols {
 	struct symbol *all; /* by address, each address once */
-	size_t nr, room;
+	size_t nr, room; /* room in bytes */
 	char *names; /* each ends with a zero */
 	size_t names_len, names_room;
 };

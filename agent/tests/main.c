@@ -79,8 +79,13 @@ int main(int argc, char **argv)
 	test_ring();
 	test_symbols();
 	test_stacks();
+	test_ring();
+	test_unforked();
+	test_symbols();
+	test_stacks();
 	test_latency();
 	test_chain();
+	test_crew();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -28,7 +28,12 @@ void test_tasks(void);
 void test_ring(void);
 void test_symbols(void);
 void test_stacks(void);
+void test_ring(void);
+void test_unforked(void);
+void test_symbols(void);
+void test_stacks(void);
 void test_latency(void);
 void test_chain(void);
+void test_crew(void);
 
 #endif

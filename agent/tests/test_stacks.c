@@ -56,9 +56,9 @@ static void marks(void)
 
 	add(&s, 100, false, true, 0, chain);
 	add(&s, 100, true, false, 1, chain);
-	add(&s, 199, false, false, 1, chain);
-	add(&s, 200, false, false, 1, chain);
-	tells(&s, "[idle task];b 1 100\n[user] 1 100\nb 1 199\nb;[no interrupts] 1 200\n");
+	add(&s, 149, false, false, 1, chain);
+	add(&s, 150, false, false, 1, chain);
+	tells(&s, "[idle task];b 1 100\n[user] 1 100\nb 1 149\nb;[no interrupts] 1 150\n");
 }
 
 static void merges_equal_names(void)

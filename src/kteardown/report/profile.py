@@ -107,6 +107,10 @@ def _about(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
         f"{profile.confidence:.0%}, a claim holds against all functions of the profile; time without "
         "interrupts is counted where they came on again; sampled in boots of their own, not compared"
     )
+    if any(s.boots == 1 and s.cpus > 1 for s in profile.stretches):
+        lines.append(
+            "one boot of several CPUs: in another order of tasks it may be otherwise, and no interval knows"
+        )
     lines.append("stacks for flame graph tools: profile/*.folded of the run directory")
     return lines
 

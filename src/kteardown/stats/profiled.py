@@ -37,7 +37,7 @@ class FunctionCost(_Profiled):
     ``self_share`` is its part of the busy time, ``all_share`` that of it and all that it calls,
     ``smallest_share`` its part at the smallest point; ``self_ns`` the time in it for one object of the
     workload (for one stretch, where the workload counts none). ``no_interrupts`` is the part of that in
-    which its CPU took no interrupt for two periods and more.
+    which its CPU took no interrupt for a period and a half and more.
     ``exponent`` tells how the time of the whole stretch grows with the number of objects: 1 is in
     proportion; None where it was not seen at two points. ``difference_ns`` is against base. Intervals
     are at the profile's confidence. ``grows`` and ``differs`` stand where the samples carry the claim,

@@ -108,7 +108,8 @@ def test_claims_are_said_in_words(freezer_result: Result) -> None:
     assert (
         differs == "gate: do_exit takes -1,100 instructions for one of things [-1,200, -1,000] against base"
     )
-    assert len(about) == 4
+    assert len(about) == 5
+    assert about[3].startswith("one boot of several CPUs")
     assert about[0].startswith(
         "base: 1,234 samples every 99,991 ns on 2 CPUs, 3 repetitions in 1 boot, each 1,000,000 instructions "
     )
