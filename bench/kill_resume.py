@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from kteardown.records.attempts import attempts, completed, repeats, said
+from kteardown.records.attempts import attempts, by_trial, completed, repeats, said
 from kteardown.records.schema import Record, TrialStart
 from kteardown.records.store import RunDir
 from kteardown.trials.plan import Plan
@@ -168,13 +168,7 @@ def completed_trials(run: RunDir | None) -> Trials:
 
 def counted(run: RunDir) -> Trials:
     """The records that the result is made of, by boot and trial."""
-    trials: Trials = {}
-    for boot in run.boots():
-        for record in boot.records:
-            trial = getattr(record, "trial", None)
-            if trial is not None:
-                trials.setdefault((boot.boot, trial), []).append(record)
-    return trials
+    return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
 
 
 def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:

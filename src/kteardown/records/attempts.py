@@ -86,17 +86,20 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     return [result[boot] for boot in sorted(result)]
 
 
-def completed(attempt: Attempt) -> dict[int, list[Record]]:
-    """The records of every trial of ``attempt`` that has its end, by the trial's index."""
+def by_trial(records: Iterable[Record]) -> dict[int, list[Record]]:
+    """The records of every trial, ended or not, by the trial's index."""
     trials: dict[int, list[Record]] = {}
-    ended: set[int] = set()
-    for record in attempt.records:
+    for record in records:
         trial = getattr(record, "trial", None)
         if isinstance(trial, int):
             trials.setdefault(trial, []).append(record)
-        if isinstance(record, TrialEnd):
-            ended.add(record.trial)
-    return {trial: lines for trial, lines in trials.items() if trial in ended}
+    return trials
+
+
+def completed(attempt: Attempt) -> dict[int, list[Record]]:
+    """The records of every trial of ``attempt`` that has its end, by the trial's index."""
+    ended = {record.trial for record in attempt.records if isinstance(record, TrialEnd)}
+    return {trial: lines for trial, lines in by_trial(attempt.records).items() if trial in ended}
 
 
 def said(records: Sequence[Record]) -> list[Record]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.records.attempts import attempts, completed, said
+from kteardown.records.attempts import attempts, by_trial, completed, said
 from kteardown.records.schema import Record, TrialEnd
 from kteardown.records.store import RunDir
 from kteardown.spec.model import Clock
@@ -78,13 +78,7 @@ def kill_until_done(
 
 
 def counted(run: RunDir) -> Trials:
-    trials: Trials = {}
-    for boot in run.boots():
-        for record in boot.records:
-            trial = getattr(record, "trial", None)
-            if trial is not None:
-                trials.setdefault((boot.boot, trial), []).append(record)
-    return trials
+    return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
 
 
 def nothing_left_behind(run: RunDir) -> bool:
