@@ -16,6 +16,11 @@ int kmsg_open(void);
 int kmsg_open_all(void);
 /* The next message: 1, 0 where there is none yet, or -errno (-EPIPE: some were lost). */
 int kmsg_next(int fd, struct kmsg *m);
+/*
+ * The next message that is a complaint of the kernel about itself: 1, 0 where there is none (none
+ * in what is left, where the log came faster than it was read), or -errno.
+ */
+int kmsg_complaint(int fd, struct kmsg *m);
 
 /* One raw record of /dev/kmsg ("priority,sequence,microseconds,flags;text"). False: it is none. */
 bool kmsg_parse(const char *raw, size_t len, struct kmsg *m);

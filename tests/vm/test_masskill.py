@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from kteardown.records.schema import BootEnd, Check, ParamValue, Sample, TrialEnd, TrialStart, parse
 from kteardown.spec.load import load_workload
+from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
@@ -23,59 +19,19 @@ REAPS = ("newest", "oldest", "any", "ignore")
 CONTROLS = {"forkexit": "children = [50]", "shortlived": "jobs = [8]", "threadexit": "threads = [50]"}
 
 
-class Trial:
-    """One trial of a run: what the agent said of it."""
-
-    def __init__(self, params: dict[str, ParamValue]) -> None:
-        self.params = params
-        self.samples: dict[str, list[float]] = defaultdict(list)
-        self.checks: dict[str, list[bool]] = defaultdict(list)
-        self.status = ""
-        self.detail = ""
-
-
-def run(folder: Path, workloads: str, memory_mb: int = 256) -> list[Trial]:
-    """The trials of one boot of base on the instruction clock, whose outcome must be ok.
+def run(folder: Path, workloads: str, memory_mb: int = 256) -> list[lab.Trial]:
+    """The trials of one boot of base on the instruction clock.
 
     The fragments are not needed; with them the kernel is that of the freezer experiment.
     """
-    folder.mkdir(exist_ok=True)
-    experiment = folder / "masskill.toml"
-    experiment.write_text(
+    (boot,) = lab.run(
+        folder,
         'name = "masskill"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
         f'config = ["cgroup", "suspend", "tracing"]\n{workloads}\n'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
-        f"[machine]\nmemory_mb = {memory_mb}\n"
+        f"[machine]\nmemory_mb = {memory_mb}\n",
     )
-    runs = folder / "runs"
-    done = subprocess.run(
-        [sys.executable, "-m", "kteardown", "run", str(experiment)],
-        env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (kept,) = runs.iterdir()
-    return read_trials(kept / "records.ndjson")
-
-
-def read_trials(records: Path) -> list[Trial]:
-    trials: dict[int, Trial] = {}
-    for line in records.read_bytes().splitlines():
-        record = parse(line)
-        if isinstance(record, TrialStart):
-            trials[record.trial] = Trial(dict(record.params))
-        elif isinstance(record, Sample):
-            trials[record.trial].samples[record.metric].append(record.value)
-        elif isinstance(record, Check):
-            trials[record.trial].checks[record.name].append(record.ok)
-        elif isinstance(record, TrialEnd):
-            trials[record.trial].status = record.status
-            trials[record.trial].detail = record.detail
-        elif isinstance(record, BootEnd):
-            assert record.outcome == "ok", record.detail
-    return list(trials.values())
+    return boot.trials
 
 
 def chains(makes: tuple[str, ...], signals: tuple[str, ...], reaps: tuple[str, ...]) -> str:
@@ -87,11 +43,11 @@ def chains(makes: tuple[str, ...], signals: tuple[str, ...], reaps: tuple[str, .
 
 
 @pytest.fixture(scope="module")
-def every_way(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
+def every_way(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
     return run(tmp_path_factory.mktemp("ways"), chains(MAKES, SIGNALS, ("newest", "ignore")))
 
 
-def test_every_way_to_make_and_kill_a_chain_ends_with_nobody_left(every_way: list[Trial]) -> None:
+def test_every_way_to_make_and_kill_a_chain_ends_with_nobody_left(every_way: list[lab.Trial]) -> None:
     pipechain = load_workload("pipechain")
     assert len(every_way) == len(MAKES) * len(SIGNALS) * len(PARENTS) * 2
     for trial in every_way:
@@ -100,7 +56,9 @@ def test_every_way_to_make_and_kill_a_chain_ends_with_nobody_left(every_way: lis
         assert set(trial.samples) == set(pipechain.metrics)
 
 
-def test_processes_that_share_their_memory_have_no_page_table_of_their_own(every_way: list[Trial]) -> None:
+def test_processes_that_share_their_memory_have_no_page_table_of_their_own(
+    every_way: list[lab.Trial],
+) -> None:
     table_kb = {str(trial.params["make"]): trial.samples["page_table_kb"][0] for trial in every_way}
     assert table_kb["shared"] < PROCESSES
     assert all(table_kb[make] > PROCESSES for make in ("fork", "exec", "nested"))

@@ -1,0 +1,113 @@
+"""What tests that run the lab share: an experiment as text in, what the agent said of each trial out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kteardown.records.schema import (
+    BootEnd,
+    BootStart,
+    Check,
+    ParamValue,
+    Sample,
+    TrialEnd,
+    TrialStart,
+    parse,
+)
+
+BROKEN = Path(__file__).parents[1] / "data" / "series"
+"""Series that are wrong on purpose: a test that does not catch them is too weak."""
+
+Checks = dict[str, dict[str, list[bool]]]
+"""By kernel and invariant: whether it held, in order."""
+
+
+@dataclass
+class Trial:
+    """One trial: what the agent said of it. ``status`` is empty where it did not end."""
+
+    workload: str
+    params: dict[str, ParamValue]
+    samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    checks: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    status: str = ""
+    detail: str = ""
+
+
+@dataclass
+class Boot:
+    """One boot; ``outcome`` is empty where it did not end."""
+
+    kernel: str
+    outcome: str = ""
+    detail: str = ""
+    trials: list[Trial] = field(default_factory=list)
+
+
+def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:
+    """Run an experiment, given as the text of its file, with its run directory in ``folder``.
+
+    The boots in their order. Every boot must have ended well, unless ``guests_fail`` expects otherwise.
+    """
+    folder.mkdir(exist_ok=True)
+    file = folder / "experiment.toml"
+    file.write_text(experiment)
+    runs = folder / "runs"
+    done = subprocess.run(
+        [sys.executable, "-m", "kteardown", "run", str(file)],
+        env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert guests_fail or done.returncode == 0, done.stderr
+    assert runs.is_dir(), done.stderr
+    (kept,) = runs.iterdir()
+    assert (kept / "records.ndjson").is_file(), done.stderr
+    boots = read(kept / "records.ndjson")
+    assert guests_fail or all(boot.outcome == "ok" for boot in boots), done.stderr
+    return boots
+
+
+def read(records: Path) -> list[Boot]:
+    """The boots that a run recorded."""
+    boots: dict[int, Boot] = {}
+    trials: dict[tuple[int, int], Trial] = {}
+    for line in records.read_bytes().splitlines():
+        record = parse(line)
+        if isinstance(record, BootStart):
+            boots[record.boot] = Boot(record.kernel)
+        elif isinstance(record, BootEnd):
+            boots[record.boot].outcome, boots[record.boot].detail = record.outcome, record.detail
+        elif isinstance(record, TrialStart):
+            trial = Trial(record.workload, dict(record.params))
+            trials[record.boot, record.trial] = trial
+            boots[record.boot].trials.append(trial)
+        elif isinstance(record, Sample):
+            trials[record.boot, record.trial].samples[record.metric].append(record.value)
+        elif isinstance(record, Check):
+            trials[record.boot, record.trial].checks[record.name].append(record.ok)
+        elif isinstance(record, TrialEnd):
+            trial = trials[record.boot, record.trial]
+            trial.status, trial.detail = record.status, record.detail
+    return [boots[index] for index in sorted(boots)]
+
+
+def checks(boots: list[Boot]) -> Checks:
+    """The checks of all trials of each kernel."""
+    found: Checks = defaultdict(lambda: defaultdict(list))
+    for boot in boots:
+        for trial in boot.trials:
+            for name, oks in trial.checks.items():
+                found[boot.kernel][name] += oks
+    return found
+
+
+def failed(found: Checks, kernel: str) -> set[str]:
+    """The invariants that did not always hold on ``kernel``."""
+    return {name for name, oks in found[kernel].items() if not all(oks)}
