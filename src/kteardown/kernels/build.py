@@ -15,7 +15,7 @@ from statistics import median
 
 from kteardown import paths
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import cache, kconfig, make, patching, ready, store, tools
+from kteardown.kernels import cache, editions, kconfig, make, patching, ready, store, tools
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import Wanted
 from kteardown.kernels.model import Building, Built, KernelImage, KernelRequest
@@ -228,6 +228,7 @@ class _Builder:
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
+    request = editions.settle(request, source, sources)
     wanted = tuple(kconfig.wanted_of(paths.data_dir("kernels"), request.arch, request.fragments))
     compiler = _compiler(request.arch)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown.errors import BuildError
-from kteardown.kernels import patching, store
+from kteardown.kernels import editions, patching, store
 from kteardown.kernels.model import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
@@ -37,9 +37,12 @@ def request(
     Without ``unpack`` also None where its patch would have to be made from a source's tree first.
     Raises InputError for a file that is no patch, LabError where the source cannot be unpacked.
     """
-    files = touched_files([variant.patches for variant in series if variant.source == base.source])
-    source = (sources.identify if unpack else sources.known)(base.source) if files else None
+    mine = [variant for variant in series if variant.source == base.source]
+    source = (sources.identify if unpack else sources.known)(base.source) if mine else None
     if source is None:
+        return None
+    files = touched_files([editions.settle(variant, source, sources).patches for variant in mine])
+    if not files:
         return None
     path = patch_path(sources.folder, source.id, files)
     if not path.is_file() and not (unpack and _write(path, files, sources.tree(source))):

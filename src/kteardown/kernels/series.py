@@ -6,7 +6,7 @@ import email
 import email.policy
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from email.message import EmailMessage
 from pathlib import Path
@@ -46,10 +46,15 @@ class Selection:
 
     label: str
     series: str
-    files: tuple[Path, ...]
-    """Every patch of the series."""
+    editions: tuple[tuple[Path, ...], ...]
+    """Every patch of the series, in each of its editions; most have one."""
     numbers: tuple[int, ...]
     """Those that are chosen, in their order, counted from 1."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every patch of the first edition."""
+        return self.editions[0]
 
     @property
     def patches(self) -> tuple[Path, ...]:
@@ -76,7 +81,8 @@ def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> Selection:
         whole = match[1]
     else:
         match = None
-    series, files = _find(whole, cache_dir or paths.cache_dir())
+    series, editions = _find(whole, cache_dir or paths.cache_dir())
+    files = editions[0] if editions else ()
     if not files:
         raise InputError(
             f"{whole} has no patches", hint="A patch is a file NNNN-*.patch, or a mail with a diff."
@@ -91,7 +97,7 @@ def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> Selection:
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
         raise InputError(f"{name_or_path} takes no patches", hint=f"Write {whole}@1 or more.")
-    return Selection(series + name_or_path.removeprefix(whole), series, files, numbers)
+    return Selection(series + name_or_path.removeprefix(whole), series, editions, numbers)
 
 
 def parts(whole: Selection) -> list[Selection]:
@@ -103,7 +109,7 @@ def parts(whole: Selection) -> list[Selection]:
     chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, many)]
     for left_out in range(1, many):
         chosen.append((f"@-{left_out}", tuple(n for n in range(1, many + 1) if n != left_out)))
-    return [Selection(whole.series + tail, whole.series, whole.files, numbers) for tail, numbers in chosen]
+    return [replace(whole, label=whole.series + tail, numbers=numbers) for tail, numbers in chosen]
 
 
 def subject(patch: Path) -> str:
@@ -116,7 +122,25 @@ def subject(patch: Path) -> str:
 
 def shipped_series() -> list[Series]:
     """The series that come with the lab, by name."""
-    return [Series(name=name, patches=of_folder(paths.data_dir("series") / name)) for name in _names()]
+    found = [(name, editions_of(paths.data_dir("series") / name)) for name in _names()]
+    return [Series(name=name, patches=editions[0] if editions else ()) for name, editions in found]
+
+
+def editions_of(folder: Path) -> tuple[tuple[Path, ...], ...]:
+    """The patches of a folder; of each folder in it, by name, where it has none itself.
+
+    Raises InputError where these are not equally many.
+    """
+    own = of_folder(folder)
+    found = [own] if own else [of_folder(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    editions = tuple(files for files in found if files)
+    if len({len(files) for files in editions}) > 1:
+        counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in editions)
+        raise InputError(
+            f"{folder}: its editions have different numbers of patches: {counts}",
+            hint="An edition is the same series for another kernel, patch by patch.",
+        )
+    return editions
 
 
 def of_folder(folder: Path) -> tuple[Path, ...]:
@@ -156,15 +180,15 @@ def _names() -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
-def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[Path, ...]]:
+def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ...], ...]]:
     shipped = paths.data_dir("series") / name_or_path
     if "/" not in name_or_path and shipped.is_dir():
-        return name_or_path, of_folder(shipped)
+        return name_or_path, editions_of(shipped)
     path = Path(name_or_path).expanduser()
     if path.is_dir():
-        return _slug(path.absolute().name), of_folder(path.absolute())
+        return _slug(path.absolute().name), editions_of(path.absolute())
     if path.is_file():
-        return _slug(path.stem), _of_file(path, cache_dir)
+        return _slug(path.stem), (_of_file(path, cache_dir),)
     close = get_close_matches(name_or_path, _names(), 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     raise InputError(

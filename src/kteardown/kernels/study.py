@@ -71,7 +71,12 @@ def base_of(experiment: Experiment) -> KernelRequest:
 
 def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
     return replace(
-        base, name=chosen.label, patches=chosen.patches, series=chosen.label, patch_set=chosen.patch_set
+        base,
+        name=chosen.label,
+        patches=chosen.patches,
+        series=chosen.label,
+        patch_set=chosen.patch_set,
+        editions=chosen.editions if len(chosen.editions) > 1 else (),
     )
 
 
