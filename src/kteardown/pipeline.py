@@ -234,7 +234,6 @@ def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
         arch=spec.arch,
         acceleration=_acceleration(experiment, reporter),
         jobs=_jobs(experiment, jobs),
-        possible_cpus=spec.possible_cpus,
         kernel_args=spec.kernel_args,
     )
 

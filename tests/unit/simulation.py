@@ -173,7 +173,8 @@ def _trial(
     trial: PlannedTrial, boot: PlannedBoot, cost: Cost, shift: float, noise: Noise, rng: np.random.Generator
 ) -> list[AgentRecord]:
     index, number = trial.index, boot.index
-    begin = TrialStart(boot=number, attempt=0, trial=index, workload=trial.workload, params=trial.params)
+    params = {**boot.machine, **trial.params}
+    begin = TrialStart(boot=number, attempt=0, trial=index, workload=trial.workload, params=params)
     lines: list[AgentRecord] = [begin]
     own = math.exp(noise.of_trial(rng))
     for repetition in range(trial.warmup + trial.repetitions):

@@ -70,9 +70,13 @@ def plan(
 
 
 def _table(planned: Plan, out: Console) -> None:
-    table = Table("boot", "block", "kernel", "seed", "trials", box=None)
+    machines = list(planned.boots[0].machine)
+    table = Table("boot", "block", "kernel", *machines, "seed", "trials", box=None)
     for boot in planned.boots:
-        table.add_row(str(boot.index), str(boot.block), boot.kernel, str(boot.seed), str(len(boot.trials)))
+        machine = [str(boot.machine[name]) for name in machines]
+        table.add_row(
+            *(str(boot.index), str(boot.block), boot.kernel), *machine, str(boot.seed), str(len(boot.trials))
+        )
     out.print(table)
     out.print("each boot runs, in this order (the first boot's):")
     for trial in planned.boots[0].trials:

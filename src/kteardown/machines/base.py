@@ -33,6 +33,8 @@ class BootJob:
     kernel_args: tuple[str, ...] = ()
     possible_cpus: int | None = None
     """Possible CPUs beyond ``cpus`` (hot-pluggable, never online); None: the same."""
+    numa_nodes: int | None = None
+    """Nodes among which the memory and all possible CPUs are divided; None: no NUMA."""
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,18 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
             f"machine.possible_cpus = {job.possible_cpus} is less than cpus = {job.cpus}",
             hint="leave possible_cpus out, or make it at least cpus.",
         )
+    possible = job.possible_cpus or job.cpus
+    if (job.numa_nodes or 1) > possible:
+        raise InputError(
+            f"machine.numa_nodes = {job.numa_nodes} is more than the {possible} CPUs",
+            hint="give every node at least one possible CPU.",
+        )
     return [
         *(BINARY[job.arch], "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-M", _board(job), "-cpu", _cpu(job.arch, job.acceleration)),
         *_ACCELERATOR[job.acceleration],
-        *("-smp", str(job.possible_cpus or job.cpus), "-m", str(job.memory_mb), "-seed", str(job.seed)),
+        *("-m", str(job.memory_mb), "-seed", str(job.seed)),
+        *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
         *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
         *("-append", " ".join(kernel_arguments(job))),
         *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
@@ -95,6 +102,20 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
     # that pool only on boards with a device tree.
     arguments.append(f"kteardown.seed={job.seed}")
     return [*arguments, *job.kernel_args]
+
+
+def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
+    """Memory and CPUs divided among nodes, every CPU a socket of its own, since no socket spans two nodes.
+
+    CPUs are dealt out in turn, so that the few that come up are not all on the first node.
+    """
+    words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
+    for node in range(nodes):
+        size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes
+        theirs = "".join(f",cpus={cpu}" for cpu in range(node, cpus, nodes))
+        words += ["-object", f"memory-backend-ram,id=memory{node},size={size_mb}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=memory{node}{theirs}"]
+    return words
 
 
 def _board(job: BootJob) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from kteardown.errors import InputError
 from kteardown.paths import data_dir
 from kteardown.records.schema import ParamValue
-from kteardown.spec.model import Experiment, Parameter, Sweep, Workload
+from kteardown.spec.model import MACHINE_PARAMETERS, Experiment, Parameter, Sweep, Workload
 from kteardown.spec.sweep import parse_values
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -65,6 +65,8 @@ def load_workload(name: str) -> Workload:
     workload = _validate(Workload, _read_toml(path), path)
     if workload.name != path.stem:
         raise InputError(f"{path}: name is {workload.name!r}, expected {path.stem!r} as the file is called")
+    for taken in workload.parameters.keys() & set(MACHINE_PARAMETERS):
+        raise InputError(f"{path}: parameters.{taken}: the machine has a parameter of this name")
     for metric, spec in workload.metrics.items():
         if not metric.endswith("_" + spec.unit):
             raise InputError(f"{path}: metrics.{metric}: the name must end in its unit, _{spec.unit}")
@@ -95,7 +97,7 @@ def check_experiment(experiment: Experiment, where: str) -> None:
         _check_params(sweep.params, workloads[sweep.workload], where)
     known = {name for workload in workloads.values() for name in workload.parameters}
     for name in experiment.quick.params:
-        if name not in known:
+        if name not in {*known, *MACHINE_PARAMETERS}:
             raise InputError(f"{where}: quick.params.{name}: no workload of it has this parameter")
     laws = sorted({workload.law for workload in workloads.values() if workload.law})
     for name in experiment.predict:

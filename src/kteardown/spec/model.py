@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +14,13 @@ from kteardown.records.schema import ParamValue
 Clock = Literal["instructions", "wall"]
 Better = Literal["lower", "higher"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+Count = Annotated[int, Field(ge=1)]
+Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 UNTIL = r"^(|verdict|ci=[0-9.]+%)$"
+
+
+MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")
+"""What of a guest can be swept like a parameter of a workload."""
 
 
 class _Model(BaseModel):
@@ -40,6 +47,8 @@ class Metric(_Model):
     """Shown in the main table; the others are in result.json and the detail table."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
     """Of a latency metric: percentiles of the samples of a boot, compared beside the median."""
+    optional: bool = False
+    """Only some kernels or settings can give it; where none does, that is not worth a word."""
     compare: bool = True
     """False for cross-checks, which are reported and never judged."""
 
@@ -103,12 +112,36 @@ class Design(_Model):
 
 
 class MachineSpec(_Model):
+    """The guest. ``cpus``, ``possible_cpus`` and ``numa_nodes`` may each be a list.
+
+    Every value of a list gets boots of its own, and every point has it as a parameter.
+    """
+
     arch: Arch = "x86_64"
-    cpus: int | None = Field(default=None, ge=1)
+    cpus: Count | Counts | None = None
     """None: what the workloads ask for."""
     memory_mb: int | None = Field(default=None, ge=64)
-    possible_cpus: int | None = Field(default=None, ge=1)
+    possible_cpus: Count | Counts | None = None
+    """CPUs that the kernel provides for, of which only ``cpus`` come up; None: those."""
+    numa_nodes: Count | Counts | None = None
+    """Nodes among which the memory and all CPUs are divided; None: no NUMA."""
     kernel_args: tuple[str, ...] = ()
+
+    @property
+    def swept(self) -> dict[str, tuple[int, ...]]:
+        """The values of those that are lists."""
+        fields = {name: getattr(self, name) for name in MACHINE_PARAMETERS}
+        return {name: value for name, value in fields.items() if isinstance(value, tuple)}
+
+    def points(self) -> list[dict[str, int]]:
+        """Every machine of the product of the lists; one without a word where there is none."""
+        names, values = list(self.swept), self.swept.values()
+        return [dict(zip(names, point, strict=True)) for point in product(*values)]
+
+    def largest(self, name: str) -> int | None:
+        """The largest value of ``cpus``, ``possible_cpus`` or ``numa_nodes``."""
+        value: int | tuple[int, ...] | None = getattr(self, name)
+        return max(value) if isinstance(value, tuple) else value
 
 
 class Quick(_Model):

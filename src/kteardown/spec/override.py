@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kteardown.errors import InputError
 from kteardown.records.schema import ParamValue
 from kteardown.spec.load import check_experiment, did_you_mean, fragments, load_workloads
-from kteardown.spec.model import UNTIL, Clock, Experiment
+from kteardown.spec.model import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
 
 MOST_BOOTS, MOST_SEEDS = 40, 20
 """What may be spent at most where a run stops when sure and nothing else is said."""
@@ -54,10 +54,9 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
         value = getattr(overrides, key)
         if value is not None:
             design[key] = value
-    machine = {key: getattr(overrides, key) for key in ("arch", "cpus", "memory_mb")}
     fields = experiment.model_dump()
     fields["design"] |= design
-    fields["machine"] |= {key: value for key, value in machine.items() if value is not None}
+    fields["machine"] |= _machine(overrides, params)
     if overrides.source:
         fields["source"] = overrides.source
     if overrides.variants:
@@ -66,11 +65,14 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
         # The kernels stay those of the whole experiment: the same images, whatever part of it is run.
         fields["config"] = fragments(experiment, load_workloads(experiment))
         fields["workloads"] = _chosen(fields["workloads"], overrides.workloads)
-    _set_params(fields["workloads"], params, experiment, set(overrides.params))
+    own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
+    _set_params(fields["workloads"], own, experiment, {*overrides.params} - {*MACHINE_PARAMETERS})
     for switch in ("layout_twin", "profile"):
         if getattr(overrides, switch):
             fields["design"][switch] = True
-    fields["predict"] |= {name: _sizes(name, values) for name, values in overrides.predict.items()}
+    fields["predict"] |= {
+        name: _counts(f"--predict {name}", values) for name, values in overrides.predict.items()
+    }
     changed = Experiment.model_validate(fields)
     _check_design(changed, overrides)
     check_experiment(changed, f"experiment {experiment.name}")
@@ -85,9 +87,18 @@ def parse_seconds(text: str, where: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def _sizes(name: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
-    if not all(isinstance(value, int) and value > 0 for value in values):
-        raise InputError(f"--predict {name}: expected integers above 0", hint=f"--predict {name}=900000")
+def _machine(overrides: Overrides, params: Mapping[str, tuple[ParamValue, ...]]) -> dict[str, object]:
+    """What is changed of the machine: by an option of its own, or swept like a parameter."""
+    machine: dict[str, object] = {
+        name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
+    }
+    plain = {key: getattr(overrides, key) for key in ("arch", "cpus", "memory_mb")}
+    return machine | {key: value for key, value in plain.items() if value is not None}
+
+
+def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
+    if not values or not all(isinstance(value, int) and value > 0 for value in values):
+        raise InputError(f"{option}: expected integers above 0", hint=f"as in {option}=2,32")
     return tuple(values)
 
 
@@ -139,7 +150,8 @@ def _set_params(
         sweep["params"] = {**sweep["params"], **mine}  # type: ignore[dict-item]
         used |= mine.keys()
     for name in sorted(demanded - used):
-        have = sorted({p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters})
+        theirs = {p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters}
+        have = sorted({*MACHINE_PARAMETERS, *theirs})
         raise InputError(
             f"--set {name}: no workload of the experiment has this parameter{did_you_mean(name, have)}",
             hint=f"they have: {', '.join(have) or 'none'}.",

@@ -132,6 +132,13 @@ def _notes(
         for workload, metric in sorted(collected.metrics)
         if workload not in workloads or metric not in workloads[workload].metrics
     ]
+    given = {workload for workload, _ in collected.metrics} & workloads.keys()
+    notes += [
+        f"no trial of workload {workload} gave {metric}, which it declares"
+        for workload in sorted(given)
+        for metric, spec in workloads[workload].metrics.items()
+        if not spec.optional and (workload, metric) not in collected.metrics
+    ]
     notes += [
         f"{name} was built as {facts.release} and called itself {collected.releases[name]} when it ran"
         for name, facts in kernels.items()

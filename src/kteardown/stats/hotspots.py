@@ -36,7 +36,8 @@ def profiles(
             law = workloads[stretches.workload].law
             rest = tuple(pair for pair in stretches.key if pair[0] != law)
             families.setdefault((stretches.workload, rest), []).append(stretches)
-    chosen = {sweep.workload: set(sweep.params) for sweep in experiment.workloads}
+    machine = experiment.machine.swept
+    chosen = {sweep.workload: {*machine, *sweep.params} for sweep in experiment.workloads}
     return tuple(
         _profile(
             workloads[workload], chosen.get(workload, set()), found, kernels, experiment.design.confidence

@@ -19,6 +19,8 @@ LAYOUT = "base-layout"
 
 Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name."""
+_ENDED_WELL = "it did not end"
+"""Said of a trial that is missing from a boot that ended well."""
 _Void = tuple[str, str, Key, str, str]
 
 
@@ -95,9 +97,11 @@ class Collected:
 
     def _boot(self, boot: BootRecords) -> None:
         kernel, block = boot.start.kernel, boot.start.block
-        ended: set[tuple[str, Key]] = set()
         outcome = boot.end.outcome
-        self._ended[kernel, block] = ("it did not end" if outcome == "ok" else f"boot: {outcome}", ended)
+        # With several machines a block has a boot of this kernel on each, and each has points of its own.
+        before, ended = self._ended.get((kernel, block), (_ENDED_WELL, set()))
+        why = before if outcome == "ok" else f"boot: {outcome}"
+        self._ended[kernel, block] = (why, ended)
         trials: dict[int, _Trial] = {}
         for record in boot.records:
             if isinstance(record, Sample):
@@ -138,10 +142,12 @@ def expected_points(experiment: Experiment, workloads: Mapping[str, Workload]) -
     result: list[Point] = []
     for sweep in experiment.workloads:
         workload = workloads[sweep.workload]
-        chosen = {*sweep.params, workload.law}
-        for params in points(sweep, workload):
-            shown = {name: value for name, value in params.items() if name in chosen}
-            result.append(Point(sweep.workload, key(params), shown))
+        chosen = {*experiment.machine.swept, *sweep.params, workload.law}
+        for machine in experiment.machine.points():
+            for params in points(sweep, workload):
+                full = {**machine, **params}
+                shown = {name: value for name, value in full.items() if name in chosen}
+                result.append(Point(sweep.workload, key(full), shown))
     return result
 
 

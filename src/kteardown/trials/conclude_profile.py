@@ -36,7 +36,7 @@ def profiles_of(run: RunDir, experiment: Experiment, workloads: Mapping[str, Wor
 def _file_name(stretches: Stretches, experiment: Experiment, workloads: Mapping[str, Workload]) -> str:
     """``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the experiment chose."""
     sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
-    shown = {*sweep.params, workloads[stretches.workload].law}
+    shown = {*experiment.machine.swept, *sweep.params, workloads[stretches.workload].law}
     words = [f"{name}={value}" for name, value in stretches.key if name in shown]
     return "-".join((stretches.kernel, stretches.workload, *words)).replace("/", "_") + ".folded"
 

@@ -51,6 +51,8 @@ class PlannedBoot(_Planned):
     kernel: str
     seed: int
     trials: tuple[PlannedTrial, ...]
+    machine: dict[str, int] = {}
+    """Which of the machines that the experiment sweeps; empty where it sweeps none."""
 
 
 class Plan(_Planned):
@@ -58,9 +60,12 @@ class Plan(_Planned):
 
     boots: tuple[PlannedBoot, ...]
     cpus: int
+    """The most, where they are swept; so with the next two."""
     memory_mb: int
     silence_s: float
     """Of the most patient workload, for hardware; the runner scales it to the acceleration."""
+    possible_cpus: int | None = None
+    numa_nodes: int | None = None
 
 
 def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
@@ -71,12 +76,14 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
     boots: list[PlannedBoot] = []
     for block in range(blocks_of(design)):
         boots += _block(experiment, workloads, kernels, block, len(boots), rng)
-    used = workloads.values()
+    used, machine = workloads.values(), experiment.machine
     return Plan(
         boots=tuple(boots),
-        cpus=experiment.machine.cpus or max(workload.cpus for workload in used),
-        memory_mb=experiment.machine.memory_mb or max(workload.memory_mb for workload in used),
+        cpus=machine.largest("cpus") or max(workload.cpus for workload in used),
+        memory_mb=machine.memory_mb or max(workload.memory_mb for workload in used),
         silence_s=max(workload.silence_s for workload in used),
+        possible_cpus=machine.largest("possible_cpus"),
+        numa_nodes=machine.largest("numa_nodes"),
     )
 
 
@@ -126,14 +133,22 @@ def _block(
     first: int,
     rng: random.Random,
 ) -> list[PlannedBoot]:
-    """One block: every kernel once, with one seed and the same trials; numbered from ``first``."""
+    """One block: every kernel once on every machine, with one seed and the same trials; from ``first``."""
     seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
     wall = experiment.design.clock == "wall"
-    order = rng.sample(kernels, len(kernels)) if wall else kernels
+    machines = experiment.machine.points()
+    if wall and len(machines) > 1:
+        rng.shuffle(machines)
+    # What is compared with each other, kernels on one machine, stays close in time.
+    order = [
+        (kernel, machine)
+        for machine in machines
+        for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
+    ]
     trials = _trials(experiment, workloads, rng)
     return [
-        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=trials)
-        for n, kernel in enumerate(order)
+        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=trials, machine=machine)
+        for n, (kernel, machine) in enumerate(order)
     ]
 
 

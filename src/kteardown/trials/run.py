@@ -19,7 +19,17 @@ from kteardown.machines.base import Acceleration, Arch, BootJob, BootResult, Mac
 from kteardown.machines.host import load_average
 from kteardown.machines.initramfs import pack
 from kteardown.progress import Reporter
-from kteardown.records.schema import AgentError, BootEnd, BootStart, Outcome, Record, TrialEnd, parse
+from kteardown.records.schema import (
+    AgentError,
+    BootEnd,
+    BootStart,
+    Outcome,
+    ParamValue,
+    Record,
+    TrialEnd,
+    TrialStart,
+    parse,
+)
 from kteardown.trials.plan import Plan, PlannedBoot, PlannedTrial, guest_plan
 
 # How much longer than hardware a guest may be silent under each acceleration before it is called
@@ -48,7 +58,6 @@ class Lab:
     acceleration: Acceleration
     jobs: int = 1
     """Boots at the same time: more than one only where they cannot disturb each other."""
-    possible_cpus: int | None = None
     kernel_args: tuple[str, ...] = ()
 
 
@@ -86,7 +95,7 @@ class _Shown:
         trial = boot.trials[index]
         with self._lock:
             self._done += self._weight(trial)
-            where = f"{trial.workload} {_words(trial)}"
+            where = f"{trial.workload} {_words({**boot.machine, **trial.params})}"
             self._update(self._done, f"{boot.kernel}, seed {boot.seed}: {where}")
 
 
@@ -151,7 +160,7 @@ def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> boo
     for before in plan.boots:
         if before.index >= boot.index or least >= _HOPELESS:
             break
-        if before.kernel == boot.kernel:
+        if (before.kernel, before.machine) == (boot.kernel, boot.machine):
             outcome = ended.get(before.index)
             least = least + 1 if outcome not in (None, "ok") else 0
             most = 0 if outcome == "ok" else most + 1
@@ -184,6 +193,8 @@ def _attempt(
         if isinstance(record, TrialEnd):
             record = record.model_copy(update={"at_s": round(time.monotonic() - began, 3)})
             shown.trial(boot, record.trial)
+        elif isinstance(record, TrialStart) and boot.machine:
+            record = record.model_copy(update={"params": {**boot.machine, **record.params}})
         keep(record)
 
     console = log.console_path(boot.index, attempt)
@@ -230,13 +241,14 @@ def _job(
         initramfs=initramfs,
         arch=lab.arch,
         acceleration=lab.acceleration,
-        cpus=plan.cpus,
+        cpus=boot.machine.get("cpus", plan.cpus),
         memory_mb=plan.memory_mb,
         seed=boot.seed,
         console=console,
         silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
         kernel_args=lab.kernel_args,
-        possible_cpus=lab.possible_cpus,
+        possible_cpus=boot.machine.get("possible_cpus", plan.possible_cpus),
+        numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
     )
 
 
@@ -248,5 +260,5 @@ def _parse(raw: bytes) -> Record:
         return AgentError(detail="not a record: " + raw[:200].decode(errors="backslashreplace"))
 
 
-def _words(trial: PlannedTrial) -> str:
-    return " ".join(f"{name}={value}" for name, value in trial.params.items())
+def _words(params: Mapping[str, ParamValue]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,20 @@ def test_each_architecture_has_its_console() -> None:
     assert "console=ttyS0" in kernel_arguments(JOB)
     assert "console=ttyAMA0" in kernel_arguments(replace(JOB, arch="arm64"))
     assert "no_timer_check" not in kernel_arguments(replace(JOB, arch="arm64"))
+
+
+def test_nodes_share_memory_and_cpus_and_the_few_cpus_that_come_up_are_not_on_one() -> None:
+    words = qemu_command(replace(JOB, memory_mb=301, possible_cpus=4, numa_nodes=2), CHANNELS)
+    assert words[words.index("-smp") + 1] == "4,sockets=4,cores=1,threads=1"
+    nodes = [word for before, word in pairwise(words) if before == "-numa"]
+    assert nodes == [
+        "node,nodeid=0,memdev=memory0,cpus=0,cpus=2",
+        "node,nodeid=1,memdev=memory1,cpus=1,cpus=3",
+    ]
+    memory = [word for before, word in pairwise(words) if before == "-object"]
+    assert [word.rsplit("=")[-1] for word in memory] == ["150M", "151M"]
+
+
+def test_a_node_without_a_cpu_is_told() -> None:
+    with pytest.raises(InputError, match="numa_nodes = 3 is more than the 2 CPUs"):
+        qemu_command(replace(JOB, numa_nodes=3), CHANNELS)

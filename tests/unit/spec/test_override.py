@@ -35,6 +35,15 @@ def test_quick_is_what_the_file_says_and_set_wins_over_it() -> None:
     assert chosen.workloads[0].params["zombies"] == (7,)
 
 
+def test_the_machine_is_swept_like_a_parameter() -> None:
+    experiment = apply(
+        load_experiment("freezer"), Overrides(params={"possible_cpus": (2, 32), "zombies": (9,)})
+    )
+    assert experiment.machine.swept == {"possible_cpus": (2, 32)}
+    assert experiment.machine.points() == [{"possible_cpus": 2}, {"possible_cpus": 32}]
+    assert experiment.workloads[0].params["zombies"] == (9,)
+
+
 def test_one_workload_of_several() -> None:
     experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
     assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
@@ -46,6 +55,8 @@ def test_one_workload_of_several() -> None:
         (Overrides(params={"zombis": (1,)}), "did you mean 'zombies'"),
         (Overrides(workloads=["zombie"]), "did you mean 'zombies'"),
         (Overrides(params={"zombies": ("many",)}), "expected an integer"),
+        (Overrides(params={"possible_cpus": ("all",)}), "--set possible_cpus: expected integers"),
+        (Overrides(params={"possible_cpu": (2,)}), "did you mean 'possible_cpus'"),
     ],
 )
 def test_a_wrong_option_is_told(overrides: Overrides, expected: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from kteardown.records.schema import BootEnd, Check, Outcome, ParamValue, Record, Sample, TrialEnd
+from kteardown.records.schema import BootEnd, Check, Outcome, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.records.store import BootRecords
+from kteardown.spec.model import MachineSpec
 from kteardown.stats.results import Comparison, Result
 from unit.simulation import Noise, analysed, freezer, freezer_cost, simulate
 
@@ -197,3 +198,20 @@ def test_a_run_that_has_hardly_begun_has_a_result() -> None:
     result = analysed(experiment, [])
     assert result.comparisons == ()
     assert sum(void.count for void in result.voids) == 2 * 3 * 3
+
+
+def test_machines_that_are_swept_are_points_of_their_own_with_boots_of_their_own() -> None:
+    one = freezer(zombies=POINTS, boots=2, variants=("freezer-skip-exited",))
+    experiment = one.model_copy(update={"machine": MachineSpec(possible_cpus=(2, 32))})
+    boots = simulate(experiment)
+    missing = next(n for n, boot in enumerate(boots) if machine_of(boot) == 32)
+    result = analysed(experiment, boots[:missing] + boots[missing + 1 :])
+    sizes = {(c.point["possible_cpus"], c.point["zombies"]): c.base.boots for c in result.comparisons}
+    assert sizes == {(p, z): 2 if p == 2 else 1 for p in (2, 32) for z in POINTS}
+    laws = {law.point["possible_cpus"] for law in result.laws}
+    assert laws == {2, 32}
+    assert {(v.point["possible_cpus"], v.status, v.count) for v in result.voids} == {(32, "missing", 1)}
+
+
+def machine_of(boot: BootRecords) -> ParamValue:
+    return next(r.params["possible_cpus"] for r in boot.records if isinstance(r, TrialStart))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.spec.load import load_experiment, load_workloads
-from kteardown.spec.model import Experiment
+from kteardown.spec.model import Experiment, MachineSpec
 from kteardown.trials.plan import LAYOUT, TWIN, guest_plan, make_plan, with_layout_twin
 
 
@@ -87,3 +88,19 @@ def test_blocks_added_for_the_layout_twin_follow_the_plan_and_leave_it_as_it_is(
         (block, kernel) for block in range(boots, boots + blocks) for kernel in ("base", LAYOUT)
     ]
     assert not {boot.seed for boot in added} & {boot.seed for boot in plan.boots}
+
+
+@given(seed=st.integers(0, 2**32), clock=st.sampled_from(["wall", "instructions"]))
+def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(seed: int, clock: str) -> None:
+    experiment = _freezer(clock=clock, boots=2, seeds=2, seed=seed)
+    machine = MachineSpec(cpus=2, possible_cpus=(2, 32), numa_nodes=(1, 2))
+    experiment = experiment.model_copy(update={"machine": machine})
+    plan = make_plan(experiment, load_workloads(experiment), ["v"])
+    kernels = 3 if clock == "wall" else 2
+    for block in range(2):
+        boots = [boot for boot in plan.boots if boot.block == block]
+        machines = [(boot.machine["possible_cpus"], boot.machine["numa_nodes"]) for boot in boots]
+        assert set(Counter(machines).items()) == {((p, n), kernels) for p in (2, 32) for n in (1, 2)}
+        # Kernels on one machine follow each other: they are what is compared.
+        assert sum(a != b for a, b in pairwise(machines)) == 3
+    assert (plan.cpus, plan.possible_cpus, plan.numa_nodes) == (2, 32, 2)

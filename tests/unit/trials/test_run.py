@@ -12,7 +12,7 @@ from kteardown.errors import LabError
 from kteardown.machines.base import BootJob
 from kteardown.machines.fake import FakeBoot, FakeMachine
 from kteardown.progress import SilentReporter
-from kteardown.records.schema import AgentError, BootStart, TrialEnd
+from kteardown.records.schema import AgentError, BootStart, TrialEnd, TrialStart
 from kteardown.records.store import RunDir
 from kteardown.trials.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.trials.run import Bootable, Lab, execute
@@ -109,3 +109,23 @@ def test_a_line_that_is_no_record_is_kept_as_the_agents_error(
     record = run.boots()[0].records[0]
     assert isinstance(record, AgentError)
     assert "noise" in record.detail
+
+
+def test_a_swept_machine_is_what_boots_and_a_parameter_of_every_trial(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}}
+    jobs: list[BootJob] = []
+
+    def script(job: BootJob) -> FakeBoot:
+        jobs.append(job)
+        return FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
+
+    plan = _plan(1)
+    boots = (plan.boots[0].model_copy(update={"machine": {"possible_cpus": 32}}), plan.boots[2])
+    plan = plan.model_copy(update={"boots": boots, "numa_nodes": 1})
+    with run.writer() as log:
+        execute(plan, {name: Bootable(Path(name)) for name in KERNELS}, lab(script), log, SilentReporter())
+    assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [(1, 32, 1), (1, None, 1)]
+    params = [record.params for record in run.records() if isinstance(record, TrialStart)]
+    assert params == [{"possible_cpus": 32, "zombies": 3}, {"zombies": 3}]
