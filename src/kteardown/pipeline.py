@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kteardown.errors import BuildError, GuestError, InputError
-from kteardown.kernels import build, kept, layout
+from kteardown.kernels import build, kept, layout, programs
 from kteardown.kernels.model import Building, Built
 from kteardown.kernels.source import Sources
 from kteardown.kernels.study import Study, look_up
@@ -28,6 +28,7 @@ from kteardown.report import json as result_json
 from kteardown.report import markdown, outlook
 from kteardown.report.reference import load_reference
 from kteardown.spec.load import load_workloads
+from kteardown.spec.load import programs as programs_of
 from kteardown.spec.model import Experiment
 from kteardown.stats.results import Result
 from kteardown.trials.estimate import Forecast, forecast
@@ -228,6 +229,7 @@ def _plan_profile(run: RunDir, study: Study) -> None:
 
 def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
     spec = experiment.machine
+    wanted = programs_of(experiment, load_workloads(experiment))
     return Lab(
         machine=QemuMachine(),
         agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter),
@@ -235,6 +237,7 @@ def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
         acceleration=_acceleration(experiment, reporter),
         jobs=_jobs(experiment, jobs),
         kernel_args=spec.kernel_args,
+        programs=programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
     )
 
 

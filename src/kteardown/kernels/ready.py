@@ -23,7 +23,7 @@ from kteardown.progress import Reporter
 
 # The records' port and the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
-_DEBIAN_ARCH: dict[Arch, str] = {"x86_64": "amd64", "arm64": "arm64"}
+DEBIAN_ARCH: dict[Arch, str] = {"x86_64": "amd64", "arm64": "arm64"}
 
 
 def is_ready(spec: str) -> bool:
@@ -43,7 +43,7 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
             hint="Use a source of the same version, such as debian:6.12.",
         )
     kind, rest = split(request.source)
-    architecture = _DEBIAN_ARCH[request.arch]
+    architecture = DEBIAN_ARCH[request.arch]
     if kind == "image":
         path = Path(rest).expanduser().absolute()
         if not path.is_file():

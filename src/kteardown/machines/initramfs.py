@@ -53,18 +53,24 @@ def archive(entries: Sequence[Entry]) -> bytes:
     return b"".join([*parts, _member(Entry(_TRAILER, 0), 0)])
 
 
-def pack(path: Path, *, agent: Path, plan: str, modules: Sequence[Path] = ()) -> Path:
+def pack(
+    path: Path, *, agent: Path, plan: str, modules: Sequence[Path] = (), programs: Sequence[Path] = ()
+) -> Path:
     """Write the initramfs of one boot to ``path`` and return it.
 
-    ``/init`` is the agent and ``/plan`` its plan; each of ``modules`` goes to ``/modules`` under its
-    own name. ``/dev/console`` is there because the kernel opens it before PID 1 can mount anything.
-    Raises InputError where the agent or a module cannot be read, LabError where ``path`` cannot be written.
+    ``/init`` is the agent and ``/plan`` its plan; each of ``modules`` goes to ``/modules`` and each of
+    ``programs`` to ``/bin``, under its own name. ``/dev/console`` is there because the kernel opens it
+    before PID 1 can mount anything.
+    Raises InputError where any of these cannot be read, LabError where ``path`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", *_CONSOLE)]
     entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
     if modules:
         entries.append(folder("modules"))
         entries += [file(f"modules/{module.name}", _read(module)) for module in modules]
+    if programs:
+        entries.append(folder("bin"))
+        entries += [file(f"bin/{program.name}", _read(program), 0o755) for program in programs]
     try:
         path.write_bytes(archive(entries))
     except OSError as error:

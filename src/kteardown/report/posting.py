@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from kteardown.records.schema import ParamValue
 from kteardown.report.layout import Block, Cell, Table
-from kteardown.report.reference import Figure, Posted, Reference
-from kteardown.report.words import change, decimals, parameter, percent, place
+from kteardown.report.reference import Figure, Posted, PostedRow, Reference
+from kteardown.report.words import Scale, change, decimals, parameter, percent, place, scale, speedup
 from kteardown.stats.results import Comparison, Result
 
 
@@ -29,37 +29,91 @@ def _posting_table(result: Result, reference: Reference, figure: Figure) -> Tabl
         c
         for c in result.comparisons
         if (c.metric, c.statistic) == (figure.metric, figure.statistic)
-        and (result.is_asked_for(c.variant) if figure.variant == "" else c.variant == figure.variant)
+        and (_step(result, c.variant) if figure.speedup else _asked_for(result, figure, c.variant))
         and figure.param in c.point
     ]
     if not ours:
         return None
     posted = reference.rows(figure)
-    bases, changes = _posted([row.base for row in posted]), _posted([row.changed for row in posted])
-    keys = Block(
-        columns=(figure.param, "posted base", "posted changed", "posted change"),
-        rows=tuple(
-            (
-                Cell(parameter(row.at)),
-                Cell(base),
-                Cell(changed),
-                Cell("-" if row.change is None else percent(1 + row.change)),
-            )
-            for row, base, changed in zip(posted, bases, changes, strict=True)
-        ),
-    )
-    groups: dict[tuple[str, str], dict[ParamValue, Comparison]] = {}
+    by_rest: dict[str, list[Comparison]] = {}
     for c in ours:
         rest = place({name: value for name, value in c.point.items() if name != figure.param})
-        groups.setdefault((c.variant, rest), {})[c.point[figure.param]] = c
+        by_rest.setdefault(rest, []).append(c)
+    draw = _speedup_blocks if figure.speedup else _change_blocks
+    blocks = [block for rest, mine in by_rest.items() for block in draw(result, figure, posted, rest, mine)]
+    label = f", {figure.label}" if figure.label else ""
+    title = f"Beside the posting: {figure.metric}, posted in {figure.unit}{label}"
+    return Table(title, _keys(figure, posted), tuple(blocks))
+
+
+def _asked_for(result: Result, figure: Figure, variant: str) -> bool:
+    return variant == figure.variant or (not figure.variant and result.is_asked_for(variant))
+
+
+def _step(result: Result, variant: str) -> int:
+    """How many patches of its series ``variant`` has, where they are the first ones; else 0."""
+    facts = result.kernels.get(variant)
+    patches = facts.patch_set.patches if facts and facts.patch_set else ()
+    return len(patches) if patches == tuple(range(1, len(patches) + 1)) else 0
+
+
+def _keys(figure: Figure, posted: Sequence[PostedRow]) -> Block:
+    bases, changes = _posted([row.base for row in posted]), _posted([row.changed for row in posted])
+    told = [
+        "-" if row.change is None else (speedup if figure.speedup else percent)(1 + row.change)
+        for row in posted
+    ]
+    rows = zip(posted, bases, changes, told, strict=True)
+    return Block(
+        columns=(
+            figure.param,
+            *("posted base", "posted changed", "posted speedup" if figure.speedup else "posted change"),
+        ),
+        rows=tuple((Cell(parameter(row.at)), Cell(b), Cell(c), Cell(t)) for row, b, c, t in rows),
+    )
+
+
+def _change_blocks(
+    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+) -> list[Block]:
+    """A column of changes for each variant."""
     blocks = []
-    for (variant, rest), mine in groups.items():
+    for variant, mine in _by_variant(figure, ours).items():
         digits = decimals(mine.values())
         cells = [mine.get(row.at) for row in posted]
         rows = tuple((Cell(change(c, digits), c.verdict) if c else Cell("-"),) for c in cells)
         blocks.append(Block((f"here: {variant} {rest}".rstrip(),), rows))
-    label = f", {figure.label}" if figure.label else ""
-    return Table(f"Beside the posting: {figure.metric}, posted in {figure.unit}{label}", keys, tuple(blocks))
+    return blocks
+
+
+def _speedup_blocks(
+    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+) -> list[Block]:
+    """A column of base's medians, then one of medians and speedups for each step of the series."""
+    medians = [value for c in ours for value in (c.base.median, c.changed.median)]
+    unit = scale(ours[0].unit, result.clock, medians)
+    steps = _by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
+    base = {at: c for mine in steps.values() for at, c in mine.items()}
+    cells = [base.get(row.at) for row in posted]
+    rows = tuple((Cell(unit.text(c.base.median)) if c else Cell("-"),) for c in cells)
+    blocks = [Block((f"here: base, {unit.unit} {rest}".rstrip(),), rows)]
+    for variant, mine in steps.items():
+        cells = [mine.get(row.at) for row in posted]
+        rows = tuple((_faster(c, unit) if c else Cell("-"),) for c in cells)
+        facts = result.kernels[variant].patch_set
+        blocks.append(Block((variant.removeprefix(facts.series if facts else "") or variant,), rows))
+    return blocks
+
+
+def _faster(c: Comparison, unit: Scale) -> Cell:
+    return Cell(f"{unit.text(c.changed.median)}  {speedup(c.ratio, c.ci, exact=c.exact)}", c.verdict)
+
+
+def _by_variant(figure: Figure, ours: Sequence[Comparison]) -> dict[str, dict[ParamValue, Comparison]]:
+    groups: dict[str, dict[ParamValue, Comparison]] = {}
+    for c in ours:
+        groups.setdefault(c.variant, {})[c.point[figure.param]] = c
+    return groups
 
 
 def _posted(column: Sequence[Posted]) -> list[str]:

@@ -47,6 +47,8 @@ class Figure(BaseModel):
     """The variant of ours that the posting's change is; empty: any."""
     statistic: str = "median"
     """Of our metric: ``median``, or a percentile as ``p99``."""
+    speedup: bool = False
+    """Posted as base / changed, a column for each step of the series; else as a change in percent."""
     label: str = ""
     """What tells this figure from another one of the same metric, such as the machine."""
 

@@ -80,6 +80,16 @@ def change_of(
     return f"{text} {interval(ci, decimals)}" if ci else text
 
 
+def speedup(ratio: float | None, ci: tuple[float, float] | None = None, *, exact: bool = False) -> str:
+    """Base / changed with its interval: ``1.18x [1.15, 1.21]``, ``1.18x exact``."""
+    if not ratio:
+        return "no ratio"
+    text = f"{1 / ratio:.2f}x"
+    if exact:
+        return f"{text} exact"
+    return text if ci is None or not ci[0] else f"{text} [{1 / ci[1]:.2f}, {1 / ci[0]:.2f}]"
+
+
 def share(value: float | None) -> str:
     """A relative size: ``6.1%``."""
     return "-" if value is None else f"{value:.1%}" if value < 10 else "> 1,000%"

@@ -86,6 +86,16 @@ def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
     return tuple(sorted(wanted))
 
 
+def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """The programs that the experiment's guests need beside the agent, sorted."""
+    wanted: set[str] = set()
+    for sweep in experiment.workloads:
+        for name, parameter in workloads[sweep.workload].parameters.items():
+            for value in sweep.params.get(name, (parameter.default,)):
+                wanted.update(parameter.programs.get(str(value), ()))
+    return tuple(sorted(wanted))
+
+
 def check_experiment(experiment: Experiment, where: str) -> None:
     """Hold the experiment against its workloads. Raises InputError naming ``where`` and the key."""
     workloads = load_workloads(experiment)

@@ -35,6 +35,8 @@ class Parameter(_Model):
     min: int = 0
     max: int = 2**31 - 1
     choices: tuple[str, ...] = ()
+    programs: dict[str, tuple[str, ...]] = {}
+    """By choice: what the guest must have beside the agent, out of ``kernels.programs``."""
 
 
 class Metric(_Model):

@@ -59,6 +59,8 @@ class Lab:
     jobs: int = 1
     """Boots at the same time: more than one only where they cannot disturb each other."""
     kernel_args: tuple[str, ...] = ()
+    programs: tuple[Path, ...] = ()
+    """What the guests have beside the agent."""
 
 
 class Log(Protocol):
@@ -204,7 +206,13 @@ def _attempt(
     done = log.completed(boot.index)
     left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
-        pack(initramfs, agent=lab.agent, plan=guest_plan(left, guest_modules), modules=kernel.modules)
+        pack(
+            initramfs,
+            agent=lab.agent,
+            plan=guest_plan(left, guest_modules),
+            modules=kernel.modules,
+            programs=lab.programs,
+        )
         keep(
             BootStart(
                 kernel=boot.kernel,

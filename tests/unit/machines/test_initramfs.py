@@ -64,6 +64,16 @@ def test_pack_has_what_the_guest_needs(tmp_path: Path) -> None:
     assert paths.index("modules") < paths.index("modules/virtio_console.ko")
 
 
+def test_programs_are_there_to_be_run(tmp_path: Path) -> None:
+    program = tmp_path / "busybox"
+    program.write_bytes(b"program")
+    packed = pack(tmp_path / "i", agent=program, plan="", programs=[program])
+    members = {e.path: e for e in read(packed.read_bytes())}
+    assert members["bin/busybox"].data == b"program"
+    assert members["bin/busybox"].mode == stat.S_IFREG | 0o755
+    assert "bin" not in {e.path for e in read(pack(tmp_path / "j", agent=program, plan="").read_bytes())}
+
+
 def test_a_missing_agent_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing"):
         pack(tmp_path / "i", agent=tmp_path / "missing", plan="")

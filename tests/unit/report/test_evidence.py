@@ -120,6 +120,36 @@ def test_a_percentile_has_a_table_and_a_sentence_of_its_own(wall_result: Result)
     assert posted.split("Beside the posting")[1] == again.split("Beside the posting")[1]
 
 
+def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_result: Result) -> None:
+    whole, step = wall_result.kernels["freezer-skip-exited"], "freezer-skip-exited@1"
+    both = PatchSet(series="freezer-skip-exited", patches=(1, 2), total=2, subjects=("a", "b"))
+    second = both.model_copy(update={"patches": (2,)})
+    first_of = both.model_copy(update={"patches": (1,), "for_ablation": True})
+    sets = {"freezer-skip-exited": both, step: first_of, "freezer-skip-exited@-1": second}
+    kernels = {name: whole.model_copy(update={"patch_set": patches}) for name, patches in sets.items()}
+    measured = [c for c in wall_result.comparisons if c.variant == "freezer-skip-exited"]
+    ours = [
+        c.model_copy(update={"variant": name, "ratio": 0.8, "ci": (0.5, 1.0)})
+        for name in sets
+        for c in measured
+    ]
+    result = wall_result.model_copy(
+        update={"comparisons": tuple(ours), "kernels": {"base": wall_result.kernels["base"], **kernels}}
+    )
+    reference = load_reference("freezer")
+    assert reference is not None
+    figures = tuple(
+        figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
+    )
+    told = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    posted = told.split("Beside the posting")[1]
+    columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
+    assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
+    assert [c for c in columns if c[:1] in "f@" and c] == ["@1", "freezer-skip-exited"]
+    told_of = "".join(line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|"))
+    assert told_of.count("1.25x [1.00, 2.00]") == 2
+
+
 def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
     report = printed(wall_result.model_copy(update={"stopping": STOPPING}), 200)
     assert (

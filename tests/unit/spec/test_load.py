@@ -14,6 +14,7 @@ from kteardown.spec.load import (
     load_workload,
     load_workloads,
     points,
+    programs,
     workload_names,
 )
 
@@ -39,6 +40,16 @@ def test_all_that_is_shipped_loads() -> None:
         load_experiment(name)
     for name in workload_names():
         load_workload(name)
+
+
+def test_programs_are_those_of_the_values_that_are_swept(tmp_path: Path) -> None:
+    def of(values: str) -> tuple[str, ...]:
+        text = GOOD.replace("zombies", "dyingcg").replace('dyingcg = "0:9000:3000"', values)
+        experiment = load_experiment(_write(tmp_path, text))
+        return programs(experiment, load_workloads(experiment))
+
+    assert of('how = ["script", "agent"]') == ("busybox",)
+    assert of('how = ["agent"]') == of("cgroups = [1]") == ()
 
 
 def test_a_sweep_is_every_point_with_defaults_filled_in(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""Programs that a guest needs beside the agent: statically linked ones out of Debian's packages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError, LabError
+from kteardown.kernels import store, tools
+from kteardown.kernels.ready import DEBIAN_ARCH
+from kteardown.kernels.source import Sources, package_from_json
+from kteardown.machines.base import Arch
+from kteardown.progress import Reporter
+
+
+@dataclass(frozen=True)
+class _Program:
+    package: str
+    places: tuple[str, ...]
+    """Where the package has it; Debian 13 moved /bin into /usr."""
+
+
+_PROGRAMS = {"busybox": _Program("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
+
+
+def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter) -> tuple[Path, ...]:
+    """The files of the programs ``names`` for guests of ``arch``, each called as its program.
+
+    Out of the cache of ``sources``, or fetched into it. Raises InputError for a program that is not known
+    or in no suite, LabError where it cannot be fetched or unpacked.
+    """
+    return tuple(_ensure(name, arch, sources, reporter) for name in names)
+
+
+def take(deb: Path, name: str, folder: Path) -> Path:
+    """The program ``name`` out of its package ``deb``, put into ``folder``. Raises InputError, LabError."""
+    unpacked = folder / "package"
+    done = tools.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
+    if done.returncode:
+        raise LabError(f"{deb.name} could not be unpacked: {done.stderr.strip()}")
+    places = _program(name).places
+    found = next((unpacked / place for place in places if (unpacked / place).is_file()), None)
+    if found is None:
+        raise LabError(f"{deb.name} has none of {', '.join(places)}")
+    target = found.rename(folder / name)
+    store.remove(unpacked)
+    return target
+
+
+def _program(name: str) -> _Program:
+    if name not in _PROGRAMS:
+        raise InputError(f"no program {name!r} is known", hint=f"there are: {', '.join(_PROGRAMS)}.")
+    return _PROGRAMS[name]
+
+
+def _ensure(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path:
+    wanted, architecture = _program(name).package, DEBIAN_ARCH[arch]
+    answer = sources.remember(
+        f"program:{name}",
+        architecture,
+        lambda: {"package": json.dumps(asdict(sources.find_package(wanted, architecture)))},
+    )
+    package = package_from_json(answer["package"])
+    slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
+    target = sources.folder / "programs" / slug
+    with store.locked(target, reporter, f"unpack {slug}"):
+        if not target.is_dir():
+            deb = sources.package_file(package, architecture)
+            with store.published(target) as folder:
+                take(deb, name, folder)
+    return target / name
