@@ -12,8 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from kteardown.errors import LabError
 from kteardown.machines.base import Arch, BootJob, BootResult
 from kteardown.machines.command import BINARY, Channels, missing_qemu, qemu_command
 from kteardown.machines.console import Ending, classify
+from kteardown.machines.cores import Cores
 from kteardown.machines.image import check_image
 from kteardown.machines.lines import RecordLines
 from kteardown.machines.qmp import Monitor
@@ -36,12 +36,6 @@ _EXIT_S = 10.0
 # or a destructor of ours does would not survive that. The shell closes the gap before the
 # request: had the lab died by then, its parent would be another process.
 _DIES_WITH_LAB = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-
-# On one CPU, where no thread that wakes up interrupts another. QEMU's main thread wakes at every timer of
-# the guest; beside a virtual CPU that is just done with its turn it may run the next timer first, and so
-# change which virtual CPU goes on: seen as figures that differ from the tenth trial or so on, in one boot
-# of ten. With one virtual CPU there is no choice.
-_ON_ONE_CPU = ("taskset", "--cpu-list")
 
 
 def qemu_version(arch: Arch) -> str:
@@ -61,7 +55,7 @@ class QemuMachine:
         self._lock = threading.Lock()
         self._boots: dict[asyncio.Task[BootResult], asyncio.AbstractEventLoop] = {}
         self._stopped = False
-        self._guests_on = Counter[int]()
+        self._cores = Cores()
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
         """Run one boot to its end; the contract is ``machines.base.Machine``.
@@ -103,26 +97,11 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._place(job) as prefix:
+            with self._cores.place(job) as prefix:
                 return await _run(job, prefix, on_line)
         finally:
             with self._lock:
                 del self._boots[task]
-
-    @contextlib.contextmanager
-    def _place(self, job: BootJob) -> Iterator[tuple[str, ...]]:
-        """What goes before QEMU's command: where the instruction clock needs it, the least used CPU."""
-        if job.acceleration != "icount" or job.cpus == 1:
-            yield ()
-            return
-        with self._lock:
-            cpu = min(sorted(os.sched_getaffinity(0)), key=lambda cpu: self._guests_on[cpu])
-            self._guests_on[cpu] += 1
-        try:
-            yield (*_ON_ONE_CPU, str(cpu))
-        finally:
-            with self._lock:
-                self._guests_on[cpu] -= 1
 
 
 @dataclass(frozen=True)
