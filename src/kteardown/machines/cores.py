@@ -18,7 +18,8 @@ class Cores:
     CPUs while one of these is just done with its turn, it may run the next timer before that thread does,
     and so change which virtual CPU goes on: on a host with an idle core nearly every boot that killed some
     hundred processes had other figures from some trial on; on a busy one 2 of 30. On one CPU the main thread
-    has done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to choose.
+    has done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to choose; one that
+    is only possible, and never online, is one of them.
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,7 @@ class Cores:
     @contextlib.contextmanager
     def place(self, job: BootJob) -> Iterator[tuple[str, ...]]:
         """The words in front of QEMU's command that put it on the least used CPU; none where it may roam."""
-        if job.acceleration != "icount" or job.cpus == 1:
+        if job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
             yield ()
             return
         with self._lock:
