@@ -32,6 +32,7 @@ int meminfo_read(struct meminfo *m)
 	m->free = meminfo_field(text, "MemFree");
 	m->available = meminfo_field(text, "MemAvailable");
 	m->slab = meminfo_field(text, "Slab");
+	m->percpu = meminfo_field(text, "Percpu");
 	m->stacks = meminfo_field(text, "KernelStack");
 	m->page_tables = meminfo_field(text, "PageTables");
 	m->anonymous = meminfo_field(text, "AnonPages");

@@ -7,7 +7,7 @@
 
 struct meminfo {
 	int64_t free, available;
-	int64_t slab, stacks, page_tables, anonymous;
+	int64_t slab, percpu, stacks, page_tables, anonymous;
 };
 
 /* The counters that each CPU keeps to itself are added up first. 0 or -errno. */

@@ -12,11 +12,11 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "fuse_server.h"
 
 #define MB (1 << 20)
@@ -262,21 +262,16 @@ const struct victim_kind victim_kinds[] = {
 
 /* -- around them -- */
 
-static int make_cgroup(const char *path)
-{
-	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
-}
-
 int victims_prepare(void)
 {
 	int error = write_file(CG "cgroup.subtree_control", "+cpu +memory");
 
 	if (!error)
-		error = make_cgroup(CG_FROZEN);
+		error = cgroup_make(CG_FROZEN);
 	if (!error)
-		error = make_cgroup(CG_STARVED);
+		error = cgroup_make(CG_STARVED);
 	if (!error)
-		error = make_cgroup(CG_SMALL);
+		error = cgroup_make(CG_SMALL);
 	if (!error)
 		error = write_file(CG_STARVED "/cpu.max", "2000 100000");
 	if (!error)

@@ -86,6 +86,10 @@ int main(int argc, char **argv)
 	test_latency();
 	test_chain();
 	test_crew();
+	test_cgroup();
+	test_lockstat();
+	test_hoard();
+	test_zram();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -35,5 +35,9 @@ void test_stacks(void);
 void test_latency(void);
 void test_chain(void);
 void test_crew(void);
+void test_cgroup(void);
+void test_lockstat(void);
+void test_hoard(void);
+void test_zram(void);
 
 #endif

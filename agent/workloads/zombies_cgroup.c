@@ -8,17 +8,18 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/cgroup.h"
 #include "../lib/holder.h"
 
-#define CGROUP "/sys/fs/cgroup/kteardown"
+#define CGROUP CGROUP_ROOT "kteardown"
 #define SETTLE_MS 100
 /* Notices of one file come at least 10 ms apart (CGROUP_FILE_NOTIFY_MIN_INTV):
  * after a longer pause the next one comes at once. */
 #define PAUSE_MS 50
 #define PATIENCE_MS 60000
+#define REMOVE_MS 10000
 
 static struct holder holder;
 static int events_fd;
@@ -58,11 +59,14 @@ static int setup(struct trial *t)
 {
 	int64_t zombies = wl_param_int(t, "zombies");
 	bool shared = !strcmp(wl_param_str(t, "make"), "shared");
+	int error;
 
 	holder.pid = 0;
 	events_fd = -1;
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
-		return wl_fail(t, "making %s: %m; the kernel needs CGROUPS", CGROUP);
+	error = cgroup_make(CGROUP);
+	if (error)
+		return wl_fail(t, "making " CGROUP ": %s; the kernel needs CGROUPS",
+			       strerror(-error));
 	events_fd = open(CGROUP "/cgroup.events", O_RDONLY | O_CLOEXEC);
 	if (events_fd < 0)
 		return wl_fail(t, CGROUP "/cgroup.events: %m; is cgroup v2 mounted?");
@@ -95,16 +99,11 @@ static int run(struct trial *t)
 
 static void cleanup(struct trial *t)
 {
-	int tries = 0;
-
 	holder_stop(&holder);
 	if (events_fd >= 0)
 		close(events_fd);
-	/* The last of the dead leave their cgroup a moment after they were reaped. */
-	while (rmdir(CGROUP) && errno == EBUSY && tries++ < 1000)
-		sleep_ms(1);
-	if (!access(CGROUP, F_OK))
-		wl_fail(t, "removing %s: still busy", CGROUP);
+	if (cgroup_remove(CGROUP, REMOVE_MS) == -EBUSY)
+		wl_fail(t, "removing " CGROUP ": still busy");
 }
 
 static const char *const params[] = {"zombies", "make", NULL};
