@@ -1,0 +1,85 @@
+"""Memory cgroups removed in use: the shipped series counts all that they hold, wrong ones are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SERIES = "memcg-release-percpu"
+SLOW = "memcg-slow-update"
+"""The series with slow updates of removed cgroups: what memcg-broken-no-grace gets wrong, it gets right."""
+PREFIXES = tuple(f"{SERIES}@{patches}" for patches in (1, 2, 3, 4))
+RIGHT = ("base", *PREFIXES, SERIES, SLOW)
+CAUGHT_BY = {
+    "memcg-broken-no-fold": {"files_count", "nodes_count", "anon_count"},
+    "memcg-broken-no-parent": {"files_count", "anon_count", "mapped_count"},
+}
+RACES = {"memcg-broken-no-grace": {"files_count", "mapped_count", "all_back"}}
+"""Which counters lose an update is chance; that none does is not."""
+PERCPU_KB = 50
+"""Of each dying cgroup's counters with 32 possible CPUs and two nodes: at least as much on base."""
+
+
+def remove_cgroups(folder: pytest.TempPathFactory, variants: list[str], machine: str) -> list[lab.Boot]:
+    """The workload on base and the variants. The wall clock: there two CPUs really run at once."""
+    return lab.run(
+        folder.mktemp("memcg"),
+        'name = "memcg"\nquestion = "Is memory.stat right?"\nsource = "debian:6.12"\n'
+        f"variants = {variants!r}\n"
+        '[[workloads]]\nworkload = "memcg_stats"\nparams = {rounds = "2", storm_ms = "2000"}\n'
+        f"[machine]\n{machine}\n"
+        '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',
+        guests_fail=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    """One boot of every kernel, on a machine with two nodes and CPUs that never come."""
+    variants = [*PREFIXES, SERIES, *(str(lab.BROKEN / name) for name in (SLOW, *CAUGHT_BY, *RACES))]
+    return remove_cgroups(tmp_path_factory, variants, "numa_nodes = 2\npossible_cpus = 32")
+
+
+@pytest.fixture(scope="module")
+def small_boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    """The same without nodes, and without CPUs that never come."""
+    return remove_cgroups(tmp_path_factory, [SERIES], "possible_cpus = 2")
+
+
+def assert_all_hold(boots: list[lab.Boot], kernel: str) -> None:
+    (boot,) = (boot for boot in boots if boot.kernel == kernel)
+    assert boot.outcome == "ok", boot.detail
+    assert lab.checks(boots)[kernel] == {name: [True] for name in load_workload("memcg_stats").invariants}
+
+
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_nothing_that_a_removed_cgroup_counts_is_lost(boots: list[lab.Boot], kernel: str) -> None:
+    assert_all_hold(boots, kernel)
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_nothing_is_lost_on_a_small_machine(small_boots: list[lab.Boot], kernel: str) -> None:
+    assert_all_hold(small_boots, kernel)
+
+
+@pytest.mark.parametrize("kernel", CAUGHT_BY)
+def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) -> None:
+    assert lab.failed(lab.checks(boots), kernel) >= CAUGHT_BY[kernel]
+
+
+@pytest.mark.parametrize("kernel", RACES)
+def test_a_release_without_a_grace_period_is_caught(boots: list[lab.Boot], kernel: str) -> None:
+    assert lab.failed(lab.checks(boots), kernel) & RACES[kernel]
+
+
+def test_the_counters_of_removed_cgroups_are_released(boots: list[lab.Boot]) -> None:
+    """Or else nothing above would say anything about the release."""
+    held_kb = {boot.kernel: boot.trials[0].samples["dying_percpu_kb"] for boot in boots}
+    assert min(held_kb["base"]) >= PERCPU_KB
+    assert min(held_kb[f"{SERIES}@1"]) >= PERCPU_KB
+    assert max(held_kb[f"{SERIES}@2"]) < min(held_kb["base"]) * 0.7
+    assert max(held_kb[SERIES]) <= 1
