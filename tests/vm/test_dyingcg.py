@@ -1,0 +1,99 @@
+"""Dying memory cgroups: made in both ways, counted, given back; and what a living one costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+CGROUPS = 100
+# A shell takes the time of whole steps alone.
+SINGLE_CALLS = {"create_ns", "rmdir_ns"}
+
+
+def run(
+    folder: Path, workloads: str, possible_cpus: str = "1", source: str = "debian:6.12"
+) -> list[lab.Boot]:
+    return lab.run(
+        folder,
+        f'name = "dyingcg"\nquestion = "Does it work?"\nsource = "{source}"\nconfig = ["memory"]\n'
+        f"{workloads}\n"
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
+        f'[machine]\npossible_cpus = {possible_cpus}\ncpus = 1\nkernel_args = ["noapictimer"]\n',
+    )
+
+
+def dyingcg(hows: tuple[str, ...] = ("agent",)) -> str:
+    return (
+        f'[[workloads]]\nworkload = "dyingcg"\nparams.cgroups = [0, {CGROUPS}]\nparams.how = {list(hows)!r}\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def both_ways(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
+    (boot,) = run(tmp_path_factory.mktemp("ways"), dyingcg(("agent", "script")))
+    return boot.trials
+
+
+def test_every_removed_cgroup_is_dying_until_its_file_is_deleted(both_ways: list[lab.Trial]) -> None:
+    workload = load_workload("dyingcg")
+    assert len(both_ways) == 4
+    for trial in both_ways:
+        cgroups, how = trial.params["cgroups"], trial.params["how"]
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.checks == {name: [True] for name in workload.invariants}
+        assert trial.samples["dying_count"] == [cgroups]
+        without = (SINGLE_CALLS if how == "script" else set()) if cgroups else {*SINGLE_CALLS, "cycle_ns"}
+        assert set(trial.samples) == set(workload.metrics) - without
+
+
+def test_a_dying_cgroup_holds_about_as_much_whoever_made_it(both_ways: list[lab.Trial]) -> None:
+    none = {t.params["how"]: t.samples["footprint_kb"][0] for t in both_ways if not t.params["cgroups"]}
+    held = {
+        t.params["how"]: t.samples["footprint_kb"][0] - none[t.params["how"]]
+        for t in both_ways
+        if t.params["cgroups"]
+    }
+    assert held["agent"] > 5 * CGROUPS
+    assert held["script"] == pytest.approx(held["agent"], rel=0.25)
+
+
+def test_the_instruction_clock_gives_the_same_figures_every_time(
+    tmp_path: Path, both_ways: list[lab.Trial]
+) -> None:
+    (again,) = run(tmp_path, dyingcg(("agent", "script")))
+    assert [trial.samples for trial in again.trials] == [trial.samples for trial in both_ways]
+
+
+def test_per_cpu_memory_follows_the_possible_cpus(tmp_path: Path) -> None:
+    few, many = (
+        {trial.params["cgroups"]: trial.samples["percpu_kb"][0] for trial in boot.trials}
+        for boot in run(tmp_path, dyingcg(), "[2, 32]")
+    )
+    assert many[CGROUPS] - many[0] > 10 * (few[CGROUPS] - few[0])
+
+
+def test_a_kernel_that_gives_the_pages_to_the_parent_has_none_dying(tmp_path: Path) -> None:
+    (boot,) = run(tmp_path, dyingcg(), source="debian:7.2")
+    for trial in boot.trials:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.samples["dying_count"] == [0]
+
+
+def test_a_living_cgroup_is_charged_and_read(tmp_path: Path) -> None:
+    (boot,) = run(
+        tmp_path,
+        '[[workloads]]\nworkload = "chargeloop"\n'
+        'params = {kind = ["private", "shared"], rounds = "10", reads = "5"}\n',
+    )
+    workload = load_workload("chargeloop")
+    assert [trial.params["kind"] for trial in boot.trials] == ["private", "shared"]
+    for trial in boot.trials:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert set(trial.samples) == set(workload.metrics)
+        assert trial.checks == {"empty": [True]}
