@@ -85,12 +85,17 @@ def environment_notes(run: RunDir) -> list[str]:
     """
     records = run.records()
     tried = attempts(records)
-    hellos = _guests(tried)
+    # On machines that were asked to differ, guests do.
+    machines = {tuple(attempt.start.machine.items()): None for attempt in tried}
+    alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
+    guests = [
+        *(note for hellos in alike for note in _guests_of_one_kernel(hellos)),
+        *(note for hellos in alike for note in _guests_of_different_kernels(hellos)),
+        *_debugging(_guests(tried)),
+    ]
     return [
         *_sessions(run, tried),
-        *_guests_of_one_kernel(hellos),
-        *_guests_of_different_kernels(hellos),
-        *_debugging(hellos),
+        *dict.fromkeys(guests),
         *_unlike_repeats(records),
         *_load(tried),
     ]

@@ -51,6 +51,8 @@ class BootStart(_Record):
     """Host time, ISO 8601. Never part of a result."""
     session: int = 0
     """Which of the run's sessions (environment.json) booted it, from 0."""
+    machine: dict[str, int] = {}
+    """Which of the machines that the experiment sweeps, such as ``{"possible_cpus": 32}``."""
 
 
 class BootEnd(_Record):

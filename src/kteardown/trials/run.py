@@ -221,6 +221,7 @@ def _attempt(
                 acceleration=lab.acceleration,
                 host_load=load_average(),
                 started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                machine=boot.machine,
             )
         )
         began = time.monotonic()

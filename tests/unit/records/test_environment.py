@@ -96,9 +96,16 @@ def boot(
     load: float = 0.5,
     attempt: int = 0,
     ended: bool = True,
+    possible_cpus: int | None = None,
 ) -> None:
     first = BootStart(
-        kernel=kernel, block=0, seed=7, acceleration=acceleration, host_load=load, started_at="2026-03-01"
+        kernel=kernel,
+        block=0,
+        seed=7,
+        acceleration=acceleration,
+        host_load=load,
+        started_at="2026-03-01",
+        machine={} if possible_cpus is None else {"possible_cpus": possible_cpus},
     )
     last = BootEnd(outcome="ok", duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
     with run.writer(host) as log:
@@ -150,6 +157,15 @@ def test_on_the_wall_clock_the_host_and_its_load_are_notes(run: RunDir) -> None:
         "load of the host while measuring, least to most: 0.5 to 5.0, median 2.8; "
         "the guest itself is about 1",
     ]
+
+
+def test_guests_on_machines_that_were_asked_to_differ_are_no_note(run: RunDir) -> None:
+    boot(run, 0, hello(cpus_possible=2), possible_cpus=2)
+    boot(run, 1, hello(cpus_possible=32), possible_cpus=32)
+    assert environment_notes(run) == []
+    boot(run, 2, hello(cpus_possible=16), possible_cpus=32)
+    (note,) = environment_notes(run)
+    assert note.endswith("32 / 16")
 
 
 def test_boots_that_were_not_the_same_guest_are_noted(run: RunDir) -> None:
