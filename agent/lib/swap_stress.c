@@ -10,6 +10,7 @@
 
 #include "hoard.h"
 
+#define DESTROYED 8 /* pools for each that was really used */
 #define RUN 32 /* pages that are looked at, written or discarded together */
 /* So much of the limit is left for what else the pool needs: a zspage that is half full. */
 #define LIMIT_SLACK (64 << 10)
@@ -155,6 +156,33 @@ static int drop(struct stress *s, int index)
 	return 0;
 }
 
+/*
+ * Pages of one size class, let go of one by one, in any order: so that whoever frees waits for the
+ * lock of the class while the compactor moves objects of it, likely the one that is to be freed.
+ */
+static int pick(struct stress *s, int index)
+{
+	struct hoard_spec spec = {.index = index, .one_size = true};
+	struct prng p = {.state = index};
+	char *memory = map(s->pages);
+
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	for (; !s->stop; s->passes[index]++) {
+		int64_t page = prng_below(&p, s->pages);
+
+		for (int64_t i = 0; i < s->pages; i++)
+			hoard_fill(&spec, i, 0, memory + i * page_size, page_size);
+		page_out(memory, s->pages);
+		/* An odd step reaches each of a number that is a power of two, or close to one. */
+		for (int64_t i = 0; i < s->pages && !s->stop; i++) {
+			page = (page + 97) % s->pages;
+			madvise(memory + page * page_size, page_size, MADV_DONTNEED);
+		}
+	}
+	return munmap(memory, s->pages * page_size) ? -errno : 0;
+}
+
 /* -- a disk: written, written over, discarded, its pool destroyed -- */
 
 struct blocks {
@@ -239,6 +267,33 @@ static int refill(struct stress *s, struct blocks *b)
 	return error ? error : zram_disk_limit(b->disk, 0);
 }
 
+/* What is still to be freed when the pool goes is what this is about. */
+static int burst_and_stop(struct stress *s, struct blocks *b)
+{
+	int error = discard(b, 0, s->pages);
+
+	if (!error)
+		error = zram_disk_stop(b->disk);
+	if (!error)
+		s->destroyed++;
+	return error;
+}
+
+static int destroy_often(struct stress *s, struct blocks *b)
+{
+	int error = 0;
+
+	for (int i = 0; i < DESTROYED && !error && !s->stop; i++) {
+		error = zram_disk_start(b->disk, s->pages * page_size);
+		for (int64_t first = 0; first < s->pages && !error; first += RUN)
+			error = zram_disk_write(b->disk, first * page_size, b->memory,
+						RUN * page_size);
+		if (!error)
+			error = burst_and_stop(s, b);
+	}
+	return error;
+}
+
 static int work_on_disk(struct stress *s, int index)
 {
 	struct blocks b = {&s->disk, index, map(RUN), malloc(s->pages * sizeof(int))};
@@ -254,13 +309,10 @@ static int work_on_disk(struct stress *s, int index)
 			error = mix(s, &b, &p);
 		if (!error)
 			error = refill(s, &b);
-		/* What is still to be freed when the pool goes is what this is about. */
 		if (!error)
-			error = discard(&b, 0, s->pages);
+			error = burst_and_stop(s, &b);
 		if (!error)
-			error = zram_disk_stop(b.disk);
-		if (!error)
-			s->destroyed++;
+			error = destroy_often(s, &b);
 	}
 	return error;
 }
@@ -288,7 +340,7 @@ static int move(struct stress *s, int index)
 
 const struct stress_actor stress_actors[] = {
 	{"keeper", keep, false},       {"squeezed keeper", keep, true},
-	{"dropper", drop, false},      {"second dropper", drop, false},
+	{"dropper", drop, false},      {"picker", pick, false},
 	{"disk", work_on_disk, false}, {"compactor", compact, false},
 	{"mover", move, false},	       {NULL, NULL, false},
 };

@@ -18,6 +18,7 @@
 
 #include "cgroup.h"
 #include "fuse_server.h"
+#include "inflight.h"
 
 #define MB (1 << 20)
 #define PAGE 4096
@@ -247,6 +248,26 @@ static void owning_futex(struct scene *s)
 	sleep_on();
 }
 
+/* Requests under way, by one interface and by the other. */
+static void requesting(struct scene *s, int (*submit)(int fd))
+{
+	int fds[2];
+
+	need(!pipe(fds) && !submit(fds[0]));
+	ready(s);
+	sleep_on();
+}
+
+static void in_aio(struct scene *s)
+{
+	requesting(s, inflight_aio);
+}
+
+static void in_uring(struct scene *s)
+{
+	requesting(s, inflight_uring);
+}
+
 const struct victim_kind victim_kinds[] = {
 	{"in_fuse", in_fuse, 6, 'S'},	{"reading", reading, 6, 'S'},
 	{"spinning", spinning, 4, 0},	{"stopped", stopped, 4, 'T'},
@@ -257,6 +278,7 @@ const struct victim_kind victim_kinds[] = {
 	{"dumping", dumping, 3, 0},	{"out_of_memory", out_of_memory, 2, 0},
 	{"on_pty", on_pty, 3, 'S'},	{"tracing", tracing, 3, 'S'},
 	{"traced", traced, 1, 0},	{"owning_futex", owning_futex, 1, 'S'},
+	{"in_aio", in_aio, 3, 'S'},	{"in_uring", in_uring, 3, 'S'},
 	{"sleeping", sleeping, 2, 'S'}, {0},
 };
 

@@ -154,7 +154,7 @@ static int start(struct trial *t, body *body, int cpu)
 	return 0;
 }
 
-int witness_start(struct trial *t)
+int witness_start(struct trial *t, bool any)
 {
 	int error = 0;
 
@@ -169,6 +169,8 @@ int witness_start(struct trial *t)
 		shared = NULL;
 		return wl_fail(t, "mmap for the witnesses: %m");
 	}
+	if (!any)
+		return 0;
 	for (int cpu = 0; cpu < nr_probes && !error; cpu++)
 		error = start(t, probe, cpu);
 	if (!error)

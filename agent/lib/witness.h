@@ -21,8 +21,8 @@ struct witnessed {
 	int64_t runnable; /* the most at once, of all that the gauge saw */
 };
 
-/* Start them all; each runs, unheard. 0, or wl_fail()'s value. */
-int witness_start(struct trial *t);
+/* Start them, if any; each runs, unheard. 0, or wl_fail()'s value. */
+int witness_start(struct trial *t, bool any);
 /* What they see counts from here on. Returns the time. */
 int64_t witness_from(void);
 /* End them, each after one more run, and sum up what they saw until then. 0 or wl_fail()'s value.

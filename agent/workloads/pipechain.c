@@ -178,12 +178,13 @@ static void check_end(struct trial *t, const struct chain_end *end)
 
 static int kill_all(struct trial *t)
 {
+	bool watched = !strcmp(wl_param_str(t, "witnesses"), "all");
 	struct witnessed seen;
 	struct chain_end end;
 	int64_t start, returned;
 	int status;
 
-	if (witness_start(t) || chain_reap(t, &chain))
+	if (witness_start(t, watched) || chain_reap(t, &chain))
 		return -1;
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
@@ -199,7 +200,8 @@ static int kill_all(struct trial *t)
 		return -1;
 	wl_sample(t, "signal_ns", returned - start);
 	wl_sample(t, "teardown_ns", end.gone_ns - start);
-	sample_witnessed(t, &seen);
+	if (watched)
+		sample_witnessed(t, &seen);
 	check_end(t, &end);
 	return 0;
 }
@@ -221,8 +223,8 @@ static void cleanup(struct trial *t)
 	chain_close(&chain);
 }
 
-static const char *const params[] = {"processes", "make",  "signal", "parent",
-				     "reap",	  "pipes", NULL};
+static const char *const params[] = {"processes", "make",  "signal",	"parent",
+				     "reap",	  "pipes", "witnesses", NULL};
 static const struct workload pipechain = {
 	.name = "pipechain",
 	.summary = "kill a very large group of processes that are chained by pipes",

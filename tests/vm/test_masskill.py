@@ -64,6 +64,17 @@ def test_processes_that_share_their_memory_have_no_page_table_of_their_own(
     assert all(table_kb[make] > PROCESSES for make in ("fork", "exec", "nested"))
 
 
+def test_without_witnesses_nothing_is_said_of_what_only_they_can_see(tmp_path: Path) -> None:
+    (trial,) = run(
+        tmp_path,
+        '[[workloads]]\nworkload = "pipechain"\nparams.witnesses = ["none"]\n'
+        f"params.processes = [{PROCESSES}]\n",
+    )
+    metrics = load_workload("pipechain").metrics
+    assert trial.status == "ok", trial.detail
+    assert set(trial.samples) == {name for name, metric in metrics.items() if not metric.optional}
+
+
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     workloads = chains(("shared", "fork"), ("kill",), REAPS)
     one, two = (run(tmp_path / name, workloads) for name in ("one", "two"))
