@@ -114,12 +114,16 @@ static int be_churner(struct churner *me, struct ledger *ledger)
 
 static int start(struct churner *c, struct ledger *ledger)
 {
+	pid_t pid;
+
 	c->rounds = c->failed = 0;
 	c->stop = c->idle = false;
-	c->pid = fork();
-	if (!c->pid)
+	/* In shared memory, where the child would write its zero as well. */
+	pid = fork();
+	if (!pid)
 		_exit(be_churner(c, ledger));
-	return c->pid < 0 ? -errno : 0;
+	c->pid = pid;
+	return pid < 0 ? -errno : 0;
 }
 
 int churners_start(struct trial *t, struct churners *c, const struct churn_place *place, int nodes,
