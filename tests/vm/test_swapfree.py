@@ -1,0 +1,118 @@
+"""Swap that is freed: every backend and every end, what is refused, and what old kernels keep back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+MB = 2
+PAGES = MB * 256
+LOCKS = {name for name, metric in load_workload("swapfree").metrics.items() if metric.optional}
+
+
+def run(folder: Path, params: str, *, source: str = "debian:7.2", memory_mb: int = 256) -> list[lab.Trial]:
+    """The trials of one boot of base on the instruction clock, with two CPUs."""
+    (boot,) = lab.run(
+        folder,
+        f'name = "swapfree"\nquestion = "Does it work?"\nsource = "{source}"\n'
+        f'[[workloads]]\nworkload = "swapfree"\n{params}\n'
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
+        f"[machine]\nmemory_mb = {memory_mb}\n",
+    )
+    return boot.trials
+
+
+def all_well(trials: list[lab.Trial], processes: int) -> None:
+    """Every invariant held, every process and every page is accounted for."""
+    workload = load_workload("swapfree")
+    for trial in trials:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.checks == {name: [True] for name in workload.invariants}, trial.params
+        assert set(trial.samples) == set(workload.metrics) - LOCKS
+        assert len(trial.samples["munmap_ns"]) == processes
+        assert trial.samples["swapped_pages_count"] == [processes * PAGES]
+        assert trial.samples["last_ns"] <= trial.samples["settled_ns"]
+
+
+def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compactor(tmp_path: Path) -> None:
+    trials = run(
+        tmp_path,
+        f"params.processes = [2]\nparams.mb = [{MB}]\n"
+        'params.end = ["munmap", "exit"]\nparams.compactor = ["off", "on"]',
+    )
+    assert len(trials) == 4
+    all_well(trials, 2)
+    for trial in trials:
+        assert trial.params["compactor"] == "on" or trial.samples["compactions_count"] == [0]
+    beside = [trial.samples["compactions_count"][0] for trial in trials if trial.params["compactor"] == "on"]
+    assert max(beside) > 0
+
+
+def test_zswap_holds_the_pages_and_the_device_behind_it_none(tmp_path: Path) -> None:
+    trials = run(
+        tmp_path,
+        f'params.backend = ["zswap"]\nparams.mb = [{MB}]\n'
+        'params.compressor = ["lzo-rle", "lz4"]\nparams.end = ["munmap", "exit"]\nparams.compactor = ["on"]',
+    )
+    assert len(trials) == 4
+    all_well(trials, 1)
+
+
+def test_the_device_itself_is_discarded_and_rewritten(tmp_path: Path) -> None:
+    trials = run(
+        tmp_path,
+        f'params.processes = [2]\nparams.backend = ["direct"]\nparams.mb = [{MB}]\n'
+        'params.end = ["munmap", "rewrite"]',
+    )
+    assert len(trials) == 2
+    all_well(trials, 2)
+
+
+def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_path: Path) -> None:
+    compressors = ["lzo-rle", "lzo", "lz4", "zstd"]
+    trials = run(
+        tmp_path,
+        f'params.mb = [{MB}]\nparams.compressor = {compressors}\nparams.sizes = ["many", "one"]',
+    )
+    assert len(trials) == 2 * len(compressors)
+    all_well(trials, 1)
+    pool_kb = {(t.params["compressor"], t.params["sizes"]): t.samples["pool_kb"][0] for t in trials}
+    assert all(pool_kb[name, "one"] < pool_kb[name, "many"] < MB * 1024 for name in compressors)
+
+
+def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
+    params = f'params.processes = [1, 3]\nparams.mb = [{MB}]\nparams.compactor = ["off", "on"]'
+    one, two = (run(tmp_path / name, params) for name in ("one", "two"))
+    assert [trial.samples for trial in one] == [trial.samples for trial in two]
+
+
+def test_6_12_keeps_slots_for_later_and_gives_them_back_at_swapoff(tmp_path: Path) -> None:
+    trials = run(
+        tmp_path,
+        f'params.processes = [2]\nparams.mb = [{MB}]\nparams.backend = ["zram", "zswap"]',
+        source="debian:6.12",
+    )
+    assert len(trials) == 2
+    all_well(trials, 2)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ('params.backend = ["direct"]\nparams.end = ["exit"]', "outlives its writer"),
+        ('params.end = ["rewrite"]', "end=rewrite is for backend=direct"),
+        ('params.backend = ["zswap"]\nparams.compressor = ["zstd"]', "zswap's compressor"),
+        ("params.processes = [4]\nparams.mb = [256]", "4 processes with 256 MB each need about"),
+    ],
+)
+def test_what_cannot_be_is_said(tmp_path: Path, params: str, reason: str) -> None:
+    (trial,) = run(tmp_path, params)
+    assert trial.status == "failed"
+    assert reason in trial.detail
+    assert not trial.samples

@@ -1,0 +1,63 @@
+"""Compressed pages under every kind of churn: the shipped series keeps them all, wrong ones are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SERIES = "zsmalloc-lockless-free"
+RIGHT = ("base", f"{SERIES}@1", f"{SERIES}@2", SERIES)
+WRONG = ("zsmalloc-broken-class", "zsmalloc-broken-lost", "zsmalloc-broken-noflush", "zsmalloc-broken-stale")
+EXPECTED = {name: [True] for name in load_workload("zsmalloc_stress").invariants}
+
+
+def run(
+    folder: pytest.TempPathFactory, source: str, variants: list[str], config: list[str], backend: str
+) -> list[lab.Boot]:
+    """One boot of each kernel. The wall clock: there two CPUs really run at once."""
+    return lab.run(
+        folder.mktemp("zsmalloc"),
+        f'name = "zsmalloc"\nquestion = "Is every page kept?"\nsource = "{source}"\n'
+        f"variants = {variants!r}\nconfig = {config!r}\n"
+        '[[workloads]]\nworkload = "zsmalloc_stress"\n'
+        f'params = {{backend = "{backend}", passes = "2", seconds = "2"}}\n'
+        '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',
+        guests_fail=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
+    """6.12 with checks of locks, lists and freed memory: a kernel that other tests need as well."""
+    variants = [*RIGHT[1:], *(str(lab.BROKEN / name) for name in WRONG)]
+    boots = run(tmp_path_factory, "debian:6.12", variants, ["lockdep", "memory", "memcg"], "zram")
+    return {boot.kernel: boot for boot in boots}
+
+
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_no_page_is_lost_and_none_is_left(debugged: dict[str, lab.Boot], kernel: str) -> None:
+    assert debugged[kernel].outcome == "ok", debugged[kernel].detail
+    (trial,) = debugged[kernel].trials
+    assert trial.checks == EXPECTED, trial.detail
+    assert trial.samples["pools_destroyed_count"][0] > 0
+
+
+@pytest.mark.parametrize("kernel", WRONG)
+def test_what_is_wrong_is_caught(debugged: dict[str, lab.Boot], kernel: str) -> None:
+    boot = debugged[kernel]
+    assert boot.outcome != "ok" or lab.failed(lab.checks([boot]), kernel), boot
+
+
+@pytest.mark.parametrize("backend", ("zram", "zswap"))
+def test_the_edition_for_7_2_keeps_every_page(tmp_path_factory: pytest.TempPathFactory, backend: str) -> None:
+    boots = run(tmp_path_factory, "debian:7.2", [SERIES], ["memory"], backend)
+    assert {"base", SERIES} <= {boot.kernel for boot in boots}
+    for boot in boots:
+        assert boot.outcome == "ok", boot.detail
+        (trial,) = boot.trials
+        assert trial.checks == EXPECTED, (boot.kernel, trial.detail)
+        assert trial.samples["migrated_pages_count"][0] > 0
