@@ -18,7 +18,7 @@ class Cores:
     CPUs while one of these is just done with its turn, it may run the next timer before that thread does,
     and so change which virtual CPU goes on: on a host with an idle core nearly every boot that killed some
     hundred processes had other figures from some trial on; on a busy one 2 of 30. On one CPU the main thread
-    has done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to choose; one that
+    has nearly always done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to choose; one that
     is only possible, and never online, is one of them.
     """
 
@@ -33,7 +33,10 @@ class Cores:
             yield ()
             return
         with self._lock:
-            cpu = min(sorted(os.sched_getaffinity(0)), key=lambda cpu: self._guests[cpu])
+            allowed = sorted(os.sched_getaffinity(0))
+            # Labs that run side by side do not all begin with the first CPU.
+            begin = os.getpid() % len(allowed)
+            cpu = min((*allowed[begin:], *allowed[:begin]), key=lambda cpu: self._guests[cpu])
             self._guests[cpu] += 1
         try:
             yield ("taskset", "--cpu-list", str(cpu))
