@@ -18,8 +18,8 @@ class Cores:
     CPUs while one of these is just done with its turn, it may run the next timer before that thread does,
     and so change which virtual CPU goes on: on a host with an idle core nearly every boot that killed some
     hundred processes had other figures from some trial on; on a busy one 2 of 30. On one CPU the main thread
-    has nearly always done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to choose; one that
-    is only possible, and never online, is one of them.
+    has nearly always done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to
+    choose; one that is only possible, and never online, is one of them.
     """
 
     def __init__(self) -> None:
