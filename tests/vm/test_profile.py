@@ -42,7 +42,7 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
         ("freezer-skip-exited", 1000),
         ("freezer-skip-exited", 4000),
     ]
-    assert all(s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 50 for s in profile["stretches"])
+    assert all(s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 30 for s in profile["stretches"])
     hottest = {f["function"]: f for f in profile["functions"]}
     freeze_task = hottest["freeze_task"]
     assert freeze_task["callers"][0] == "try_to_freeze_tasks"

@@ -116,9 +116,10 @@ def test_an_ablation_says_what_each_patch_carries(tmp_path: Path) -> None:
     (of_user,) = [row for row in result["ablations"] if row["metric"] == "freeze_user_ns"]
     first, second = of_user["patches"]
     # The second patch is about thawing: no instruction of the freeze is its.
-    assert first["step"]["share"] == pytest.approx(1)
+    assert first["step"]["share"] == pytest.approx(1, abs=1e-3)
     assert first["step"]["share"] + second["step"]["share"] == pytest.approx(1)
-    assert first["leave_out"]["share"] == pytest.approx(1)
+    # Without it the second alone: an instruction or two of a timer that comes in another phase.
+    assert first["leave_out"]["share"] == pytest.approx(1, abs=1e-3)
 
 
 def test_a_comment_is_exactly_the_same_and_the_run_stops_at_its_first_look(tmp_path: Path) -> None:
