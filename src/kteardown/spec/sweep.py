@@ -18,8 +18,8 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
     Raises InputError, which names ``where``.
     """
     values: list[ParamValue] = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
+    for part in map(str.strip, text.split(",")):
+        match = _RANGE.fullmatch(part)
         if match:
             start, stop, step = (int(group) for group in match.groups())
             if step == 0 or stop < start or (stop - start) // step >= _MOST_VALUES:
@@ -28,10 +28,10 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
                     hint="first:last:step, with last at or above first and a step above 0.",
                 )
             values.extend(range(start, stop + 1, step))
-        elif re.fullmatch(r"-?\d+", part.strip()):
+        elif re.fullmatch(r"-?\d+", part):
             values.append(int(part))
-        elif re.fullmatch(r"[A-Za-z0-9_.-]+", part.strip()):
-            values.append(part.strip())
+        elif re.fullmatch(r"[A-Za-z0-9_.-]+", part):
+            values.append(part)
         else:
             raise InputError(f"{where}: {part!r} is no value; expected a,b,c or first:last:step")
     return tuple(dict.fromkeys(values))
