@@ -16,14 +16,14 @@ PAGES = MB * 256
 LOCKS = {name for name, metric in load_workload("swapfree").metrics.items() if metric.optional}
 
 
-def run(folder: Path, params: str, *, source: str = "debian:7.2", memory_mb: int = 256) -> list[lab.Trial]:
-    """The trials of one boot of base on the instruction clock, with two CPUs."""
+def run(folder: Path, params: str, *, source: str = "debian:7.2", cpus: int = 2) -> list[lab.Trial]:
+    """The trials of one boot of base on the instruction clock."""
     (boot,) = lab.run(
         folder,
         f'name = "swapfree"\nquestion = "Does it work?"\nsource = "{source}"\n'
         f'[[workloads]]\nworkload = "swapfree"\n{params}\n'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
-        f"[machine]\nmemory_mb = {memory_mb}\n",
+        f"[machine]\nmemory_mb = 256\ncpus = {cpus}\n",
     )
     return boot.trials
 
@@ -88,7 +88,8 @@ def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_p
 
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     params = f'params.processes = [1, 3]\nparams.mb = [{MB}]\nparams.compactor = ["off", "on"]'
-    one, two = (run(tmp_path / name, params) for name in ("one", "two"))
+    # Several CPUs take the same turns nearly always, which is too seldom for a test.
+    one, two = (run(tmp_path / name, params, cpus=1) for name in ("one", "two"))
     assert [trial.samples for trial in one] == [trial.samples for trial in two]
 
 

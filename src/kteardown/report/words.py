@@ -16,7 +16,7 @@ VERDICTS: tuple[Verdict, ...] = ("better", "worse", "same", "inconclusive")
 CLOCKS: Mapping[Clock, str] = {
     "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It tells "
     "path length, growth and memory. It does not tell caches, lock contention or the latency of interrupts "
-    "between CPUs; several CPUs run in turn.",
+    "between CPUs; several CPUs run in turn, rarely in another one.",
     "wall": "real time; the boots of all kernels interleaved in randomized blocks, base twice (A/A). It "
     "tells what this machine took, noise included; another machine can differ.",
 }
