@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kteardown.machines.base import Arch
 from kteardown.records.schema import ParamValue
@@ -14,8 +14,17 @@ from kteardown.records.schema import ParamValue
 Clock = Literal["instructions", "wall"]
 Better = Literal["lower", "higher"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
-Count = Annotated[int, Field(ge=1)]
-Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
+
+
+def _one_or_several(value: object) -> object:
+    """Checked as a whole: of a union, pydantic would tell what is wrong by each of its members."""
+    several = value if isinstance(value, list | tuple) else [value]
+    if value is not None and not (several and all(type(one) is int and one > 0 for one in several)):
+        raise ValueError("expected a number above 0, or a list of such")
+    return value
+
+
+Counts = Annotated[int | tuple[int, ...] | None, BeforeValidator(_one_or_several)]
 UNTIL = r"^(|verdict|ci=[0-9.]+%)$"
 
 
@@ -120,12 +129,12 @@ class MachineSpec(_Model):
     """
 
     arch: Arch = "x86_64"
-    cpus: Count | Counts | None = None
+    cpus: Counts = None
     """None: what the workloads ask for."""
     memory_mb: int | None = Field(default=None, ge=64)
-    possible_cpus: Count | Counts | None = None
+    possible_cpus: Counts = None
     """CPUs that the kernel provides for, of which only ``cpus`` come up; None: those."""
-    numa_nodes: Count | Counts | None = None
+    numa_nodes: Counts = None
     """Nodes among which the memory and all CPUs are divided; None: no NUMA."""
     kernel_args: tuple[str, ...] = ()
 

@@ -71,6 +71,10 @@ def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path)
     [
         (("name =", "name ="[:-1] + "= ="), "not valid TOML"),
         (("question", "qestion"), "qestion: unknown key; did you mean 'question'?"),
+        (
+            ("[[workloads]]", "[machine]\npossible_cpus = [2, 0]\n[[workloads]]"),
+            "machine.possible_cpus: Value error, expected a number above 0, or a list of such",
+        ),
         (('question = "Is it better?"\n', ""), "question: missing"),
         (
             ("[[workloads]]", "[design]\nseedz = 3\n[[workloads]]"),
