@@ -62,9 +62,7 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     if overrides.variants:
         fields["variants"] = tuple(overrides.variants)
     if overrides.workloads:
-        # The kernels stay those of the whole experiment: the same images, whatever part of it is run.
-        fields["config"] = fragments(experiment, load_workloads(experiment))
-        fields["workloads"] = _chosen(fields["workloads"], overrides.workloads)
+        fields |= _part(experiment, overrides.workloads)
     own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
     _set_params(fields["workloads"], own, experiment, {*overrides.params} - {*MACHINE_PARAMETERS})
     for switch in ("layout_twin", "profile"):
@@ -77,6 +75,29 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     _check_design(changed, overrides)
     check_experiment(changed, f"experiment {experiment.name}")
     return changed
+
+
+def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
+    """The fields of the experiment with the workloads called ``names`` alone.
+
+    The kernels stay those of the whole: the same images, whatever part of it is run.
+    """
+    workloads = load_workloads(experiment)
+    fields = experiment.model_dump()
+    chosen = _chosen(fields["workloads"], names)
+    theirs = {parameter for name in names for parameter in workloads[name].parameters}
+    quick = {
+        name: values
+        for name, values in experiment.quick.params.items()
+        if name in {*theirs, *MACHINE_PARAMETERS}
+    }
+    laws = {workloads[name].law for name in names}
+    return {
+        "config": fragments(experiment, workloads),
+        "workloads": chosen,
+        "quick": {**fields["quick"], "params": quick},
+        "predict": {name: sizes for name, sizes in experiment.predict.items() if name in laws},
+    }
 
 
 def parse_seconds(text: str, where: str) -> float:

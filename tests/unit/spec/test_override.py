@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.spec.load import load_experiment
+from kteardown.spec.load import experiment_names, load_experiment
 from kteardown.spec.override import Overrides, apply, parse_seconds
 
 
@@ -47,6 +47,14 @@ def test_the_machine_is_swept_like_a_parameter() -> None:
 def test_one_workload_of_several() -> None:
     experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
     assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_each_workload_of_a_shipped_experiment_runs_alone(name: str) -> None:
+    experiment = load_experiment(name)
+    for sweep in experiment.workloads:
+        alone = apply(experiment, Overrides(workloads=[sweep.workload]))
+        assert [left.workload for left in alone.workloads] == [sweep.workload]
 
 
 @pytest.mark.parametrize(
