@@ -31,6 +31,17 @@ const char *wl_param_str(const struct trial *t, const char *name)
 		    name);
 }
 
+int wl_param_choice(const struct trial *t, const char *name, const char *const *choices)
+{
+	const char *value = wl_param_str(t, name);
+	int i;
+
+	for (i = 0; choices[i]; i++)
+		if (!strcmp(value, choices[i]))
+			return i;
+	agent_error("%s does not know the %s \"%s\"", t->plan->workload->name, name, value);
+}
+
 int64_t wl_param_int(const struct trial *t, const char *name)
 {
 	const char *text = wl_param_str(t, name);

@@ -75,6 +75,8 @@ struct workload {
 /* The value of an integer parameter; one that is not an integer ends the agent with an error. */
 int64_t wl_param_int(const struct trial *t, const char *name);
 const char *wl_param_str(const struct trial *t, const char *name);
+/* Which of the choices, a list that ends with NULL, a parameter is; none of them ends the agent. */
+int wl_param_choice(const struct trial *t, const char *name, const char *const *choices);
 
 /*
  * -- what the workload has to say; each is a record, sent at once, and so never

@@ -24,26 +24,16 @@
 
 static struct chain chain;
 
-static int choice(const struct trial *t, const char *name, const char *const *choices)
-{
-	const char *value = wl_param_str(t, name);
-	int i = 0;
-
-	while (strcmp(value, choices[i]))
-		i++;
-	return i;
-}
-
 /* The words are those of pipechain.toml, in the order of the enums; the lab has checked them. */
 static struct chain_spec read_spec(const struct trial *t)
 {
-	static const char *const makes[] = {"shared", "fork", "exec", "nested"};
-	static const char *const reaps[] = {"newest", "oldest", "any", "ignore"};
+	static const char *const makes[] = {"shared", "fork", "exec", "nested", NULL};
+	static const char *const reaps[] = {"newest", "oldest", "any", "ignore", NULL};
 
 	return (struct chain_spec){
 		.links = wl_param_int(t, "processes"),
-		.make = choice(t, "make", makes),
-		.reap = choice(t, "reap", reaps),
+		.make = wl_param_choice(t, "make", makes),
+		.reap = wl_param_choice(t, "reap", reaps),
 		.orphans = !strcmp(wl_param_str(t, "parent"), "init"),
 		.signo = strcmp(wl_param_str(t, "signal"), "int") ? SIGKILL : SIGINT,
 		.used_pipes = !strcmp(wl_param_str(t, "pipes"), "used"),

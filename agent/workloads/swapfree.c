@@ -318,16 +318,6 @@ static int run(struct trial *t)
 
 /* -- before and after -- */
 
-static int choice(const struct trial *t, const char *name, const char *const *choices)
-{
-	const char *value = wl_param_str(t, name);
-	int i = 0;
-
-	while (strcmp(value, choices[i]))
-		i++;
-	return i;
-}
-
 static int check_memory(struct trial *t)
 {
 	int64_t pages = processes * bytes_each / sysconf(_SC_PAGESIZE);
@@ -350,8 +340,8 @@ static int check_memory(struct trial *t)
 /* The words are those of swapfree.toml, in the order of the enums; the lab has checked them. */
 static int setup(struct trial *t)
 {
-	static const char *const backends[] = {"zram", "zswap", "direct"};
-	static const char *const ends[] = {"munmap", "exit", "rewrite"};
+	static const char *const backends[] = {"zram", "zswap", "direct", NULL};
+	static const char *const ends[] = {"munmap", "exit", "rewrite", NULL};
 
 	ready[0] = ready[1] = go[0] = go[1] = -1;
 	done[0] = done[1] = leave[0] = leave[1] = -1;
@@ -359,8 +349,8 @@ static int setup(struct trial *t)
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	processes = wl_param_int(t, "processes");
 	bytes_each = wl_param_int(t, "mb") << 20;
-	backend = choice(t, "backend", backends);
-	end_by = choice(t, "end", ends);
+	backend = wl_param_choice(t, "backend", backends);
+	end_by = wl_param_choice(t, "end", ends);
 	if (end_by == END_EXIT && backend == BACKEND_DIRECT)
 		return wl_fail(t, "end=exit lets go of swap; what is written to the device "
 				  "(backend=direct) outlives its writer");
