@@ -23,6 +23,10 @@ from kteardown.records.schema import (
 BROKEN = Path(__file__).parents[1] / "data" / "series"
 """Series that are wrong on purpose: a test that does not catch them is too weak."""
 
+MEASURED = ["bandwidth", "cgroup", "memory", "suspend", "tracing"]
+DEBUGGING = ["bandwidth", "cgroup", "exit", "lockdep", "memcg", "memory"]
+"""What the base kernels of tests are configured for. One base takes minutes, so that tests share it."""
+
 Checks = dict[str, dict[str, list[bool]]]
 """By kernel and invariant: whether it held, in order."""
 

@@ -24,7 +24,7 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
     boots = lab.run(
         tmp_path_factory.mktemp("exit"),
         'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
-        f"variants = {variants!r}\n"
+        f"variants = {variants!r}\nconfig = {lab.DEBUGGING!r}\n"
         f'[[workloads]]\nworkload = "exit_stress"\nparams = {{processes = "100", rounds = "{ROUNDS}"}}\n'
         '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',
         guests_fail=True,

@@ -34,7 +34,7 @@ def run(
 def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
     """6.12 with checks of locks, lists and freed memory: a kernel that other tests need as well."""
     variants = [*RIGHT[1:], *(str(lab.BROKEN / name) for name in WRONG)]
-    boots = run(tmp_path_factory, "debian:6.12", variants, ["lockdep", "memory", "memcg"], "zram")
+    boots = run(tmp_path_factory, "debian:6.12", variants, lab.DEBUGGING, "zram")
     return {boot.kernel: boot for boot in boots}
 
 
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_caught(debugged: dict[str, lab.Boot], kernel: str) -> 
 
 @pytest.mark.parametrize("backend", ("zram", "zswap"))
 def test_the_edition_for_7_2_keeps_every_page(tmp_path_factory: pytest.TempPathFactory, backend: str) -> None:
-    boots = run(tmp_path_factory, "debian:7.2", [SERIES], ["memory"], backend)
+    boots = run(tmp_path_factory, "debian:7.2", [SERIES], lab.MEASURED, backend)
     assert {"base", SERIES} <= {boot.kernel for boot in boots}
     for boot in boots:
         assert boot.outcome == "ok", boot.detail

@@ -1,0 +1,34 @@
+"""Whom the OOM killer chooses does not stand in line: what one patch of the exit gate is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+PROCESSES = 400
+WITHOUT = "exit-gate@-3"
+
+
+@pytest.fixture(scope="module")
+def ahead_count(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    """By kernel: how many of the killed were gone before the victim."""
+    boots = lab.run(
+        tmp_path_factory.mktemp("oom"),
+        'name = "oom"\nquestion = "Does the OOM killer\'s victim wait?"\nsource = "debian:6.12"\n'
+        f'variants = ["exit-gate", "{WITHOUT}"]\nconfig = {lab.MEASURED!r}\n'
+        f'[[workloads]]\nworkload = "oomvictim"\nparams = {{processes = "{PROCESSES}"}}\n'
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 3\n',
+    )
+    assert all(trial.status == "ok" for boot in boots for trial in boot.trials)
+    return {boot.kernel: boot.trials[0].samples["ahead_count"] for boot in boots}
+
+
+def test_a_victim_goes_past_those_who_wait(ahead_count: dict[str, list[float]]) -> None:
+    assert max(ahead_count["exit-gate"]) < PROCESSES / 10
+
+
+def test_a_gate_that_makes_victims_wait_is_caught(ahead_count: dict[str, list[float]]) -> None:
+    assert min(ahead_count[WITHOUT]) > PROCESSES / 2
