@@ -2,6 +2,7 @@
 #include "swap_stress.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -338,9 +339,26 @@ static int move(struct stress *s, int index)
 	return error;
 }
 
+/* The last CPU, where it is not the only one, goes and comes: what it had to itself must not be
+ * lost. */
+static int plug_cpu(struct stress *s, int index)
+{
+	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
+	char file[64];
+	int error = 0;
+
+	snprintf(file, sizeof(file), "/sys/devices/system/cpu/cpu%ld/online", last);
+	for (bool online = false; !error && (!s->stop || online); online = !online) {
+		if (last)
+			error = write_file(file, "%d", online);
+		s->passes[index] += online;
+		sleep_ms(20);
+	}
+	return error;
+}
+
 const struct stress_actor stress_actors[] = {
-	{"keeper", keep, false},       {"squeezed keeper", keep, true},
-	{"dropper", drop, false},      {"picker", pick, false},
-	{"disk", work_on_disk, false}, {"compactor", compact, false},
-	{"mover", move, false},	       {NULL, NULL, false},
+	{"keeper", keep, false}, {"squeezed keeper", keep, true}, {"dropper", drop, false},
+	{"picker", pick, false}, {"disk", work_on_disk, false},	  {"compactor", compact, false},
+	{"mover", move, false},	 {"plugger", plug_cpu, false},	  {NULL, NULL, false},
 };
