@@ -6,16 +6,18 @@ build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class KteardownError(Exception):
     """An error that the user reads: what is wrong, where, and what to do.
 
-    ``hint`` is one imperative sentence that says what to do next.
+    ``hint`` is one imperative sentence that says what to do next; no error goes without.
     """
 
     exit_code = 5
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -43,6 +45,14 @@ class LabError(KteardownError):
     """The lab's own machine failed: a missing tool, a full disk, a broken QEMU."""
 
     exit_code = 5
+
+
+class MissingError(LabError):
+    """Programs or headers that are not installed; ``packages``: those of Debian that have them."""
+
+    def __init__(self, message: str, packages: Sequence[str]) -> None:
+        super().__init__(message, hint=f"install them: apt install {' '.join(packages)}")
+        self.packages = tuple(packages)
 
 
 class GateError(KteardownError):

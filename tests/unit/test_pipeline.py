@@ -235,7 +235,7 @@ def test_where_no_layout_twin_can_be_had_the_user_is_told_and_the_run_ends(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise BuildError("it does not build")
+        raise BuildError("it does not build", hint="mend it.")
 
     run = make_run(clock="wall", boots=4)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)

@@ -58,7 +58,9 @@ def _found(name: str) -> tuple[Side, RunDir | None]:
         try:
             return read(path.read_bytes(), name), None
         except OSError as error:
-            raise InputError(f"{name}: cannot be read: {error.strerror}") from error
+            raise InputError(
+                f"{name}: cannot be read: {error.strerror}", hint="name a file that you may read."
+            ) from error
     run = pipeline.find_run(name)
     if not run.result_file.is_file():
         pipeline.conclude(run)

@@ -335,9 +335,13 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}", hint="name a file in a folder of yours."
+        ) from error
     except OSError as error:
-        raise LabError(f"{path}: cannot be written: {error.strerror}") from error
+        raise LabError(
+            f"{path}: cannot be written: {error.strerror}", hint="make room there, or name another file."
+        ) from error
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:

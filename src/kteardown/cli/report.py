@@ -38,4 +38,4 @@ def report(
     else:
         file = found.report_file if form is Format.markdown else found.result_file
         typer.echo(file.read_text(encoding="utf-8"), nl=False)
-    gate(result, context_of(found)[0], fail_on)
+    gate(found.name, result, context_of(found)[0], fail_on)

@@ -93,7 +93,7 @@ def finish(done: RunDir, reporter: TerminalReporter, execution: options.Executio
         options.write_text(execution.json_file, result_json.dumps(result))
     if execution.markdown_file:
         options.write_text(execution.markdown_file, markdown.render(result, *context_of(done)))
-    gate(result, context_of(done)[0], execution.fail_on)
+    gate(done.name, result, context_of(done)[0], execution.fail_on)
 
 
 def show_result(done: RunDir, result: Result) -> None:
@@ -102,7 +102,7 @@ def show_result(done: RunDir, result: Result) -> None:
     text.render(result, workloads, reference, options.output())
 
 
-def gate(result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
+def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
     """Raise GateError where a headline comparison has the verdict that was not to be."""
     if fail_on is None:
         return
@@ -113,7 +113,8 @@ def gate(result: Result, workloads: Mapping[str, Workload], fail_on: options.Fai
         point = " ".join(f"{name}={value}" for name, value in first.point.items())
         raise GateError(
             f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
-            f"the first: {first.variant} {first.metric} at {point}: {first.reason}"
+            f"the first: {first.variant} {first.metric} at {point}: {first.reason}",
+            hint=f"`kteardown report {run}` has the whole table; --profile tells where the time goes.",
         )
 
 

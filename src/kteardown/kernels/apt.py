@@ -323,5 +323,8 @@ def _codename() -> str:
 def _output(argv: list[str], environment: dict[str, str]) -> str:
     done = tools.capture(argv, env=environment)
     if done.returncode:
-        raise LabError(f"{' '.join(argv[:2])} failed: {done.stderr.strip()}")
+        raise LabError(
+            f"{' '.join(argv[:2])} failed: {done.stderr.strip()}",
+            hint="run `apt-get update` to see whether apt works here; git:, tar: and image: need none.",
+        )
     return done.stdout

@@ -78,13 +78,18 @@ def add_layout_twin(run: RunDir, experiment: Experiment, cache_dir: Path, report
     """
     patch = _patch_file(run)
     if not patch.is_file():
-        raise InputError("no variant is a series that changes a .c file of the base")
+        raise InputError(
+            "no variant is a series that changes a .c file of the base", hint="name one with --variant."
+        )
     base = base_of(experiment)
     twin = replace(base, name=LAYOUT, patches=(patch,), series=LAYOUT)
     images = build.ensure([base, twin], cache_dir=cache_dir, reporter=reporter).images
     kept = _read(run)
     if images[BASE].image_hash != kept[BASE]["image_hash"]:
-        raise InputError(f"{experiment.source} is another kernel now than the one that the run booted")
+        raise InputError(
+            f"{experiment.source} is another kernel now than the one that the run booted",
+            hint="start the experiment anew.",
+        )
     layout.check(images[BASE], images[LAYOUT])
     _save(run, {**kept, LAYOUT: _fields(images[LAYOUT], None)})
 

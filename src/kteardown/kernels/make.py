@@ -111,7 +111,11 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         text = (output / "build.log").read_text(errors="replace") if (output / "build.log").exists() else ""
         if "No space left on device" in text:
             raise store.disk_full(tree.path)
-        raise BuildError("\n".join(["the kernel did not build:", *(f"  {e}" for e in errors_of(text))]))
+        raise BuildError(
+            "\n".join(["the kernel did not build:", *(f"  {e}" for e in errors_of(text))]),
+            hint="mend what the first error names; where it is in no patch, `kteardown doctor` looks at the "
+            "tools.",
+        )
 
 
 @contextmanager

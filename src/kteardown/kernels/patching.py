@@ -98,7 +98,10 @@ def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
                 continue
             name = re.sub(r"^[ab]/", "", side.split("\t")[0])
             if name.startswith("/") or ".." in PurePosixPath(name).parts:
-                raise InputError(f"{patch} reaches outside of the kernel tree: {name}")
+                raise InputError(
+                    f"{patch} reaches outside of the kernel tree: {name}",
+                    hint="make it again with `git format-patch`, at the top of the tree.",
+                )
             names.append(name)
     return names
 

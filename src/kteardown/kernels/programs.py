@@ -39,11 +39,16 @@ def take(deb: Path, name: str, folder: Path) -> Path:
     unpacked = folder / "package"
     done = tools.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
     if done.returncode:
-        raise LabError(f"{deb.name} could not be unpacked: {done.stderr.strip()}")
+        raise LabError(
+            f"{deb.name} could not be unpacked: {done.stderr.strip()}", hint="remove it and run this again."
+        )
     places = _program(name).places
     found = next((unpacked / place for place in places if (unpacked / place).is_file()), None)
     if found is None:
-        raise LabError(f"{deb.name} has none of {', '.join(places)}")
+        raise LabError(
+            f"{deb.name} has none of {', '.join(places)}",
+            hint="choose a value of the parameter that needs no program.",
+        )
     target = found.rename(folder / name)
     store.remove(unpacked)
     return target

@@ -142,7 +142,9 @@ def _unpack(deb: Path, folder: Path) -> tuple[Path, str]:
     if done.returncode:
         if "No space left" in done.stderr:
             raise store.disk_full(folder)
-        raise LabError(f"{deb.name} could not be unpacked: {done.stderr.strip()}")
+        raise LabError(
+            f"{deb.name} could not be unpacked: {done.stderr.strip()}", hint="remove it and run this again."
+        )
     kernel = next(iter(sorted(unpacked.glob("boot/vmlinu[xz]-*"))), None)
     if kernel is None:
         raise InputError(

@@ -77,7 +77,10 @@ class Sources:
             return _git(rest)
         if kind == "tar":
             return self._tar(rest)
-        raise InputError(f"{spec} is a ready image, which has no source tree")
+        raise InputError(
+            f"{spec} is a ready image, which has no source tree",
+            hint="patches need a source: debian:X.Y, git:PATH@REV or tar:FILE.",
+        )
 
     def known(self, spec: str) -> Source | None:
         """As ``identify``, and None where that would have to ask the network."""

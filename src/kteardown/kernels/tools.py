@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kteardown.errors import LabError
+from kteardown.errors import MissingError
 from kteardown.machines.base import Arch
 
 COMPILERS: dict[Arch, str] = {"x86_64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
@@ -60,12 +60,9 @@ def need_build_tools(arch: Arch) -> None:
         raise missing(sorted(absent), sorted(set(absent.values())))
 
 
-def missing(tools: Sequence[str], packages: Sequence[str]) -> LabError:
+def missing(tools: Sequence[str], packages: Sequence[str]) -> MissingError:
     """The error for absent programs, with the packages that have them."""
-    return LabError(
-        f"missing on this machine: {', '.join(tools)}",
-        hint=f"Install the packages: {' '.join(packages)}.",
-    )
+    return MissingError(f"missing on this machine: {', '.join(tools)}", packages)
 
 
 def _has_header(name: str) -> bool:

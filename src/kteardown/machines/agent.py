@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from kteardown.errors import BuildError, LabError
+from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.machines.base import Arch
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
@@ -18,9 +18,9 @@ from kteardown.progress import Reporter
 _SOURCES = ("Makefile", "*.[ch]", "lib/*.[ch]", "workloads/*.[ch]")
 _NATIVE: dict[str, Arch] = {"x86_64": "x86_64", "aarch64": "arm64"}
 _CROSS: dict[Arch, str] = {"x86_64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
-_PACKAGES: dict[Arch, str] = {
-    "x86_64": "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
-    "arm64": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+_PACKAGES: dict[Arch, tuple[str, ...]] = {
+    "x86_64": ("gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),
+    "arm64": ("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
 }
 
 
@@ -61,10 +61,9 @@ def _compiler(arch: Arch) -> str:
     for name in ("gcc", "cc") if native else (_CROSS[arch],):
         if path := shutil.which(name):
             return path
-    packages = "gcc libc6-dev" if native else _PACKAGES[arch]
-    raise LabError(
+    raise MissingError(
         f"there is no C compiler that makes {arch} programs ({'gcc' if native else _CROSS[arch]})",
-        hint=f"install it: apt install {packages}",
+        ("gcc", "libc6-dev") if native else _PACKAGES[arch],
     )
 
 
@@ -86,7 +85,7 @@ def _digest(sources: dict[Path, bytes], compiler: str) -> str:
 def _make(folder: Path, compiler: str, reporter: Reporter) -> None:
     make = shutil.which("make")
     if make is None:
-        raise LabError("make is missing, and the agent needs building", hint="install it: apt install make")
+        raise MissingError("make is missing, and the agent needs building", ["make"])
     # Only names without blanks: make cannot quote. Hence the working folder instead of a path.
     argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build"]
     reporter.command(argv)

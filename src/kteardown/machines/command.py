@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, MissingError
 from kteardown.machines.base import Acceleration, Arch, BootJob
 
 RECORDS_PORT = "kteardown.records"
@@ -85,9 +85,9 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
     ]
 
 
-def missing_qemu(arch: Arch) -> LabError:
+def missing_qemu(arch: Arch) -> MissingError:
     """There is no QEMU for ``arch``."""
-    return LabError(f"{BINARY[arch]} is not installed", hint=f"run `apt-get install {_PACKAGE[arch]}`.")
+    return MissingError(f"{BINARY[arch]} is not installed", [_PACKAGE[arch]])
 
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import LabError
+from kteardown.errors import LabError, MissingError
 from kteardown.machines.base import Arch, BootJob, BootResult
 from kteardown.machines.command import BINARY, Channels, missing_qemu, qemu_command
 from kteardown.machines.console import Ending, classify
@@ -69,7 +69,7 @@ class QemuMachine:
             raise missing_qemu(job.arch)
         for tool in ("setpriv", "taskset"):
             if not shutil.which(tool):
-                raise LabError(f"{tool} is not installed", hint="run `apt-get install util-linux`.")
+                raise MissingError(f"{tool} is not installed", ["util-linux"])
         try:
             job.console.write_bytes(b"")
         except OSError as error:

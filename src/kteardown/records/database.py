@@ -99,7 +99,10 @@ def database(
         try:
             _fill(connection, runs, parameters)
         except duckdb.Error as error:
-            raise InputError(f"the runs cannot be read: {error}") from error
+            raise InputError(
+                f"the runs cannot be read: {error}",
+                hint="`kteardown show RUN` tells which one is damaged; move it away.",
+            ) from error
         if locked:
             connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         yield Database(connection)

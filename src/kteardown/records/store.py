@@ -117,7 +117,9 @@ class RunDir:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise InputError(f"{self.records_file}: cannot be read: {error.strerror}") from error
+            raise InputError(
+                f"{self.records_file}: cannot be read: {error.strerror}", hint="look at who may read it."
+            ) from error
         complete = lines[:-1]
         try:
             found = _all_records.validate_json(b"[" + b",".join(complete) + b"]")

@@ -112,7 +112,10 @@ def read(text: str | bytes, name: str) -> Side:
             hint="give a run, or the file that `kteardown run --json FILE` writes.",
         ) from error
     if side.schema_ != 1:
-        raise InputError(f"{name} has schema {side.schema_}; this kteardown reads schema 1")
+        raise InputError(
+            f"{name} has schema {side.schema_}; this kteardown reads schema 1",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
     return side
 
 

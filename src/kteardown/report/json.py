@@ -28,5 +28,8 @@ def loads(text: str | bytes) -> Result:
             hint="`kteardown report RUN` makes it again from the run's records.",
         ) from error
     if result.schema_ != 1:
-        raise InputError(f"result.json has schema {result.schema_}; this kteardown reads schema 1")
+        raise InputError(
+            f"result.json has schema {result.schema_}; this kteardown reads schema 1",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
     return result

@@ -64,12 +64,21 @@ def load_workload(name: str) -> Workload:
         )
     workload = _validate(Workload, _read_toml(path), path)
     if workload.name != path.stem:
-        raise InputError(f"{path}: name is {workload.name!r}, expected {path.stem!r} as the file is called")
+        raise InputError(
+            f"{path}: name is {workload.name!r}, expected {path.stem!r} as the file is called",
+            hint=f'write name = "{path.stem}", or rename the file.',
+        )
     for taken in workload.parameters.keys() & set(MACHINE_PARAMETERS):
-        raise InputError(f"{path}: parameters.{taken}: the machine has a parameter of this name")
+        raise InputError(
+            f"{path}: parameters.{taken}: the machine has a parameter of this name",
+            hint=f"call it something else than {', '.join(MACHINE_PARAMETERS)}.",
+        )
     for metric, spec in workload.metrics.items():
         if not metric.endswith("_" + spec.unit):
-            raise InputError(f"{path}: metrics.{metric}: the name must end in its unit, _{spec.unit}")
+            raise InputError(
+                f"{path}: metrics.{metric}: the name must end in its unit, _{spec.unit}",
+                hint="rename the metric, here and in the agent's workload, or mend its unit.",
+            )
     return workload
 
 
@@ -102,13 +111,19 @@ def check_experiment(experiment: Experiment, where: str) -> None:
     names = [sweep.workload for sweep in experiment.workloads]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"{where}: workload {name!r} stands twice; give its parameters more values")
+            raise InputError(
+                f"{where}: workload {name!r} stands twice",
+                hint="name it once, and give its parameters more values.",
+            )
     for sweep in experiment.workloads:
         _check_params(sweep.params, workloads[sweep.workload], where)
     known = {name for workload in workloads.values() for name in workload.parameters}
     for name in experiment.quick.params:
         if name not in {*known, *MACHINE_PARAMETERS}:
-            raise InputError(f"{where}: quick.params.{name}: no workload of it has this parameter")
+            raise InputError(
+                f"{where}: quick.params.{name}: no workload of it has this parameter",
+                hint=f"they have: {', '.join(sorted({*known, *MACHINE_PARAMETERS}))}.",
+            )
     laws = sorted({workload.law for workload in workloads.values() if workload.law})
     for name in experiment.predict:
         if name not in laws:
@@ -120,7 +135,10 @@ def check_experiment(experiment: Experiment, where: str) -> None:
         folder = data_dir("kernels") / "fragments"
         if not (folder / f"{fragment}.config").is_file():
             have = sorted(path.stem for path in folder.glob("*.config"))
-            raise InputError(f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}")
+            raise InputError(
+                f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}",
+                hint=f"there are: {', '.join(have)}.",
+            )
 
 
 def points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
@@ -151,7 +169,10 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
                 hint=f"it has: {', '.join(workload.parameters) or 'none'}.",
             )
         if not values:
-            raise InputError(f"{where}: {workload.name}.{name}: expected at least one value")
+            raise InputError(
+                f"{where}: {workload.name}.{name}: expected at least one value",
+                hint="give it values, or leave the parameter out: it then has its default.",
+            )
         for value in values:
             _check_value(value, parameter, f"{where}: {workload.name}.{name}")
 
@@ -159,11 +180,15 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
 def _check_value(value: ParamValue, parameter: Parameter, where: str) -> None:
     if parameter.choices:
         if value not in parameter.choices:
-            raise InputError(f"{where}: {value!r} is none of {', '.join(parameter.choices)}")
+            raise InputError(
+                f"{where}: {value!r} is none of {', '.join(parameter.choices)}", hint="choose one of these."
+            )
     elif not isinstance(value, int):
-        raise InputError(f"{where}: expected an integer, got {value!r}")
+        raise InputError(f"{where}: expected an integer, got {value!r}", hint="give a number without units.")
     elif not parameter.min <= value <= parameter.max:
-        raise InputError(f"{where}: {value} is not within {parameter.min} to {parameter.max}")
+        raise InputError(
+            f"{where}: {value} is not within {parameter.min} to {parameter.max}", hint="choose one that is."
+        )
 
 
 def _sweep_values(params: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -177,9 +202,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
+        raise InputError(
+            f"{path}: there is no such file",
+            hint="look at the path; `kteardown list` shows what is known by name.",
+        ) from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror}", hint="name a file that you may read."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not valid TOML: {error}", hint="mend the file at that place.") from error
 
@@ -189,7 +219,10 @@ def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
         return model.model_validate(fields)
     except ValidationError as error:
         lines = [_explain(model, dict(detail)) for detail in error.errors()]
-        raise InputError("\n".join(f"{path}: {line}" for line in lines)) from error
+        raise InputError(
+            "\n".join(f"{path}: {line}" for line in lines),
+            hint="mend these keys; docs/add.md says what the file may have.",
+        ) from error
 
 
 def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:

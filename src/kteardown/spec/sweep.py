@@ -33,7 +33,7 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
         elif re.fullmatch(r"[A-Za-z0-9_.-]+", part):
             values.append(part)
         else:
-            raise InputError(f"{where}: {part!r} is no value; expected a,b,c or first:last:step")
+            raise InputError(f"{where}: {part!r} is no value", hint="write a,b,c or first:last:step.")
     return tuple(dict.fromkeys(values))
 
 

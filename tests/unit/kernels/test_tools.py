@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.errors import LabError
+from kteardown.errors import LabError, MissingError
 from kteardown.kernels.tools import compiler_version, need_build_tools
 
 
@@ -17,7 +17,9 @@ def test_every_missing_tool_is_named_with_its_package(
     with pytest.raises(LabError) as caught:
         need_build_tools("arm64")
     assert caught.value.message == "missing on this machine: aarch64-linux-gnu-gcc, bison, flex, xz"
-    assert caught.value.hint == "Install the packages: bison flex gcc-aarch64-linux-gnu xz-utils."
+    assert caught.value.hint == "install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
+    assert isinstance(caught.value, MissingError)
+    assert caught.value.packages == ("bison", "flex", "gcc-aarch64-linux-gnu", "xz-utils")
 
 
 def test_no_compiler_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
