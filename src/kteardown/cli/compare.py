@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kteardown.cli import options
 from kteardown.cli.run import finish, start
+from kteardown.errors import InputError
+from kteardown.kernels.branch import of_branch
+from kteardown.paths import cache_dir
 from kteardown.spec.load import experiment_names, fragments, load_experiment, load_workload, load_workloads
 from kteardown.spec.model import Experiment, Sweep
 
@@ -19,24 +23,34 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     workload: Annotated[str, typer.Argument(help="A workload (`kteardown list workloads`).")],
+    kernels: options.Kernels,
+    designed: options.Designed,
+    execution: options.Execution,
     source: Annotated[
         str,
         typer.Option(
             "--source",
-            help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12.",
+            help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12. "
+            "With --branch it may be left out, or be git:PATH alone: where the branch begins.",
         ),
-    ],
+    ] = "",
     series: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--series",
             help="What to hold against it: a patch, a folder of patches, an mbox as `b4 am` leaves it, "
             "a shipped series, or a second source. Repeatable.",
         ),
-    ],
-    kernels: options.Kernels,
-    designed: options.Designed,
-    execution: options.Execution,
+    ] = None,
+    branch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--branch",
+            metavar="BASE..TOPIC",
+            help="The same from git: the commits of TOPIC that are not in BASE are the series. Of the tree "
+            "that --source names, else of the one that you are in. Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Hold a patch against its base on one workload.
 
@@ -46,13 +60,41 @@ def compare(
 
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
 
+      kteardown compare zombies --source git:~/linux --branch v6.12..my-topic
+
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --clock wall --until ci=2%
     """
     options.need_folders(execution.json_file, execution.markdown_file)
     reporter = execution.reporter()
-    parts = options.Parts(variant=series)
+    source, variants = told(source, series or [], branch or [])
+    parts = options.Parts(variant=variants)
     experiment = options.changed(experiment_for(workload, source), parts, kernels, designed)
     finish(start(experiment, reporter, ablate=kernels.ablate), reporter, execution)
+
+
+def told(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:
+    """The base kernel's source and what is held against it. Raises InputError where one is not told."""
+    if not series and not branches:
+        raise InputError(
+            "what is to be held against the base?",
+            hint="name a patch, an mbox or a folder: --series ./my.mbox",
+        )
+    kind, _, rest = source.partition(":")
+    path, at, _ = rest.rpartition("@") if kind == "git" else ("", "", "")
+    repository = Path(path if at else rest).expanduser() if kind == "git" else Path()
+    found = [of_branch(text, repository, cache_dir()) for text in branches]
+    variants = [*series, *(str(branch.folder) for branch in found)]
+    if at or (source and not (kind == "git" and found)):
+        return source, variants
+    bases = list(dict.fromkeys(branch.base for branch in found))
+    if len(bases) != 1:
+        raise InputError(
+            f"the branches begin in several places: {', '.join(bases)}"
+            if bases
+            else "which is the base kernel?",
+            hint="write --source git:PATH@REV, or --source debian:6.12.",
+        )
+    return f"git:{repository.absolute()}@{bases[0]}", variants
 
 
 def experiment_for(workload: str, source: str) -> Experiment:

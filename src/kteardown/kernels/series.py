@@ -186,9 +186,9 @@ def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ..
         return name_or_path, editions_of(shipped)
     path = Path(name_or_path).expanduser()
     if path.is_dir():
-        return _slug(path.absolute().name), editions_of(path.absolute())
+        return slug(path.absolute().name), editions_of(path.absolute())
     if path.is_file():
-        return _slug(path.stem), (_of_file(path, cache_dir),)
+        return slug(path.stem), (_of_file(path, cache_dir),)
     close = get_close_matches(name_or_path, _names(), 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     raise InputError(
@@ -213,7 +213,7 @@ def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
         if not folder.is_dir():
             with store.published(folder) as work:
                 for number, mail in enumerate(mails, 1):
-                    (work / f"{number:04}-{_slug(mail.title)[:60]}.patch").write_bytes(mail.content)
+                    (work / f"{number:04}-{slug(mail.title)[:60]}.patch").write_bytes(mail.content)
     return of_folder(folder)
 
 
@@ -248,7 +248,7 @@ def _body(message: EmailMessage) -> bytes | None:
     return None
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """A name of lower-case letters, digits and dashes that begins with a letter."""
     words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return re.sub(r"^(?:v\d+-)?[\d-]+", "", words) or "patch"
