@@ -27,7 +27,7 @@ from kteardown.records.store import RecordWriter, RunDir
 from kteardown.report import json as result_json
 from kteardown.report import markdown, outlook
 from kteardown.report.reference import load_reference
-from kteardown.spec.load import load_workloads
+from kteardown.spec.load import load_workloads, own_sources
 from kteardown.spec.load import programs as programs_of
 from kteardown.spec.model import Experiment
 from kteardown.stats.results import Result
@@ -232,7 +232,7 @@ def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
     wanted = programs_of(experiment, load_workloads(experiment))
     return Lab(
         machine=QemuMachine(),
-        agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter),
+        agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment)),
         arch=spec.arch,
         acceleration=_acceleration(experiment, reporter),
         jobs=_jobs(experiment, jobs),

@@ -15,6 +15,7 @@ from kteardown.cli import (
     doctor,
     export,
     listing,
+    new,
     plan,
     prune,
     query,
@@ -35,7 +36,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a verdict asked for as a gate failed; 2 the input is wrong; "
     "3 a kernel did not build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted, resumable.",
 )
-for verb in (run, compare, build, plan, report, show, diff, query, export, listing, prune, doctor):
+for verb in (run, compare, build, plan, report, show, diff, query, export, listing, new, prune, doctor):
     verb.register(app)
 
 
@@ -43,7 +44,7 @@ def main() -> None:
     """Run the command line and exit with the code that says how it went."""
     errors = Console(stderr=True)
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="kteardown", standalone_mode=False)
     except KteardownError as error:
         errors.print(
             f"kteardown: {error.message}", style="red", highlight=False, markup=False, soft_wrap=True

@@ -7,12 +7,19 @@ from typing import Annotated
 
 import typer
 
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.cli.run import finish, start
 from kteardown.errors import InputError
 from kteardown.kernels.branch import of_branch
 from kteardown.paths import cache_dir
-from kteardown.spec.load import experiment_names, fragments, load_experiment, load_workload, load_workloads
+from kteardown.spec.load import (
+    experiment_names,
+    fragments,
+    load_experiment,
+    load_workload,
+    load_workloads,
+    workload_names,
+)
 from kteardown.spec.model import Experiment, Sweep
 
 
@@ -22,7 +29,10 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    workload: Annotated[str, typer.Argument(help="A workload (`kteardown list workloads`).")],
+    workload: Annotated[
+        str,
+        typer.Argument(help="A workload (`kteardown list workloads`).", autocompletion=complete.workloads),
+    ],
     kernels: options.Kernels,
     designed: options.Designed,
     execution: options.Execution,
@@ -32,6 +42,7 @@ def compare(
             "--source",
             help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12. "
             "With --branch it may be left out, or be git:PATH alone: where the branch begins.",
+            autocompletion=complete.sources,
         ),
     ] = "",
     series: Annotated[
@@ -40,6 +51,7 @@ def compare(
             "--series",
             help="What to hold against it: a patch, a folder of patches, an mbox as `b4 am` leaves it, "
             "a shipped series, or a second source. Repeatable.",
+            autocompletion=complete.series_and_sources,
         ),
     ] = None,
     branch: Annotated[
@@ -98,16 +110,19 @@ def told(source: str, series: list[str], branches: list[str]) -> tuple[str, list
 
 
 def experiment_for(workload: str, source: str) -> Experiment:
-    """An experiment around one workload, swept and designed as the shipped one that runs it."""
-    load_workload(workload)
+    """An experiment around one workload, swept and designed as the one that is known to run it."""
+    here = Path.cwd()
+    load_workload(workload, str(here))
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
-    for shipped in map(load_experiment, experiment_names()):
-        for sweep in shipped.workloads:
+    for known in map(load_experiment, experiment_names(here)):
+        for sweep in known.workloads:
             if sweep.workload == workload:
                 # With the whole experiment's configuration, so that the base kernel is the one built for it.
-                config = fragments(shipped, load_workloads(shipped))
+                config = fragments(known, load_workloads(known))
                 # The posting measured its own change, not this one.
                 about = {"name": name, "question": question, "source": source, "reference": None}
-                return shipped.model_copy(update={**about, "config": config, "workloads": (sweep,)})
-    return Experiment(name=name, question=question, source=source, workloads=(Sweep(workload=workload),))
+                return known.model_copy(update={**about, "config": config, "workloads": (sweep,)})
+    own = "" if workload in workload_names() else str(here)
+    sweeps = (Sweep(workload=workload),)
+    return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)

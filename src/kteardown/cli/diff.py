@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kteardown import pipeline
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.records.environment import guest_differences
 from kteardown.records.store import RunDir
@@ -25,9 +25,15 @@ def register(app: typer.Typer) -> None:
 
 def diff(
     a: Annotated[
-        str, typer.Argument(help="A run (its id, its beginning, its path, `last`) or a result.json.")
+        str,
+        typer.Argument(
+            help="A run (its id, its beginning, its path, `last`) or a result.json.",
+            autocompletion=complete.runs,
+        ),
     ],
-    b: Annotated[str, typer.Argument(help="What to hold against it, likewise.")],
+    b: Annotated[
+        str, typer.Argument(help="What to hold against it, likewise.", autocompletion=complete.runs)
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Hold two results against each other: a reviewer's against an author's, one machine's against another's.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from rich.table import Table
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.series import shipped_series
+from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
 from kteardown.spec.load import experiment_names, load_experiment, load_workload, workload_names
 
@@ -56,17 +57,18 @@ def listing(
 
 
 def _experiments() -> list[Row]:
-    found = [load_experiment(name) for name in experiment_names()]
+    found = [load_experiment(name) for name in experiment_names(Path.cwd())]
     return [{"name": e.name, "source": e.source, "question": e.question} for e in found]
 
 
 def _workloads() -> list[Row]:
-    found = [load_workload(name) for name in workload_names()]
+    here = Path.cwd()
+    found = [load_workload(name, str(here)) for name in workload_names(here)]
     return [{"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary} for w in found]
 
 
 def _series() -> list[Row]:
-    return [{"name": s.name, "patches": len(s.patches)} for s in shipped_series()]
+    return [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())]
 
 
 def _kernels() -> list[Row]:

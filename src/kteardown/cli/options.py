@@ -20,6 +20,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.console import Console
 
+from kteardown.cli import complete
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
 from kteardown.spec.model import Experiment
@@ -51,7 +52,15 @@ class FailOn(StrEnum):
 
 
 ExperimentArg = Annotated[
-    str, typer.Argument(help="A shipped experiment (`kteardown list experiments`) or a path to a .toml file.")
+    str,
+    typer.Argument(
+        help="An experiment (`kteardown list experiments`) or a path to a .toml file.",
+        autocompletion=complete.experiments,
+    ),
+]
+RunArg = Annotated[
+    str,
+    typer.Argument(help="A run's id or its beginning, its path, or `last`.", autocompletion=complete.runs),
 ]
 VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Show the commands that are run.", rich_help_panel=_OUT)
@@ -77,6 +86,7 @@ class Parts:
         typer.Option(
             "--source",
             help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE or debian-image:6.12.",
+            autocompletion=complete.sources,
             rich_help_panel=_WHAT,
         ),
     ] = None
@@ -86,13 +96,17 @@ class Parts:
             "--variant",
             help="Only this variant: a series, its first patches (NAME@2), all but one of them (NAME@-2), "
             "or a source. Repeatable.",
+            autocompletion=complete.series_and_sources,
             rich_help_panel=_WHAT,
         ),
     ] = None
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            "--workload", help="Only this workload of the experiment. Repeatable.", rich_help_panel=_WHAT
+            "--workload",
+            help="Only this workload of the experiment. Repeatable.",
+            autocompletion=complete.workloads,
+            rich_help_panel=_WHAT,
         ),
     ] = None
 
@@ -150,6 +164,7 @@ class Designed:
         typer.Option(
             "--set",
             help="Values of a parameter: zombies=0,3000 or zombies=0:30000:3000. Repeatable.",
+            autocompletion=complete.assignments,
             rich_help_panel=_HOW,
         ),
     ] = None

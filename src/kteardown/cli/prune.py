@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.kernels.cache import Cache
 from kteardown.paths import cache_dir
@@ -19,7 +19,8 @@ def register(app: typer.Typer) -> None:
 
 def prune(
     kernels: Annotated[
-        list[str] | None, typer.Argument(help="Kernels by name (`kteardown list kernels`).")
+        list[str] | None,
+        typer.Argument(help="Kernels by name (`kteardown list kernels`).", autocompletion=complete.kernels),
     ] = None,
     older_than_days: Annotated[
         float | None,

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -74,8 +75,9 @@ def query(
 
 
 def known_parameters() -> dict[str, bool]:
-    """The parameters of the shipped workloads, and whether their values are integers."""
-    workloads = map(load_workload, workload_names())
+    """The parameters of the workloads that are known here, and whether their values are integers."""
+    here = Path.cwd()
+    workloads = [load_workload(name, str(here)) for name in workload_names(here)]
     return {
         name: isinstance(parameter.default, int)
         for workload in workloads

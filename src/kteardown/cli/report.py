@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    run: Annotated[str, typer.Argument(help="A run's id or its beginning, its path, or `last`.")] = "last",
+    run: options.RunArg = "last",
     form: Annotated[Format, typer.Option("--format", help="text, markdown or json.")] = Format.text,
     fail_on: options.FailOnOption = None,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kteardown import pipeline
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError, InputError
 from kteardown.records.store import RunDir
@@ -35,11 +35,19 @@ def run(
     execution: options.Execution,
     experiment: Annotated[
         str,
-        typer.Argument(help="A shipped experiment (`kteardown list experiments`) or a path to a .toml file."),
+        typer.Argument(
+            help="An experiment (`kteardown list experiments`) or a path to a .toml file.",
+            autocompletion=complete.experiments,
+        ),
     ] = "",
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="RUN", help="Finish the plan of this run (`last` is the newest)."),
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Finish the plan of this run (`last` is the newest).",
+            autocompletion=complete.runs,
+        ),
     ] = None,
 ) -> None:
     """Run an experiment: build its kernels, boot them, measure, and print the table.

@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    run: Annotated[str, typer.Argument(help="A run's id or its beginning, its path, or `last`.")] = "last",
+    run: options.RunArg = "last",
     console: Annotated[int | None, typer.Option("--console", help="Print the console of this boot.")] = None,
 ) -> None:
     """Show the boots of a run, how each ended, and where its console is."""

@@ -120,9 +120,9 @@ def subject(patch: Path) -> str:
     return (match[2] if match else text) or patch.stem
 
 
-def shipped_series() -> list[Series]:
-    """The series that come with the lab, by name."""
-    found = [(name, editions_of(paths.data_dir("series") / name)) for name in _names()]
+def known_series(own: Path | None = None) -> list[Series]:
+    """The series that come with the lab, and those in the folder ``series`` of ``own``, by name."""
+    found = [(name, editions_of(_folder(name))) for name in _names(own)]
     return [Series(name=name, patches=editions[0] if editions else ()) for name, editions in found]
 
 
@@ -175,25 +175,33 @@ def split_mailbox(content: bytes, where: str) -> list[Mail]:
     return chosen
 
 
-def _names() -> list[str]:
-    folder = paths.data_dir("series")
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+def _names(own: Path | None) -> list[str]:
+    folders = [paths.data_dir("series"), *([own / "series"] if own else [])]
+    return sorted(
+        {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
+    )
+
+
+def _folder(name: str) -> Path:
+    """The folder of a series by its name: shipped, or else one of ``./series``."""
+    shipped = paths.data_dir("series") / name
+    return shipped if shipped.is_dir() else Path.cwd() / "series" / name
 
 
 def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ...], ...]]:
-    shipped = paths.data_dir("series") / name_or_path
-    if "/" not in name_or_path and shipped.is_dir():
-        return name_or_path, editions_of(shipped)
+    if "/" not in name_or_path and _folder(name_or_path).is_dir():
+        return name_or_path, editions_of(_folder(name_or_path))
     path = Path(name_or_path).expanduser()
     if path.is_dir():
         return slug(path.absolute().name), editions_of(path.absolute())
     if path.is_file():
         return slug(path.stem), (_of_file(path, cache_dir),)
-    close = get_close_matches(name_or_path, _names(), 1)
+    known = _names(Path.cwd())
+    close = get_close_matches(name_or_path, known, 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     raise InputError(
         f"there is no series or file {name_or_path!r}",
-        hint=f"{hint}Known series: {', '.join(_names()) or 'none'}.",
+        hint=f"{hint}Known series: {', '.join(known) or 'none'}.",
     )
 
 

@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kteardown.errors import BuildError, LabError, MissingError
@@ -24,8 +25,10 @@ _PACKAGES: dict[Arch, tuple[str, ...]] = {
 }
 
 
-def build_agent(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
+def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
     """The agent for guests of ``arch``, statically linked: from ``cache``, or built into it.
+
+    ``own``: workloads in C beside those that are shipped.
 
     The file's name has a hash of all that goes into it (sources, flags, compiler), and it appears
     whole or not at all, so that labs may build at the same time. Raises LabError where a tool is
@@ -33,7 +36,7 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     """
     compiler = _compiler(arch)
     try:
-        sources = _sources()
+        sources = _sources(own)
         agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}"
         if agent.is_file():
             return agent
@@ -67,11 +70,12 @@ def _compiler(arch: Arch) -> str:
     )
 
 
-def _sources() -> dict[Path, bytes]:
+def _sources(own: Sequence[Path]) -> dict[Path, bytes]:
     """What the agent is made of, read once: what is built is what was hashed."""
     folder = data_dir("agent")
     paths = sorted(path for pattern in _SOURCES for path in folder.glob(pattern))
-    return {path.relative_to(folder): path.read_bytes() for path in paths}
+    shipped = {path.relative_to(folder): path.read_bytes() for path in paths}
+    return shipped | {Path("workloads") / path.name: path.read_bytes() for path in own}
 
 
 def _digest(sources: dict[Path, bytes], compiler: str) -> str:

@@ -19,27 +19,28 @@ from kteardown.spec.sweep import parse_values
 _M = TypeVar("_M", bound=BaseModel)
 
 
-def experiment_names() -> list[str]:
-    """The experiments that are shipped, by name."""
-    return sorted(path.stem for path in data_dir("experiments").glob("*.toml"))
+def experiment_names(own: Path | None = None) -> list[str]:
+    """The experiments that are shipped and those in the folder ``experiments`` of ``own``, by name."""
+    return _names("experiments", own)
 
 
-def workload_names() -> list[str]:
-    """The workloads that are shipped, by name."""
-    return sorted(path.stem for path in data_dir("workloads").glob("*.toml"))
+def workload_names(own: Path | None = None) -> list[str]:
+    """The workloads that are shipped and those in the folder ``workloads`` of ``own``, by name."""
+    return _names("workloads", own)
 
 
 def load_experiment(name: str) -> Experiment:
-    """A shipped experiment by name, or any file by its path.
+    """A shipped experiment by name, one of ``./experiments`` by name, or any file by its path.
 
     Raises InputError that names the file, the key and what was expected.
     """
     path = Path(name)
     if path.suffix != ".toml" and "/" not in name:
-        path = data_dir("experiments") / f"{name}.toml"
-        if not path.is_file():
+        found = _named("experiments", name, Path.cwd())
+        path = found or path
+        if found is None:
             raise InputError(
-                f"there is no experiment called {name!r}{did_you_mean(name, experiment_names())}",
+                f"there is no experiment called {name!r}{did_you_mean(name, experiment_names(Path.cwd()))}",
                 hint="`kteardown list experiments` shows them; a path to a .toml file works too.",
             )
     fields = _read_toml(path)
@@ -50,16 +51,18 @@ def load_experiment(name: str) -> Experiment:
     if isinstance(quick, dict) and isinstance(quick.get("params"), dict):
         quick["params"] = _sweep_values(quick["params"], f"{path}: quick.params")
     experiment = _validate(Experiment, fields, path)
+    experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
     check_experiment(experiment, str(path))
     return experiment
 
 
-def load_workload(name: str) -> Workload:
-    """The workload of ``workloads/NAME.toml``. Raises InputError."""
-    path = data_dir("workloads") / f"{name}.toml"
-    if not path.is_file():
+def load_workload(name: str, folder: str = "") -> Workload:
+    """The workload of ``workloads/NAME.toml``, shipped or else in ``folder``. Raises InputError."""
+    own = Path(folder) if folder else None
+    path = _named("workloads", name, own)
+    if path is None:
         raise InputError(
-            f"there is no workload called {name!r}{did_you_mean(name, workload_names())}",
+            f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}",
             hint="`kteardown list workloads` shows them.",
         )
     workload = _validate(Workload, _read_toml(path), path)
@@ -84,7 +87,23 @@ def load_workload(name: str) -> Workload:
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
     """Every workload that ``experiment`` runs, by name. Raises InputError."""
-    return {sweep.workload: load_workload(sweep.workload) for sweep in experiment.workloads}
+    return {
+        sweep.workload: load_workload(sweep.workload, experiment.folder) for sweep in experiment.workloads
+    }
+
+
+def own_sources(experiment: Experiment) -> list[Path]:
+    """The agent's part of those workloads of the experiment that are not shipped. Raises InputError."""
+    shipped = workload_names()
+    own = [sweep.workload for sweep in experiment.workloads if sweep.workload not in shipped]
+    files = [Path(experiment.folder) / "agent" / "workloads" / f"{name}.c" for name in own]
+    for file in files:
+        if not file.is_file():
+            raise InputError(
+                f"{file}: there is no such file, and a workload needs one",
+                hint=f"write it, or make both of its files: kteardown new workload {file.stem}",
+            )
+    return files
 
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -157,6 +176,27 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` where a known word is close, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _names(kind: str, own: Path | None) -> list[str]:
+    folders = [data_dir(kind), *([own / kind] if own else [])]
+    return sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+
+
+def _named(kind: str, name: str, own: Path | None) -> Path | None:
+    """The file of ``name``; what is shipped cannot be replaced by a file of the user's."""
+    folders = [data_dir(kind), *([own / kind] if own else [])]
+    return next((path for path in (folder / f"{name}.toml" for folder in folders) if path.is_file()), None)
+
+
+def _folder_of(experiment: Experiment, path: Path) -> str:
+    """Where the workloads are that are not shipped: here, else where the experiment itself lies."""
+    own = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
+    if not own:
+        return ""
+    folders = (Path.cwd(), path.absolute().parent.parent)
+    found = (folder for folder in folders if own & set(workload_names(folder)))
+    return str(next(found, Path.cwd()))
 
 
 def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Workload, where: str) -> None:

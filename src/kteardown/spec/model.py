@@ -184,6 +184,9 @@ class Experiment(_Model):
     """By parameter: where its growth laws are carried on to; twice the largest value where left out."""
     reference: Name | None = None
     """The file of ``reference/`` whose figures the report prints beside its own."""
+    folder: str = ""
+    """Where those of its workloads are that are not shipped, found when the experiment was loaded: in its
+    ``workloads`` and ``agent/workloads``. Empty where all are shipped."""
 
 
 class Series(_Model):

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 
-def kteardown(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def kteardown(
+    *arguments: str, home: Path, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own, with its own cache and runs."""
     own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
     return subprocess.run(
         [sys.executable, "-m", "kteardown", *arguments],
         env={**os.environ, **own, **environment},
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,

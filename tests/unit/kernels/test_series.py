@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.kernels.series import of_folder, parts, resolve, shipped_series, split_mailbox
+from kteardown.kernels.series import known_series, of_folder, parts, resolve, split_mailbox
 
 DIFF = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new {}\n"
 
@@ -140,8 +140,8 @@ def three_patches(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_shipped_series_are_found_by_name() -> None:
-    shipped = shipped_series()
+def test_the_known_series_are_found_by_name() -> None:
+    shipped = known_series()
     assert shipped
     for series in shipped:
         found = resolve(series.name)

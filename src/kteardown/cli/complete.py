@@ -1,0 +1,110 @@
+"""What the shell offers for names: experiments, workloads, series, runs, kernels, sources, parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import typer
+
+from kteardown.errors import KteardownError
+from kteardown.kernels.series import known_series
+from kteardown.paths import cache_dir, runs_dir
+from kteardown.spec.load import (
+    experiment_names,
+    load_experiment,
+    load_workload,
+    load_workloads,
+    workload_names,
+)
+from kteardown.spec.model import MACHINE_PARAMETERS
+
+Offer = tuple[str, str]
+"""A word, and what it is."""
+
+_SOURCES = (
+    ("debian:6.12", "the distribution's source"),
+    ("git:", "PATH@REV of a git tree"),
+    ("tar:", "a tarball"),
+    ("image:", "a ready kernel"),
+    ("debian-image:6.12", "the distribution's own kernel"),
+)
+
+
+def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.Context, str], list[Offer]]:
+    """What ``find`` has and what begins as typed. A damaged file must not break the user's shell."""
+
+    def offer(ctx: typer.Context, incomplete: str) -> list[Offer]:
+        with contextlib.suppress(KteardownError, OSError):
+            return list(
+                {word: (word, what) for word, what in find(ctx) if word.startswith(incomplete)}.values()
+            )
+        return []
+
+    return offer
+
+
+def _experiments(_: typer.Context) -> Iterator[Offer]:
+    for name in experiment_names(Path.cwd()):
+        yield name, load_experiment(name).question
+
+
+def _workloads(_: typer.Context) -> Iterator[Offer]:
+    for name in workload_names(Path.cwd()):
+        yield name, load_workload(name, str(Path.cwd())).summary
+
+
+def _series(_: typer.Context) -> Iterator[Offer]:
+    for series in known_series(Path.cwd()):
+        yield series.name, f"{len(series.patches)} patches"
+
+
+def _sources(_: typer.Context) -> Iterator[Offer]:
+    yield from _SOURCES
+
+
+def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
+    yield from _series(ctx)
+    yield from _SOURCES
+
+
+def _runs(_: typer.Context) -> Iterator[Offer]:
+    yield "last", "the newest run"
+    # By their names alone: a run has its time and its experiment in it, and there may be thousands.
+    with contextlib.suppress(FileNotFoundError):
+        for path in sorted(runs_dir().iterdir(), reverse=True):
+            if (path / "experiment.json").is_file():
+                yield path.name, ""
+
+
+def _kernels(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.kernels.cache import Cache
+
+    for entry in Cache(cache_dir()).entries():
+        yield entry.key, f"{entry.release} {entry.series}".strip()
+
+
+def _assignments(ctx: typer.Context) -> Iterator[Offer]:
+    """``PARAM=`` of what was named before on the command line; of all workloads where nothing was."""
+    here = str(Path.cwd())
+    if name := ctx.params.get("experiment"):
+        workloads = list(load_workloads(load_experiment(name)).values())
+    else:
+        names = [ctx.params["workload"]] if ctx.params.get("workload") else workload_names(Path.cwd())
+        workloads = [load_workload(name, here) for name in names]
+    for workload in workloads:
+        for parameter, spec in workload.parameters.items():
+            yield f"{parameter}=", spec.help
+    for parameter in MACHINE_PARAMETERS:
+        yield f"{parameter}=", "of the guest"
+
+
+experiments = _offer(_experiments)
+workloads = _offer(_workloads)
+series = _offer(_series)
+sources = _offer(_sources)
+series_and_sources = _offer(_series_and_sources)
+runs = _offer(_runs)
+kernels = _offer(_kernels)
+assignments = _offer(_assignments)

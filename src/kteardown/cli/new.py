@@ -1,0 +1,149 @@
+"""``kteardown new``: skeletons of a workload, an experiment and a series."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import complete, options
+from kteardown.errors import InputError
+from kteardown.kernels.branch import of_branch
+from kteardown.kernels.series import known_series, resolve
+from kteardown.paths import cache_dir
+from kteardown.spec.load import did_you_mean, experiment_names, load_workload, workload_names
+
+_SKELETONS = Path(__file__).parent / "skeletons"
+
+
+class Kind(StrEnum):
+    """What there are skeletons of."""
+
+    workload = "workload"
+    experiment = "experiment"
+    series = "series"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(help=new.__doc__)(new)
+
+
+def new(
+    kind: Annotated[Kind, typer.Argument(help="workload, experiment or series.")],
+    name: Annotated[str, typer.Argument(help="Its name: letters, digits, - (a workload: _), in lower case.")],
+    workload: Annotated[
+        str,
+        typer.Option("--workload", help="Of an experiment: what it runs.", autocompletion=complete.workloads),
+    ] = "zombies",
+    patches: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="PATCHES",
+            help="Of a series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree that you are in.",
+        ),
+    ] = "",
+) -> None:
+    """Make a skeleton that works as it is, to be filled in.
+
+    It goes into the folders `workloads`, `agent/workloads`, `experiments` or `series` where you are: in a
+    checkout the project's own, elsewhere yours. Every verb finds it there by its name.
+
+    Examples:
+
+      kteardown new workload mine
+
+      kteardown new experiment mine --workload mine
+
+      kteardown new series my-change --from ./my.mbox
+    """
+    _check_name(kind, name)
+    if kind is Kind.workload:
+        files, then = _workload(name), f"kteardown new experiment {name} --workload {name}"
+    elif kind is Kind.experiment:
+        files, then = _experiment(name, workload), f"kteardown run {name} --quick"
+    else:
+        files, then = (
+            _series(name, patches),
+            f"kteardown compare zombies --source debian:6.12 --series {name}",
+        )
+    for path in files:
+        if path.exists():
+            raise InputError(f"{path} is there already", hint="choose another name, or remove it first.")
+    out = options.output()
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{path.parent} cannot be made: {error.strerror}", hint="go to a folder of yours."
+            ) from error
+        options.write_text(path, text)
+        out.print(f"made {path}", highlight=False, soft_wrap=True)
+    out.print(f"try it: {then}", highlight=False, soft_wrap=True)
+
+
+def _check_name(kind: Kind, name: str) -> None:
+    known = {
+        Kind.workload: workload_names,
+        Kind.experiment: experiment_names,
+        Kind.series: lambda: [series.name for series in known_series()],
+    }[kind]()
+    shape = r"[a-z][a-z0-9_]*" if kind is Kind.workload else r"[a-z][a-z0-9-]*"
+    if not re.fullmatch(shape, name) or len(name) > 40:
+        raise InputError(
+            f"{name!r} is no name for a {kind.value}",
+            hint=f"begin with a letter, then letters, digits and {'_' if kind is Kind.workload else '-'}.",
+        )
+    if name in known:
+        raise InputError(f"there is a {kind.value} called {name!r} already", hint="choose another name.")
+
+
+def _workload(name: str) -> dict[Path, str]:
+    return {
+        Path("agent/workloads") / f"{name}.c": _filled("workload.c", name),
+        Path("workloads") / f"{name}.toml": _filled("workload.toml", name),
+    }
+
+
+def _experiment(name: str, workload: str) -> dict[Path, str]:
+    here = Path.cwd()
+    known = workload_names(here)
+    if workload not in known:
+        raise InputError(
+            f"--workload {workload}: there is no such workload{did_you_mean(workload, known)}",
+            hint=f"there are: {', '.join(known)}; `kteardown new workload {workload}` makes one.",
+        )
+    parameters = load_workload(workload, str(here)).parameters
+    lines = [
+        f"params.{key} = {_toml(spec.default)}  # {spec.help}".replace("\n", " ")
+        for key, spec in parameters.items()
+    ]
+    words = {"workload": workload, "params": "\n".join(lines)}
+    return {Path("experiments") / f"{name}.toml": _filled("experiment.toml", name, words)}
+
+
+def _toml(value: int | str) -> str:
+    return f"[{value}]" if isinstance(value, int) else f'["{value}"]'
+
+
+def _series(name: str, patches: str) -> dict[Path, str]:
+    folder = Path("series") / name
+    texts = {path.name: path.read_text() for path in sorted((_SKELETONS / "series").glob("*.patch"))}
+    if patches:
+        is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
+        found = str(of_branch(patches, Path(), cache_dir()).folder) if is_branch else patches
+        texts = {path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches}
+    cover = _filled("series/0000-cover-letter.md", name, {"total": str(len(texts))})
+    return {folder / "0000-cover-letter.md": cover} | {folder / key: text for key, text in texts.items()}
+
+
+def _filled(file: str, name: str, words: Mapping[str, str] | None = None) -> str:
+    text = (_SKELETONS / file).read_text(encoding="utf-8")
+    return re.sub(r"\bskeleton\b", name, Template(text).safe_substitute(words or {}))

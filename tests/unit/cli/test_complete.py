@@ -1,0 +1,70 @@
+"""What a shell is offered, asked as a shell asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unit.cli.test_main import kteardown
+from unit.trials import killable
+
+
+def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:
+    """What bash is told for the last word of ``line``."""
+    environment = {
+        "_KTEARDOWN_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"kteardown {line}",
+        "COMP_CWORD": str(len(line.split(" "))),
+    }
+    return kteardown(home=home, cwd=cwd, **environment).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("doc", ["doctor"]),
+        ("run free", ["freezer"]),
+        ("plan dying", ["dyingcg"]),
+        ("compare zombies_", ["zombies_cgroup"]),
+        ("compare zombies --series freezer-skip-e", ["freezer-skip-exited"]),
+        ("compare zombies --source deb", ["debian:6.12", "debian-image:6.12"]),
+        ("run freezer --variant exit", ["exit-gate"]),
+        ("run freezer --set zo", ["zombies="]),
+        ("run freezer --set poss", ["possible_cpus="]),
+        ("run freezer --clock w", ["wall"]),
+        ("new exp", ["experiment"]),
+        ("report 2", []),
+    ],
+)
+def test_names_are_completed(tmp_path: Path, line: str, expected: list[str]) -> None:
+    assert offered(tmp_path, line) == expected
+
+
+def test_runs_are_completed_the_newest_first(tmp_path: Path) -> None:
+    names = [killable.make_run(tmp_path / "runs", "instructions").path.name for _ in range(2)]
+    for line in ("report ", "show ", "run --resume ", "diff last "):
+        assert offered(tmp_path, line) == ["last", *sorted(names, reverse=True)]
+
+
+def test_what_is_of_the_users_own_is_completed_too(tmp_path: Path) -> None:
+    (tmp_path / "series/mine-too").mkdir(parents=True)
+    assert offered(tmp_path, "compare zombies --series mine", tmp_path) == ["mine-too"]
+
+
+def test_a_damaged_file_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/broken.toml").write_text("name = ")
+    done = kteardown(
+        home=tmp_path,
+        cwd=tmp_path,
+        _KTEARDOWN_COMPLETE="complete_bash",
+        COMP_WORDS="kteardown run bro",
+        COMP_CWORD="2",
+    )
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_the_shell_is_told_how(tmp_path: Path) -> None:
+    done = kteardown("--show-completion", "bash", home=tmp_path)
+    assert "_KTEARDOWN_COMPLETE" in done.stdout

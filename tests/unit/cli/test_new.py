@@ -1,0 +1,148 @@
+"""Skeletons work as they are: they load, plan, compile, are formatted and apply."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.cli.compare import experiment_for
+from kteardown.errors import InputError
+from kteardown.kernels import patching
+from kteardown.kernels.series import resolve
+from kteardown.machines.agent import build_agent
+from kteardown.paths import data_dir
+from kteardown.progress import SilentReporter
+from kteardown.spec.load import load_experiment, own_sources
+from unit.cli.test_main import kteardown as called_here
+from unit.kernels.test_branch import git
+
+
+def kteardown(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """In ``folder``, which is no checkout: what an installed copy sees."""
+    folder.mkdir(exist_ok=True)
+    return called_here(*arguments, home=folder.parent, cwd=folder)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the user's own with a skeleton of each kind."""
+    folder = tmp_path / "mine"
+    for arguments in (
+        ("workload", "unmap_all"),
+        ("experiment", "unmapping", "--workload", "unmap_all"),
+        ("series", "my-change"),
+    ):
+        done = kteardown(folder, "new", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert "try it: kteardown" in done.stdout
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_every_file_is_where_it_belongs(mine: Path) -> None:
+    made = {str(path.relative_to(mine)) for path in mine.rglob("*") if path.is_file()}
+    assert made == {
+        "agent/workloads/unmap_all.c",
+        "workloads/unmap_all.toml",
+        "experiments/unmapping.toml",
+        "series/my-change/0000-cover-letter.md",
+        "series/my-change/0001-exit-say-what-is-replaced-here.patch",
+    }
+    assert not any("skeleton" in path.read_text() for path in mine.rglob("*.toml"))
+
+
+def test_all_are_listed_beside_what_is_shipped(mine: Path) -> None:
+    listed = kteardown(mine, "list").stdout
+    for name in ("unmap_all", "unmapping", "my-change", "zombies", "freezer", "exit-gate"):
+        assert name in listed
+
+
+def test_the_experiment_is_planned_by_name_and_by_path(mine: Path) -> None:
+    for name in ("unmapping", "experiments/unmapping.toml", str(mine / "experiments/unmapping.toml")):
+        done = kteardown(mine, "plan", name, "--quick", "--variant", "my-change")
+        assert done.returncode == 0, done.stderr
+        assert "unmap_all pages=1000" in done.stdout
+        assert "my-change" in done.stdout
+
+
+def test_an_experiment_knows_its_workload_from_anywhere(mine: Path, tmp_path: Path) -> None:
+    elsewhere = kteardown(tmp_path / "else", "plan", str(mine / "experiments/unmapping.toml"), "--quick")
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    assert load_experiment("unmapping").folder == str(mine)
+    assert load_experiment("freezer").folder == ""
+
+
+def test_a_workload_is_compared_without_an_experiment(mine: Path) -> None:
+    found = experiment_for("unmap_all", "debian:6.12")
+    assert [sweep.workload for sweep in found.workloads] == ["unmap_all"]
+    assert found.folder == str(mine)
+
+
+def test_the_agent_has_the_workload_and_another_agent_has_not(mine: Path, tmp_path: Path) -> None:
+    own = own_sources(load_experiment("unmapping"))
+    assert own == [mine / "agent/workloads/unmap_all.c"]
+    assert own_sources(load_experiment("freezer")) == []
+    for sources, known in ((own, True), ([], False)):
+        agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=sources)
+        listed = subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
+        assert ("unmap_all" in listed) is known
+
+
+def test_a_workload_without_its_c_file_is_told(mine: Path) -> None:
+    (mine / "agent/workloads/unmap_all.c").unlink()
+    with pytest.raises(InputError, match=r"unmap_all\.c: there is no such file"):
+        own_sources(load_experiment("unmapping"))
+
+
+def test_the_workload_is_formatted_as_the_agent_is(mine: Path) -> None:
+    style = f"--style=file:{data_dir('agent') / '.clang-format'}"
+    argv = ["clang-format", style, "--dry-run", "-Werror", "agent/workloads/unmap_all.c"]
+    assert subprocess.run(argv, cwd=mine, check=False).returncode == 0
+
+
+def test_the_patch_applies_where_do_exit_begins(mine: Path, tmp_path: Path) -> None:
+    source = tmp_path / "tree/kernel/exit.c"
+    source.parent.mkdir(parents=True)
+    source.write_text("{\n}\n\nvoid __noreturn do_exit(long code)\n{\n}\n")
+    (tmp_path / "work").mkdir()
+    chosen = resolve("my-change")
+    patched = patching.apply(tmp_path / "tree", chosen.patches, tmp_path / "work", "tree")
+    assert patched.changed == ("kernel/exit.c",)
+
+
+def test_a_series_is_made_from_a_mailbox_or_a_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    git(tree, "init", "-q", "-b", "main")
+    for text in ("one", "two", "three"):
+        (tree / "file.c").write_text(f"{text}\n")
+        git(tree, "add", "file.c")
+        git(tree, "commit", "-q", "-m", f"file: say {text}")
+    box = git(tree, "format-patch", "--stdout", "--cover-letter", "HEAD~2..HEAD")
+    (tree / "my.mbox").write_text(box)
+    for name, patches in (("by-mail", "./my.mbox"), ("by-branch", "HEAD~2..main")):
+        assert kteardown(tree, "new", "series", name, "--from", patches).returncode == 0
+        monkeypatch.chdir(tree)
+        assert resolve(name).patch_set.subjects == ("file: say two", "file: say three")
+        assert "[PATCH 0/2]" in (tree / "series" / name / "0000-cover-letter.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("workload", "zombies"), "there is a workload called 'zombies' already"),
+        (("workload", "Mine"), "'Mine' is no name for a workload"),
+        (("workload", "my-own"), "'my-own' is no name for a workload"),
+        (("experiment", "freezer"), "there is a experiment called 'freezer' already"),
+        (("experiment", "mine", "--workload", "zombis"), "did you mean 'zombies'"),
+        (("series", "mine", "--from", "./nowhere.mbox"), "there is no series or file"),
+        (("workload", "unmap_all"), "is there already"),
+    ],
+)
+def test_what_cannot_be_made_is_told(mine: Path, arguments: tuple[str, ...], expected: str) -> None:
+    done = kteardown(mine, "new", *arguments)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert expected in done.stderr
+    assert "what to do:" in done.stderr
