@@ -61,6 +61,8 @@ bool record_ready(void);
 
 void record_trial_start(const struct trial_plan *p);
 void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup);
+/* With six decimals; the value is finite. */
+void record_ratio(int trial, int repetition, const char *metric, double value, bool warmup);
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail);
 void record_alive(int trial, const char *detail);
 void record_trial_end(int trial, const char *status, const char *detail);

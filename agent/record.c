@@ -242,7 +242,8 @@ void record_trial_start(const struct trial_plan *p)
 	line_send(&l);
 }
 
-void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup)
+static void send_sample(int trial, int repetition, const char *metric, const char *value,
+			bool warmup)
 {
 	struct line l;
 
@@ -250,10 +251,26 @@ void record_sample(int trial, int repetition, const char *metric, int64_t value,
 	line_int(&l, "trial", trial);
 	line_int(&l, "repetition", repetition);
 	line_str(&l, "metric", metric);
-	line_int(&l, "value", value);
+	line_bare(&l, "value", value);
 	if (warmup)
 		line_bool(&l, "warmup", true);
 	line_send(&l);
+}
+
+void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	send_sample(trial, repetition, metric, text, warmup);
+}
+
+void record_ratio(int trial, int repetition, const char *metric, double value, bool warmup)
+{
+	char text[400]; /* any double without an exponent */
+
+	snprintf(text, sizeof(text), "%.6f", value);
+	send_sample(trial, repetition, metric, text, warmup);
 }
 
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail)

@@ -77,6 +77,12 @@ void wl_sample(struct trial *t, const char *metric, int64_t value)
 		      t->repetition < t->plan->warmup);
 }
 
+void wl_sample_ratio(struct trial *t, const char *metric, int64_t part, int64_t whole)
+{
+	record_ratio(t->plan->index, t->repetition, metric, (double)part / whole,
+		     t->repetition < t->plan->warmup);
+}
+
 bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ...)
 {
 	char text[DETAIL_MAX];

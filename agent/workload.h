@@ -85,6 +85,8 @@ int wl_param_choice(const struct trial *t, const char *name, const char *const *
 
 /* One measured value. The metric's name ends in its unit (_ns, _kb, _count, ...). */
 void wl_sample(struct trial *t, const char *metric, int64_t value);
+/* The same of a share or a rate: part / whole; whole > 0. */
+void wl_sample_ratio(struct trial *t, const char *metric, int64_t part, int64_t whole);
 /* An invariant. A false one makes the trial void; returns ok. */
 bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ...) PRINTF(4, 5);
 /* Slow, not hung: at least one in the workload's silence_s where no sample comes. */

@@ -22,6 +22,7 @@ static void one_of_each(void)
 	record_alive(4, "half of it");
 	record_sample(4, 0, "a_ns", -5, true);
 	record_sample(4, 1, "a_ns", INT64_MAX, false);
+	record_ratio(4, 1, "a_share", 0.25, false);
 	record_check(4, 1, "all", false, "3 \"left\"");
 	record_profile(&profile);
 	record_stack(&profile, "a;b", 10, 1000000);
@@ -40,6 +41,8 @@ static void as_documented(void)
 		   "\"value\":-5,\"warmup\":true}\n"
 		   "{\"type\":\"sample\",\"trial\":4,\"repetition\":1,\"metric\":\"a_ns\","
 		   "\"value\":9223372036854775807}\n"
+		   "{\"type\":\"sample\",\"trial\":4,\"repetition\":1,\"metric\":\"a_share\","
+		   "\"value\":0.250000}\n"
 		   "{\"type\":\"check\",\"trial\":4,\"repetition\":1,\"name\":\"all\","
 		   "\"ok\":false,\"detail\":\"3 \\\"left\\\"\"}\n"
 		   "{\"type\":\"profile\",\"trial\":4,\"repetition\":1,"
