@@ -90,6 +90,9 @@ int main(int argc, char **argv)
 	test_lockstat();
 	test_hoard();
 	test_zram();
+	test_bandwidth();
+	test_openloop();
+	test_hungtask();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -39,5 +39,8 @@ void test_cgroup(void);
 void test_lockstat(void);
 void test_hoard(void);
 void test_zram(void);
+void test_bandwidth(void);
+void test_openloop(void);
+void test_hungtask(void);
 
 #endif

@@ -54,10 +54,24 @@ static void medians(void)
 	CHECK(latency_percentile(odd, 0, MS, 500) == 0);
 }
 
+static void blocked_time_counts_once(void)
+{
+	static const struct stretch operations[] = {
+		{0, 10}, {5, 40}, {10, 45}, {20, 41}, {30, 35}, {100, 121}, {110, 115}, {200, 220},
+	};
+
+	/* 5 to 45 by three of them, of which one ends within another; 100 to 121. */
+	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 20) == 40 + 21);
+	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 19) == 40 + 21 + 20);
+	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 100) == 0);
+	CHECK(latency_blocked(operations, 0, 20) == 0);
+}
+
 void test_latency(void)
 {
 	gaps_that_overlap();
 	healthy_probe();
 	starved_probe();
 	medians();
+	blocked_time_counts_once();
 }
