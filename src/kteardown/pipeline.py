@@ -22,11 +22,12 @@ from kteardown.machines.agent import build_agent
 from kteardown.machines.base import Acceleration
 from kteardown.machines.qemu import QemuMachine
 from kteardown.paths import cache_dir, runs_dir
-from kteardown.progress import Reporter, SilentReporter
+from kteardown.progress import Reporter, SilentReporter, Standing
 from kteardown.records.store import RecordWriter, RunDir
 from kteardown.report import json as result_json
 from kteardown.report import markdown, outlook
 from kteardown.report.reference import load_reference
+from kteardown.report.standing import rows as standing_rows
 from kteardown.spec.load import load_workloads, own_sources
 from kteardown.spec.load import programs as programs_of
 from kteardown.spec.model import Experiment
@@ -153,7 +154,12 @@ def measure(
     due = _due(experiment, _read_plan(run), after)
     if all(boot.index in log.finished() for boot in due.boots):
         return
-    execute(due, kept.bootable(run), _lab(experiment, reporter, jobs), log, reporter, expected.weight)
+    lab = _lab(experiment, reporter, jobs)
+
+    def between() -> None:
+        reporter.standing(lambda: standing(run))
+
+    execute(due, kept.bootable(run), lab, log, reporter, expected.weight, between)
 
 
 def profile(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> bool:
@@ -191,6 +197,20 @@ def conclude(run: RunDir) -> Result:
             hint=f"`kteardown show {run.name}` lists the boots and where their consoles are.",
         )
     return result
+
+
+def standing(run: RunDir) -> list[Standing]:
+    """How the comparisons stand by what was recorded so far, by the report's statistics; nothing where that
+    is too little. Nothing is written."""
+    from kteardown.trials.conclude import result_of
+
+    experiment = load_experiment_of(run)
+    workloads = load_workloads(experiment)
+    try:
+        result = result_of(run, experiment, workloads, kept.facts(run), kept.unavailable(run))
+    except (InputError, GuestError):
+        return []
+    return standing_rows(result, workloads)
 
 
 def load_experiment_of(run: RunDir) -> Experiment:
@@ -231,7 +251,7 @@ def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
     spec = experiment.machine
     wanted = programs_of(experiment, load_workloads(experiment))
     return Lab(
-        machine=QemuMachine(),
+        machine=QemuMachine(reporter.command),
         agent=build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment)),
         arch=spec.arch,
         acceleration=_acceleration(experiment, reporter),

@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,10 @@ from kteardown.kernels import kept
 from kteardown.machines import host
 from kteardown.machines.base import BootJob
 from kteardown.machines.fake import FakeBoot, FakeMachine
-from kteardown.progress import SilentReporter
+from kteardown.progress import SilentReporter, Standing
 from kteardown.records.schema import BootStart
 from kteardown.records.store import RunDir
+from kteardown.report.standing import rows
 from kteardown.spec.load import load_workloads
 from kteardown.spec.model import Design, Experiment, Sweep
 from kteardown.stats.results import Result
@@ -116,7 +117,7 @@ def image(path: Path) -> dict[str, object]:
 def complete(
     run: RunDir, script: Callable[[BootJob], FakeBoot], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Result, list[str]]:
-    monkeypatch.setattr(pipeline, "QemuMachine", lambda: FakeMachine(script))
+    monkeypatch.setattr(pipeline, "QemuMachine", lambda *_: FakeMachine(script))
     notes = Notes()
     return pipeline.complete(run, notes, jobs=1), notes.lines
 
@@ -243,3 +244,32 @@ def test_where_no_layout_twin_can_be_had_the_user_is_told_and_the_run_ends(
     monkeypatch.setattr(kept, "add_layout_twin", refuse)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
     assert any("it does not build" in note for note in notes)
+
+
+@pytest.mark.parametrize("design", [{"seeds": 4}, {"clock": "wall", "boots": 4}])
+def test_what_is_shown_meanwhile_is_what_the_report_will_say(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, design: dict[str, object]
+) -> None:
+    class Watching(Notes):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[Sequence[Standing]] = []
+
+        def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+            before = sorted(path.name for path in run.path.rglob("*"))
+            self.seen.append(look())
+            assert sorted(path.name for path in run.path.rglob("*")) == before
+
+    run, watching = make_run(**design), Watching()
+    monkeypatch.setattr(pipeline, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
+    result = pipeline.complete(run, watching, jobs=1)
+    planned = Plan.model_validate_json(run.plan_file.read_bytes())
+    assert len(watching.seen) == len(planned.boots) - 1
+    assert watching.seen[0] == []  # One boot compares with nothing.
+    told = rows(result, load_workloads(pipeline.load_experiment_of(run)))
+    assert [row.metric for row in watching.seen[-1]] == [row.metric for row in told]
+    assert pipeline.standing(run) == told
+
+
+def test_a_run_that_cannot_be_concluded_yet_stands_nowhere(make_run: Callable[..., RunDir]) -> None:
+    assert pipeline.standing(make_run()) == []

@@ -1,14 +1,15 @@
-"""The terminal: progress that moves where someone watches, plain lines where it is piped."""
+"""The terminal: a display that moves where someone watches, plain lines where it is piped."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     Progress,
@@ -18,21 +19,32 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
+from rich.text import Text
 
-from kteardown.progress import Task
+from kteardown.progress import Standing, Task
 
 _PLAIN_INTERVAL_S = 15.0
+_LOOK_INTERVAL_S = 5.0
+_LOOK_SHARE = 20
+"""A look at how the run stands may take one part in so many of the time."""
+_REFRESHES_PER_S = 2
+"""Drawing costs host time while a guest is measured."""
+COLOURS = {"better": "green", "worse": "red", "same": "cyan", "inconclusive": "yellow"}
 
 
 @dataclass
 class _BarTask:
-    progress: Progress
+    display: _Display
     task: TaskID
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        progress = self.display.progress
         if total is not None:
-            self.progress.update(self.task, total=total)
-        self.progress.update(self.task, completed=completed, detail=detail)
+            progress.update(self.task, total=total)
+        # One line goes beside the bar; the guests that run at the same time have a line each below it.
+        self.display.now = detail.split("\n") if "\n" in detail else []
+        progress.update(self.task, completed=completed, detail="" if "\n" in detail else detail)
 
 
 @dataclass
@@ -56,8 +68,62 @@ class _LineTask:
         if self.total and completed > 0:
             left = max(0.0, spent * (self.total - completed) / completed)
             text += f", {min(100.0, 100 * completed / self.total):.0f}%, about {left:.0f} s left"
-        line = f"{text}{'; ' + detail if detail else ''}"
+        what = "; ".join(detail.split("\n"))
+        line = f"{text}{'; ' + what if what else ''}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class _Display:
+    """What moves: bars, what every guest does, and how the comparisons stand."""
+
+    def __init__(self, console: Console) -> None:
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[detail]}", style="dim"),
+            console=console,
+        )
+        self.now: list[str] = []
+        self.rows: Sequence[Standing] = ()
+        self.live = Live(
+            console=console,
+            get_renderable=self.render,
+            refresh_per_second=_REFRESHES_PER_S,
+            transient=True,
+        )
+
+    def render(self) -> RenderableType:
+        """All of it, as it is now."""
+        parts: list[RenderableType] = [self.progress]
+        parts += [Text(f"    {line}", style="dim", no_wrap=True) for line in self.now]
+        if self.rows:
+            parts += [Text(), standing_table(self.rows)]
+        return Group(*parts)
+
+
+def standing_table(rows: Sequence[Standing]) -> Table:
+    """How the comparisons stand so far, the base beside each change."""
+    table = Table(
+        title="so far, at the last point; the verdict is the report's",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for name in ("metric", "point", "base", "variant", "changed", "change", "verdict", "all points"):
+        table.add_column(name, justify="right" if name in ("base", "changed", "change") else "left")
+    shown = ""
+    for row in rows:
+        metric = ("", "", "") if row.metric == shown else (row.metric, row.point, row.base)
+        shown = row.metric
+        words = (*metric, row.variant, row.changed, row.change, row.verdict, row.others)
+        table.add_row(
+            *map(Text, words[:-2]), Text(row.verdict, COLOURS.get(row.verdict, "")), Text(words[-1])
+        )
+    return table
 
 
 class TerminalReporter:
@@ -67,7 +133,8 @@ class TerminalReporter:
         self._console = console
         self._verbose = verbose
         self._quiet = quiet
-        self._progress: Progress | None = None
+        self._display: _Display | None = None
+        self._next_look = 0.0
 
     def note(self, text: str) -> None:
         """One finished fact, on a line of its own, above a bar that may be moving."""
@@ -77,36 +144,38 @@ class TerminalReporter:
     def command(self, argv: list[str]) -> None:
         """The command, as it could be typed, with ``-v``."""
         if self._verbose:
-            self._console.print("+ " + shlex.join(argv), style="dim", highlight=False, markup=False)
+            line = "+ " + shlex.join(argv)
+            self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+    def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+        """Show how the run stands, where it is watched: at most every five seconds, and never for more than
+        a twentieth of the time."""
+        began = time.monotonic()
+        if self._display is None or began < self._next_look:
+            return
+        self._display.rows = look()
+        self._display.live.refresh()
+        ended = time.monotonic()
+        self._next_look = ended + max(_LOOK_INTERVAL_S, _LOOK_SHARE * (ended - began))
 
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
         """A moving bar on a terminal, else lines; nested tasks share one display."""
-        if self._quiet or not self._console.is_terminal:
+        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
             if not self._quiet:
                 self._console.print(f"{title} ...", highlight=False, markup=False)
             yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, total)
             return
-        outermost = self._progress is None
-        progress = self._progress or Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[detail]}", style="dim"),
-            console=self._console,
-            transient=True,
-        )
+        outermost = self._display is None
+        display = self._display or _Display(self._console)
         if outermost:
-            self._progress = progress
-            progress.start()
-        bar = progress.add_task(title, total=total, detail="")
+            self._display = display
+            display.live.start()
+        bar = display.progress.add_task(title, total=total, detail="")
         try:
-            yield _BarTask(progress, bar)
+            yield _BarTask(display, bar)
         finally:
-            progress.remove_task(bar)
+            display.progress.remove_task(bar)
             if outermost:
-                progress.stop()
-                self._progress = None
+                display.live.stop()
+                self._display = None

@@ -49,9 +49,13 @@ def qemu_version(arch: Arch) -> str:
 
 
 class QemuMachine:
-    """Boots kernels in QEMU. May be used from several threads at once."""
+    """Boots kernels in QEMU. May be used from several threads at once.
 
-    def __init__(self) -> None:
+    ``tell`` hears every command before it is run.
+    """
+
+    def __init__(self, tell: Callable[[list[str]], None] = lambda argv: None) -> None:
+        self._tell = tell
         self._lock = threading.Lock()
         self._boots: dict[asyncio.Task[BootResult], asyncio.AbstractEventLoop] = {}
         self._stopped = False
@@ -98,7 +102,7 @@ class QemuMachine:
             self._boots[task] = asyncio.get_running_loop()
         try:
             with self._cores.place(job) as prefix:
-                return await _run(job, prefix, on_line)
+                return await _run(job, prefix, on_line, self._tell)
         finally:
             with self._lock:
                 del self._boots[task]
@@ -129,8 +133,13 @@ class _Memory:
             self.peak_kb = int(peak[1]) if peak else self.peak_kb
 
 
-async def _run(job: BootJob, prefix: tuple[str, ...], on_line: Callable[[bytes], None]) -> BootResult:
-    async with _started(job, prefix) as guest:
+async def _run(
+    job: BootJob,
+    prefix: tuple[str, ...],
+    on_line: Callable[[bytes], None],
+    tell: Callable[[list[str]], None],
+) -> BootResult:
+    async with _started(job, prefix, tell) as guest:
         memory = _Memory(guest.process.pid)
 
         def heard(line: bytes) -> None:
@@ -153,7 +162,9 @@ async def _run(job: BootJob, prefix: tuple[str, ...], on_line: Callable[[bytes],
 
 
 @contextlib.asynccontextmanager
-async def _started(job: BootJob, prefix: tuple[str, ...]) -> AsyncIterator[_Guest]:
+async def _started(
+    job: BootJob, prefix: tuple[str, ...], tell: Callable[[list[str]], None]
+) -> AsyncIterator[_Guest]:
     """QEMU with its channels; on the way out, whatever the way, it is dead and they are closed."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
@@ -166,6 +177,7 @@ async def _started(job: BootJob, prefix: tuple[str, ...]) -> AsyncIterator[_Gues
         pipe = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
         try:
             command = qemu_command(job, Channels(records=writing, monitor=theirs.fileno()))
+            tell([*prefix, *command])
             process = await asyncio.create_subprocess_exec(
                 *(*_DIES_WITH_LAB, str(os.getpid()), *prefix, *command),
                 stdin=asyncio.subprocess.DEVNULL,

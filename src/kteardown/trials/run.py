@@ -83,22 +83,43 @@ class Log(Protocol):
 
 
 class _Shown:
-    """What the user sees while boots run: trials done, out of all, each as long as it is expected to take."""
+    """What the user sees while boots run: trials done, out of all, each as long as it is expected to take,
+    and what every guest does now."""
 
     def __init__(self, update: Callable[[float, str], None], weight: Callable[[PlannedTrial], float]) -> None:
         self._update = update
         self._weight = weight
         self._done = 0.0
+        self._now: dict[int, str] = {}
         self._lock = threading.Lock()
 
+    def boot(self, boot: PlannedBoot) -> None:
+        """It is being started."""
+        self._set(boot, "starting")
+
     def trial(self, boot: PlannedBoot, index: int) -> None:
-        if index >= len(boot.trials):
-            return
-        trial = boot.trials[index]
+        """A trial began."""
+        if index < len(boot.trials):
+            trial = boot.trials[index]
+            words = _words({**boot.machine, **trial.params})
+            self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
+
+    def done(self, boot: PlannedBoot, index: int) -> None:
+        """A trial ended."""
+        if index < len(boot.trials):
+            self._set(boot, "", self._weight(boot.trials[index]))
+
+    def ended(self, boot: PlannedBoot) -> None:
+        """The guest is gone."""
         with self._lock:
-            self._done += self._weight(trial)
-            where = f"{trial.workload} {_words({**boot.machine, **trial.params})}"
-            self._update(self._done, f"{boot.kernel}, seed {boot.seed}: {where}")
+            self._now.pop(boot.index, None)
+
+    def _set(self, boot: PlannedBoot, doing: str, more: float = 0.0) -> None:
+        with self._lock:
+            self._done += more
+            if doing:
+                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
+            self._update(self._done, "\n".join(self._now.values()))
 
 
 def execute(
@@ -108,10 +129,12 @@ def execute(
     log: Log,
     reporter: Reporter,
     weight: Callable[[PlannedTrial], float] = lambda trial: 1.0,
+    between: Callable[[], None] = lambda: None,
 ) -> None:
     """Run every boot of ``plan`` that ``log`` does not have yet.
 
     ``weight``: how long a trial is expected to take, in any unit; it only scales the progress.
+    ``between`` is called when a boot has ended and before the next begins: with one job, no guest runs.
     A guest's failure is recorded and the plan goes on. The lab's own failure is tried again, up to
     three times. Raises LabError where the lab cannot go on; what was recorded until then stays, and
     so it does on KeyboardInterrupt.
@@ -138,15 +161,19 @@ def execute(
                             f"boot {boot.index} of {boot.kernel} is left out: the boots before it failed"
                         )
                         continue
+                    shown.boot(boot)
                     running[pool.submit(_boot, boot, plan, kernels[boot.kernel], lab, log, shown)] = boot
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     boot = running.pop(future)
+                    shown.ended(boot)
                     result = future.result()
                     ended[boot.index] = result.outcome
                     if result.outcome != "ok":
                         reporter.note(
                             f"boot {boot.index} of {boot.kernel}: {result.outcome}: {result.detail}"
                         )
+                if todo:
+                    between()
         except BaseException:
             lab.machine.stop()
             raise
@@ -194,8 +221,9 @@ def _attempt(
         record = _parse(raw)
         if isinstance(record, TrialEnd):
             record = record.model_copy(update={"at_s": round(time.monotonic() - began, 3)})
+            shown.done(boot, record.trial)
+        elif isinstance(record, TrialStart):
             shown.trial(boot, record.trial)
-        elif isinstance(record, TrialStart) and boot.machine:
             record = record.model_copy(update={"params": {**boot.machine, **record.params}})
         keep(record)
 

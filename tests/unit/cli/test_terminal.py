@@ -1,0 +1,137 @@
+"""What somebody who watches sees, and what a file gets."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from kteardown.cli import terminal
+from kteardown.cli.terminal import TerminalReporter, standing_table
+from kteardown.progress import Standing
+
+ROWS = [
+    Standing(
+        metric="freeze_user_ns (instructions)",
+        point="zombies=15,000",
+        base="1,028,528",
+        variant=name,
+        changed="323,616",
+        change="-68.5% exact",
+        verdict=verdict,
+        others="5 better, 1 same",
+    )
+    for name, verdict in (("one", "better"), ("two", "worse"))
+]
+
+
+def console(**options: object) -> Console:
+    return Console(file=io.StringIO(), width=160, **options)  # type: ignore[arg-type]
+
+
+def written(to: Console) -> str:
+    assert isinstance(to.file, io.StringIO)
+    return to.file.getvalue()
+
+
+class Looks:
+    """Counts how often somebody looked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> Sequence[Standing]:
+        self.count += 1
+        return ROWS
+
+
+def work(reporter: TerminalReporter, looks: Looks) -> None:
+    """A run as the pipeline tells it."""
+    reporter.standing(looks)
+    reporter.note("run directory: here")
+    reporter.command(["qemu-system-x86_64", "-append", "a b"])
+    with reporter.task("booting 6 guests, 2 at a time", total=6) as task:
+        task.update(1, "base, seed 1: zombies zombies=0\none, seed 1: zombies zombies=0")
+        reporter.standing(looks)
+        task.update(2, "two, seed 1: zombies zombies=3000\nbase, seed 2: starting")
+        reporter.standing(looks)
+
+
+def test_a_watcher_sees_bars_guests_and_how_it_stands() -> None:
+    screen, looks = console(force_terminal=True), Looks()
+    work(TerminalReporter(screen), looks)
+    text = written(screen)
+    assert "booting 6 guests" in text
+    assert "two, seed 1: zombies zombies=3000" in text
+    assert "base, seed 2: starting" in text
+    assert "-68.5% exact" in text
+    assert "qemu" not in text
+
+
+def test_looks_are_far_apart() -> None:
+    looks = Looks()
+    work(TerminalReporter(console(force_terminal=True)), looks)
+    assert looks.count == 1
+
+
+def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+
+    def slow() -> Sequence[Standing]:
+        now[0] += 3.0
+        return looks()
+
+    reporter, looks = TerminalReporter(console(force_terminal=True)), Looks()
+    with reporter.task("booting", total=1):
+        monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        for at, expected in ((100.0, 1), (106.0, 1), (162.9, 1), (163.1, 2)):
+            now[0] = at
+            reporter.standing(slow)
+            assert looks.count == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
+def test_a_file_gets_plain_lines_and_nobody_looks(options: dict[str, object]) -> None:
+    file, looks = console(**options), Looks()
+    work(TerminalReporter(file), looks)
+    assert written(file).splitlines() == ["run directory: here", "booting 6 guests, 2 at a time ..."]
+    assert looks.count == 0
+
+
+def test_a_plain_line_has_all_guests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_PLAIN_INTERVAL_S", 0.0)
+    file = console()
+    work(TerminalReporter(file), Looks())
+    assert "33%" in written(file).splitlines()[-1]
+    assert "two, seed 1: zombies zombies=3000; base, seed 2: starting" in written(file)
+
+
+def test_quiet_says_nothing() -> None:
+    screen, looks = console(force_terminal=True), Looks()
+    work(TerminalReporter(screen, quiet=True), looks)
+    assert (written(screen), looks.count) == ("", 0)
+
+
+def test_verbose_shows_a_command_that_can_be_typed() -> None:
+    file = console()
+    work(TerminalReporter(file, verbose=True), Looks())
+    assert "+ qemu-system-x86_64 -append 'a b'" in written(file)
+
+
+def test_no_colour_where_none_is_wanted() -> None:
+    for environment, coloured in (({"NO_COLOR": "1"}, False), ({"TERM": "xterm-256color"}, True)):
+        screen = console(force_terminal=True, _environ=environment)
+        screen.print(standing_table(ROWS))
+        assert ("\x1b[32m" in written(screen)) is coloured
+
+
+def test_the_base_is_told_once() -> None:
+    screen = console()
+    screen.print(standing_table(ROWS))
+    assert written(screen).count("1,028,528") == 1
+    assert written(screen).count("323,616") == 2
