@@ -1,13 +1,15 @@
 # kteardown: `make demo` sets everything up and runs the freezer experiment; `make test` tests.
 PY := .venv/bin/python
 
-.PHONY: help demo setup setup-dev lint format test test-unit test-vm bench clean
+.PHONY: help demo setup setup-dev lint format test test-unit test-vm bench docs man clean
 
 help:
 	@echo "make demo    set up, build the kernels, run the freezer experiment, print its table"
 	@echo "make test    set up, lint, unit tests, then tests that build and boot real kernels"
 	@echo "make lint    ruff, mypy --strict, import layers, clang-format, agent with sanitizers"
 	@echo "make bench   time to the first record; speed of the statistics, and whether they keep their promises"
+	@echo "make docs    the documentation as a site, in build/site"
+	@echo "make man     the man pages, in build/man"
 
 setup: .venv/.ready
 setup-dev: .venv/.ready-dev
@@ -49,6 +51,14 @@ bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py
 	$(PY) bench/stats_speed.py
 	$(PY) bench/validate_stats.py --quick
+
+docs: .venv/.ready-dev
+	.venv/bin/mkdocs build --strict --quiet
+	@echo "made build/site/index.html"
+
+man: .venv/.ready-dev
+	$(PY) scripts/man.py build/man/man1
+	@echo "made build/man: man -M build/man kteardown"
 
 clean:
 	$(MAKE) -s -C agent clean
