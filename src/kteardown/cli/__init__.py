@@ -14,6 +14,7 @@ from kteardown.cli import (
     diff,
     doctor,
     export,
+    history,
     listing,
     new,
     plan,
@@ -36,7 +37,23 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a verdict asked for as a gate failed; 2 the input is wrong; "
     "3 a kernel did not build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted, resumable.",
 )
-for verb in (run, compare, build, plan, report, show, diff, query, export, listing, new, prune, doctor):
+VERBS = (
+    run,
+    compare,
+    build,
+    plan,
+    report,
+    show,
+    diff,
+    history,
+    query,
+    export,
+    listing,
+    new,
+    prune,
+    doctor,
+)
+for verb in VERBS:
     verb.register(app)
 
 

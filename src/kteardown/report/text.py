@@ -35,8 +35,8 @@ def render(
         console.print(Text(line.text, style=_STYLES[line.tone]))
     room = None if console.options.ascii_only else (console.width, _GAP)
     for table in tables.all_tables(result, workloads, reference, room):
-        _table(table, console)
-    _table(tables.kernels_table(result), console)
+        show(table, console)
+    show(tables.kernels_table(result), console)
     console.print()
     console.print(_facts(tables.facts(result)))
     console.print()
@@ -44,7 +44,8 @@ def render(
     console.print(Text(f"  {result.command}"), soft_wrap=True)
 
 
-def _table(table: Table, console: Console) -> None:
+def show(table: Table, console: Console) -> None:
+    """Print one table after an empty line, cut to the width of the console."""
     console.print()
     console.print(Text(table.title, style="bold"))
     for number, block in enumerate(table.cut(console.width, _GAP)):

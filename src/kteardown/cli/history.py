@@ -1,0 +1,99 @@
+"""``kteardown history``: a metric over kernels and time."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kteardown import archive, pipeline
+from kteardown.cli import options
+from kteardown.report import history as tables
+from kteardown.report import text
+from kteardown.spec.sweep import parse_assignments
+from kteardown.stats.history import History
+
+_IN_DETAIL = 3
+
+
+class OrderChoice(StrEnum):
+    """What stands first."""
+
+    release = "release"
+    time = "time"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(help=history.__doc__)(history)
+
+
+def history(
+    experiment: Annotated[str | None, typer.Argument(help="Only runs of this experiment.")] = None,
+    workload: Annotated[str | None, typer.Option("--workload", help="Only this workload.")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="Only this metric; the headline metrics where left out.")
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option("--point", metavar="PARAM=VALUES", help="Only these points: zombies=3000,15000."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", help="Only kernels with these patches; `unpatched` are those without any."),
+    ] = None,
+    clock: Annotated[options.ClockChoice | None, typer.Option("--clock", help="Only this clock.")] = None,
+    order: Annotated[
+        OrderChoice, typer.Option("--order", help="By release and then time, or by time alone.")
+    ] = OrderChoice.release,
+    least: Annotated[
+        float, typer.Option("--least", metavar="PERCENT", min=0, help="A change by less than this is none.")
+    ] = 100 * archive.LEAST,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, lines with one figure too.")] = False,
+) -> None:
+    """Show a metric over the kernels and the time of all runs, and where its level changes.
+
+    A line has what can be held against each other: one experiment, clock, metric and point, the same patches;
+    in real time also one CPU model of the host. Up to three lines are shown figure by figure, more as a row
+    each. Change points are found by PELT (the library ruptures); METHODOLOGY.md says how.
+
+    Examples:
+
+      kteardown history
+
+      kteardown history freezer --metric freeze_user_ns --point zombies=15000
+
+      kteardown history freezer --kernel unpatched --clock wall --order time --json
+    """
+    wanted = archive.Wanted(
+        experiment=experiment,
+        workload=workload,
+        metric=metric,
+        kernel=kernel,
+        clock=clock.value if clock else None,
+        points=parse_assignments(point or (), "--point"),
+    )
+    runs = pipeline.all_runs()
+    found = archive.history_of(runs, wanted, order=order.value, least=least / 100)
+    if not found.lines and wanted != archive.Wanted():
+        raise archive.nothing_found(archive.history_of(runs, archive.Wanted()).lines, wanted)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1, by_alias=True))
+    else:
+        show(found, options.output(), every_metric=metric is not None)
+
+
+def show(found: History, out: Console, *, every_metric: bool) -> None:
+    """Print the lines that have something to compare."""
+    plain = out.options.ascii_only
+    told = tables.worth_showing(found, every_metric=every_metric)
+    if len(told.lines) <= _IN_DETAIL:
+        for line in told.lines:
+            text.show(tables.detail(line, plain=plain), out)
+    else:
+        for table in tables.overview(told, plain=plain):
+            text.show(table, out)
+    for sentence in tables.left_out(found, told):
+        out.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
