@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A crowd is killed, and while it dies the last of it is chosen by the OOM killer, which wants its
+ * A crowd is killed, and while it dies one of it is chosen by the OOM killer, which wants its
  * memory now: how many of the crowd does it still wait for?
  */
+#define _GNU_SOURCE /* SCHED_RESET_ON_FORK */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -21,7 +22,8 @@
 /* The victim is the largest in the cgroup, and the glutton alone cannot fill it. */
 #define LIMIT_MB 16
 #define VICTIM_MB 10
-#define GLUTTON_MB 8
+#define BRINK_MB 5
+#define GLUTTON_MB 4
 #define READY_MS 60000
 #define GONE_MS 60000
 
@@ -46,12 +48,12 @@ static int64_t tasks_now(void)
 	return slash ? strtoll(slash + 1, NULL, 10) : -1;
 }
 
-/* Whoever counts the dying must not wait behind them. */
+/* Whoever counts the dying must not wait behind them; its children are as others are. */
 static int go_first(void)
 {
 	struct sched_param first = {.sched_priority = 1};
 
-	return sched_setscheduler(0, SCHED_FIFO, &first) ? -errno : 0;
+	return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) ? -errno : 0;
 }
 
 static void touch(long bytes)
@@ -73,12 +75,16 @@ static void be_member(bool victim)
 		pause();
 }
 
+/* Kills the crowd, and at once wants more memory than the victim leaves it. */
 static void be_glutton(void)
 {
-	if (!go_first() && !cgroup_enter(SMALL))
+	if (!cgroup_enter(SMALL)) {
+		touch(BRINK_MB * MB);
 		scene->ready++;
+	}
 	while (!scene->go)
 		sleep_ms(1);
+	kill(-leader, SIGKILL);
 	scene->tasks = tasks_now();
 	scene->from_ns = now_ns();
 	touch(GLUTTON_MB * MB);
@@ -86,24 +92,30 @@ static void be_glutton(void)
 		pause();
 }
 
-/* The pid of the youngest, who is the victim; -1 where one cannot be made. */
+/*
+ * The pid of the victim, -1 where one cannot be made. It is neither among the oldest nor
+ * the youngest: whoever dies first, many do before it.
+ */
 static pid_t start_crowd(void)
 {
-	pid_t pid = -1;
+	pid_t victim = -1;
 
-	for (int64_t i = 1; i <= processes; i++) {
-		pid = fork();
+	for (int64_t i = 0; i < processes; i++) {
+		pid_t pid = fork();
+
 		if (pid < 0)
 			return -1;
 		if (!pid)
-			be_member(i == processes);
+			be_member(i == processes / 4);
+		if (i == processes / 4)
+			victim = pid;
 		leader = leader ? leader : pid;
 		setpgid(pid, leader); /* as it does itself: whoever comes first */
 	}
 	glutton = fork();
 	if (!glutton)
 		be_glutton();
-	return glutton < 0 ? -1 : pid;
+	return glutton < 0 ? -1 : victim;
 }
 
 static int wait_until_ready(struct trial *t)
@@ -133,7 +145,6 @@ static int kill_and_count(struct trial *t, int pidfd)
 	struct pollfd victim = {.fd = pidfd, .events = POLLIN};
 	int64_t gone_ns, tasks_left;
 
-	kill(-leader, SIGKILL);
 	scene->go = true;
 	if (poll(&victim, 1, GONE_MS) != 1)
 		return wl_fail(t, "the victim is not dead after %d s", GONE_MS / 1000);
@@ -217,7 +228,7 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"processes", NULL};
 static const struct workload oomvictim = {
 	.name = "oomvictim",
-	.summary = "kill a crowd, the last of which the OOM killer then chooses",
+	.summary = "kill a crowd, one of which the OOM killer then chooses",
 	.params = params,
 	.setup = setup,
 	.run = run,
