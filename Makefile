@@ -53,7 +53,7 @@ bench: .venv/.ready-dev
 	$(PY) bench/validate_stats.py --quick
 
 docs: .venv/.ready-dev
-	.venv/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	@echo "made build/site/index.html"
 
 man: .venv/.ready-dev

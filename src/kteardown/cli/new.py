@@ -57,9 +57,9 @@ def new(
 
     Examples:
 
-      kteardown new workload mine
+      kteardown new workload unmap_all
 
-      kteardown new experiment mine --workload mine
+      kteardown new experiment unmapping --workload unmap_all
 
       kteardown new series my-change --from ./my.mbox
     """

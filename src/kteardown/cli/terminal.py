@@ -19,7 +19,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown.progress import Standing, Task
@@ -42,9 +42,8 @@ class _BarTask:
         progress = self.display.progress
         if total is not None:
             progress.update(self.task, total=total)
-        # One line goes beside the bar; the guests that run at the same time have a line each below it.
-        self.display.now = detail.split("\n") if "\n" in detail else []
-        progress.update(self.task, completed=completed, detail="" if "\n" in detail else detail)
+        self.display.doing[self.task] = detail
+        progress.update(self.task, completed=completed)
 
 
 @dataclass
@@ -79,15 +78,14 @@ class _Display:
     def __init__(self, console: Console) -> None:
         self.progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             BarColumn(bar_width=20),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[detail]}", style="dim"),
             console=console,
         )
-        self.now: list[str] = []
+        self.doing: dict[TaskID, str] = {}
         self.rows: Sequence[Standing] = ()
         self.live = Live(
             console=console,
@@ -99,7 +97,9 @@ class _Display:
     def render(self) -> RenderableType:
         """All of it, as it is now."""
         parts: list[RenderableType] = [self.progress]
-        parts += [Text(f"    {line}", style="dim", no_wrap=True) for line in self.now]
+        # The guests that run at the same time have a line each.
+        lines = [line for text in self.doing.values() for line in text.splitlines()]
+        parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
         if self.rows:
             parts += [Text(), standing_table(self.rows)]
         return Group(*parts)
@@ -171,11 +171,12 @@ class TerminalReporter:
         if outermost:
             self._display = display
             display.live.start()
-        bar = display.progress.add_task(title, total=total, detail="")
+        bar = display.progress.add_task(title, total=total)
         try:
             yield _BarTask(display, bar)
         finally:
             display.progress.remove_task(bar)
+            display.doing.pop(bar, None)
             if outermost:
                 display.live.stop()
                 self._display = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -43,7 +44,9 @@ class _Plan:
 
     @property
     def title(self) -> str:
-        return " ".join(filter(None, (self.source.id, self.request.series, self.request.arch)))
+        # A commit as people write it.
+        source = re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", self.source.id)
+        return " ".join(filter(None, (source, self.request.series, self.request.arch)))
 
 
 def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:
@@ -116,8 +119,11 @@ class _Builder:
             with _may_fail(plan.request, left_out):
                 if plan.key not in patched:
                     patched[plan.key] = self._patched(plan)
-        for plan in sorted(plans, key=lambda plan: bool(plan.request.patches)):
-            if plan.request.name not in left_out:
+        todo = [plan for plan in plans if plan.request.name not in left_out]
+        title = f"building {len(todo)} kernel{'s' * (len(todo) != 1)}"
+        with self._reporter.task(title, total=len(todo)) as task:
+            for count, plan in enumerate(sorted(todo, key=lambda plan: bool(plan.request.patches))):
+                task.update(count, plan.request.name)
                 with _may_fail(plan.request, left_out):
                     images[plan.request.name] = self._build_one(plan, patched[plan.key])
         return left_out

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kteardown.progress import Standing
 from kteardown.report.groups import Group, headlines, variants
-from kteardown.report.words import VERDICTS, change, decimals, parameter, scale
+from kteardown.report.words import VERDICTS, Scale, change, decimals, parameter, scale
 from kteardown.spec.model import Workload
 from kteardown.stats.results import Comparison, Result
 
@@ -26,15 +26,19 @@ def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> Standing:
     last = mine[-1]
     unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
     return Standing(
-        metric=f"{group.name} ({unit.unit})",
+        metric=group.name,
         point=_point(mine),
-        base=unit.text(last.base.compared),
+        base=_value(last.base.compared, unit),
         variant=last.variant,
-        changed=unit.text(last.changed.compared),
+        changed=_value(last.changed.compared, unit),
         change=change(last, decimals(mine)),
         verdict=last.verdict,
         others=_others(mine),
     )
+
+
+def _value(value: float, unit: Scale) -> str:
+    return unit.text(value) if unit.unit == "instructions" else f"{unit.text(value)} {unit.unit}"
 
 
 def _point(mine: Sequence[Comparison]) -> str:

@@ -261,7 +261,7 @@ def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
         lines = [_explain(model, dict(detail)) for detail in error.errors()]
         raise InputError(
             "\n".join(f"{path}: {line}" for line in lines),
-            hint="mend these keys; docs/add.md says what the file may have.",
+            hint="mend these keys; `kteardown new` makes a file that has them right.",
         ) from error
 
 

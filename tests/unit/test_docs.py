@@ -1,0 +1,158 @@
+"""The documentation: every command in it is one, and the site builds without a broken link.
+
+All commands, in blocks and in running text, are parsed by the real command line. Those of verbs that need
+no guest are run, in a folder that has what they name; ``run`` is run as ``plan``, with the same options. The
+tutorial's own are run with guests by ``tests/vm/test_tutorial.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from kteardown.cli import app
+from unit.cli.test_main import kteardown
+from unit.trials import killable
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
+RUN = ("list", "plan", "run", "show", "report", "diff", "query", "export", "history", "new")
+"""Verbs whose commands are run. The others build kernels, boot guests, ask, serve, or change the machine."""
+# What a run has and a plan has not.
+_OUTPUT = {"--json": 1, "--markdown": 1, "--html": 1, "--fail-on": 1, "-v": 0, "-q": 0}
+_PLACEHOLDER = re.compile(r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b")
+VERBS = get_command(app).commands  # type: ignore[attr-defined]
+
+
+def commands(text: str) -> list[str]:
+    """Every call of kteardown in a page, one line each, without the prompt and what comes after a pipe."""
+    text = re.sub(r"\\\n\s*", "", text)
+    lines = re.findall(r"^(?:    |\$ |    \$ )(?:\.venv/bin/)?(kteardown .*)$", text, re.MULTILINE)
+    inline = re.findall(r"(?<!`)`(kteardown [^`]+)`(?!`)", re.sub(r"\s*\n\s*", " ", text))
+    found = [re.split(r"\s+(?:\||>|#)\s?", line)[0] for line in lines + inline]
+    # Names of people in patches, and outputs that repeat a command.
+    return [line for line in dict.fromkeys(found) if not line.startswith("kteardown developers")]
+
+
+def examples(verb: str) -> list[str]:
+    """The examples in the help of a verb."""
+    text = re.sub(r"(kteardown [^\n]*)\n {2,}(?!kteardown)(\S)", r"\1 \2", VERBS[verb].help or "")
+    return [
+        re.split(r"\s+[|>]\s", line)[0] for line in re.findall(r"^\s+(kteardown .*)$", text, re.MULTILINE)
+    ]
+
+
+EVERY = sorted({
+    *(line for page in PAGES for line in commands(page.read_text(encoding="utf-8"))),
+    *(line for verb in VERBS for line in examples(verb)),
+})  # fmt: skip
+
+
+def runnable(line: str) -> bool:
+    """Whether a command can be run as it stands: a whole one that boots nothing, no word for another."""
+    _, verb, *arguments = shlex.split(line)
+    whole = bool(arguments) or verb in ("list", "show", "report")
+    return whole and verb in RUN and not _PLACEHOLDER.search(line) and "--resume" not in arguments
+
+
+RUNNABLE = [line for line in EVERY if runnable(line)]
+
+
+def test_commands_are_found_wherever_they_stand() -> None:
+    page = (
+        "a `kteardown list\nruns` b\n\n"
+        "    .venv/bin/kteardown show last \\\n       --console 1  # c\n\n"
+        "$ kteardown doctor | head\n"
+    )
+    assert commands(page) == ["kteardown show last --console 1", "kteardown doctor", "kteardown list runs"]
+
+
+@pytest.mark.parametrize("line", EVERY)
+def test_every_command_is_one(line: str) -> None:
+    verb, *arguments = shlex.split(line)[1:]
+    if verb == "VERB" or verb.startswith("-"):
+        return
+    assert verb in VERBS, line
+    # A verb alone, in running text, is its name.
+    if arguments and "--help" not in arguments:
+        VERBS[verb].make_context(verb, arguments)
+
+
+def test_there_are_many_and_most_are_run() -> None:
+    assert len(EVERY) > 40
+    assert len(RUNNABLE) > 20
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all that the commands name: a finished run, results, patches, an experiment."""
+    folder = tmp_path_factory.mktemp("docs")
+    done = killable.make_run(folder / "runs", "instructions")
+    killable.measure(done.path)
+    kteardown("report", home=folder)
+    (folder / "from-the-author").mkdir()
+    shutil.copy(done.path / "result.json", folder / "from-the-author")
+    patches = sorted((ROOT / "series/freezer-skip-exited").glob("*.patch"))
+    mails = (b"From x Mon Sep 17 00:00:00 2001\n" + path.read_bytes() for path in patches)
+    (folder / "my.mbox").write_bytes(b"\n".join(mails))
+    for kind, name, *more in (
+        ("workload", "unmap_all"),
+        ("experiment", "unmapping", "--workload", "unmap_all"),
+        ("series", "my-change", "--from", "my.mbox"),
+    ):
+        assert kteardown("new", kind, name, *more, home=folder, cwd=folder).returncode == 0
+    shutil.copy(folder / "experiments/unmapping.toml", folder / "mine.toml")
+    return folder
+
+
+@pytest.mark.parametrize("line", RUNNABLE)
+def test_a_command_that_needs_no_guest_does_what_it_says(line: str, home: Path, tmp_path: Path) -> None:
+    # Whatever the page calls its run, there is one here.
+    verb, *arguments = shlex.split(re.sub(r"\b20\d{6}-\d{6}\b", "last", line))[1:]
+    if verb == "run":
+        verb, arguments = "plan", list(_planned(arguments))
+    if verb == "new":
+        shutil.copy(home / "my.mbox", tmp_path)
+        for known in ("workloads", "agent"):
+            if arguments[0] == "experiment":
+                shutil.copytree(home / known, tmp_path / known)
+    done = kteardown(verb, *arguments, home=home, cwd=tmp_path if verb == "new" else home)
+    assert done.returncode == 0, done.stderr
+
+
+def _planned(arguments: list[str]) -> list[str]:
+    """The arguments of ``run`` that ``plan`` takes."""
+    kept, skip = [], 0
+    for word in arguments:
+        if skip:
+            skip -= 1
+        elif word in _OUTPUT:
+            skip = _OUTPUT[word]
+        else:
+            kept.append(word)
+    return kept
+
+
+def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made = {path.name for path in (tmp_path / "site").rglob("*.html")}
+    assert {"index.html", "tutorial.html", "methodology.html", "cli.html", "stats.html"} <= made
+    site = (tmp_path / "site/reference/stats.html").read_text()
+    assert "kteardown.stats.bootstrap" in site
+    assert "http://fonts" not in site and "https://fonts" not in site

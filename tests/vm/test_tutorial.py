@@ -1,0 +1,130 @@
+"""The tutorial, as its reader would follow it: an mbox, a branch, and a workload of one's own.
+
+The base kernel is that of the freezer experiment, which other tests build anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kteardown.kernels.series import resolve
+from kteardown.kernels.source import Sources
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.spec.load import fragments, load_experiment, load_workloads
+from unit.kernels.test_branch import git
+from vm.test_run import kteardown, result_of
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+FILE = "kernel/power/process.c"
+SMALL = ["--seeds", "2", "--repetitions", "1", "--set", "zombies=0,600"]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory, base_image: Path) -> Path:
+    """A git tree with the one file that the patches are about: tag v6.12, and a branch with two patches.
+
+    Beside it lies ``my.mbox``: the same as mails, with a cover letter before them.
+    """
+    assert base_image.is_file()
+    sources = Sources(cache_dir(), SilentReporter())
+    path = tmp_path_factory.mktemp("git") / "linux"
+    (path / FILE).parent.mkdir(parents=True)
+    original = sources.tree(sources.identify("debian:6.12")) / FILE
+    (path / FILE).write_bytes(original.read_bytes())
+    git(path, "init", "-q", "-b", "master")
+    git(path, "add", ".")
+    git(path, "commit", "-q", "-m", "Linux 6.12")
+    git(path, "tag", "v6.12")
+    git(path, "checkout", "-q", "-b", "freezer-dead")
+    git(path, "am", "-q", *map(str, resolve("freezer-skip-exited").patches))
+    mails = git(path, "format-patch", "--stdout", "--cover-letter", "v6.12..freezer-dead")
+    assert "[PATCH 0/2]" in mails
+    (path.parent / "my.mbox").write_text(mails)
+    return path
+
+
+@pytest.fixture
+def own_runs(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+def compared(file: Path, variant: str) -> float:
+    """The change of the suspend freezer's user space phase with the most zombies."""
+    (row,) = (
+        row
+        for row in result_of(file)["comparisons"]
+        if (row["variant"], row["metric"]) == (variant, "freeze_user_ns") and row["point"]["zombies"] == 600
+    )
+    assert row["verdict"] == "better"
+    return float(row["ratio"])
+
+
+def test_an_mbox_and_a_branch_are_the_same_series(
+    tree: Path, own_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree)
+    base = ["compare", "zombies", "--source", "debian:6.12", *SMALL]
+    files = [tmp_path / "mail.json", tmp_path / "branch.json"]
+    kteardown(*base, "--series", "../my.mbox", "--json", str(files[0]), runs=own_runs)
+    done = kteardown(*base, "--branch", "v6.12..freezer-dead", "--json", str(files[1]), runs=own_runs)
+    assert "freezer-dead" in done.stdout
+    ratios = compared(files[0], "my"), compared(files[1], "freezer-dead")
+    assert ratios[0] == ratios[1] < 1
+    images = [
+        result_of(file)["kernels"][name]["image_hash"]
+        for file, name in zip(files, ("my", "freezer-dead"), strict=True)
+    ]
+    assert images[0] == images[1]
+    letter = kteardown("report", "last", "--format", "markdown", runs=own_runs).stdout
+    assert "freezer-dead" in letter
+
+
+def test_a_workload_of_ones_own_runs_from_anywhere(
+    base_image: Path, own_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert base_image.is_file()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    monkeypatch.chdir(mine)
+    kteardown("new", "workload", "unmap_all", runs=own_runs)
+    kteardown("new", "experiment", "unmapping", "--workload", "unmap_all", runs=own_runs)
+    freezer = load_experiment("freezer")
+    shared = json.dumps(fragments(freezer, load_workloads(freezer)))
+    file = mine / "experiments/unmapping.toml"
+    file.write_text(file.read_text().replace("variants = []\n", f"variants = []\nconfig = {shared}\n"))
+    result = mine / "r.json"
+    done = kteardown(
+        "run", "unmapping", "--quick", "--set", "pages=100,1000,2000", "--json", str(result), runs=own_runs
+    )
+    assert "growth of unmap_ns with pages" in done.stdout
+    assert result_of(result)["boots"]["ok"] == 2
+    monkeypatch.chdir("/")
+    assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
+
+
+def test_a_terminal_shows_the_boots_and_how_they_stand(tree: Path, own_runs: Path) -> None:
+    """As in a terminal: a pseudo one, which `script` makes."""
+    command = (
+        f"{sys.executable} -m kteardown compare zombies --source debian:6.12 --series ../my.mbox -v --jobs 1"
+    )
+    told = subprocess.run(
+        ["script", "-qec", f"{command} {' '.join(SMALL)}", "/dev/null"],
+        cwd=tree,
+        env={**os.environ, "KTEARDOWN_RUNS": str(own_runs), "TERM": "xterm", "COLUMNS": "150", "LINES": "50"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "booting 4 guests" in told
+    assert "so far, at the last point" in told
+    assert "qemu-system-x86_64" in told
+    assert "compare-zombies: What does the change do to zombies?" in told
