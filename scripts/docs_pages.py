@@ -24,17 +24,10 @@ TEXTS = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
-STAGES = (
-    "pipeline",
-    "spec",
-    "kernels",
-    "trials",
-    "machines",
-    "records",
-    "stats",
-    "report",
-    "errors",
-    "progress",
+SOURCES = ROOT / "src/kteardown"
+# The stages of the data flow; the command line has a page of its own.
+STAGES = sorted(
+    {p.stem for p in SOURCES.iterdir() if p.suffix in (".py", "") and p.stem[0] != "_"} - {"cli", "data"}
 )
 _LINK = re.compile(r"\[([^\]]*)\]\(([^()\s]+)\)")
 
@@ -88,12 +81,14 @@ def commands() -> str:
 
     command = get_command(app)
     context = command.make_context("kteardown", ["doctor"], resilient_parsing=True)
-    return get_docs_for_click(obj=command, ctx=context, name="kteardown", title="Commands")
+    text = get_docs_for_click(obj=command, ctx=context, name="kteardown", title="Commands")
+    # Examples are code; so is a line that goes on with one.
+    return re.sub(r"^ {2}(\S.*)$", r"    \1", text, flags=re.MULTILINE)
 
 
 def modules(stage: str) -> str:
     """The page of one stage: its modules, each from its docstrings."""
-    names = "\n\n".join(f"::: {name}" for name in _names(ROOT / "src/kteardown" / stage))
+    names = "\n\n".join(f"::: {name}" for name in _names(SOURCES / stage))
     return f"# kteardown.{stage}\n\n{names}\n"
 
 
