@@ -75,7 +75,7 @@ class _LineTask:
 class _Display:
     """What moves: bars, what every guest does, and how the comparisons stand."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, rows: Sequence[Standing]) -> None:
         self.progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
@@ -86,7 +86,7 @@ class _Display:
             console=console,
         )
         self.doing: dict[TaskID, str] = {}
-        self.rows: Sequence[Standing] = ()
+        self.rows = rows
         self.live = Live(
             console=console,
             get_renderable=self.render,
@@ -134,6 +134,8 @@ class TerminalReporter:
         self._verbose = verbose
         self._quiet = quiet
         self._display: _Display | None = None
+        # A run that stops when sure boots in several stages; what was seen stays on the screen.
+        self._rows: Sequence[Standing] = ()
         self._next_look = 0.0
 
     def note(self, text: str) -> None:
@@ -153,7 +155,7 @@ class TerminalReporter:
         began = time.monotonic()
         if self._display is None or began < self._next_look:
             return
-        self._display.rows = look()
+        self._rows = self._display.rows = look()
         self._display.live.refresh()
         ended = time.monotonic()
         self._next_look = ended + max(_LOOK_INTERVAL_S, _LOOK_SHARE * (ended - began))
@@ -167,7 +169,7 @@ class TerminalReporter:
             yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, total)
             return
         outermost = self._display is None
-        display = self._display or _Display(self._console)
+        display = self._display or _Display(self._console, self._rows)
         if outermost:
             self._display = display
             display.live.start()

@@ -63,7 +63,8 @@ def load_workload(name: str, folder: str = "") -> Workload:
     if path is None:
         raise InputError(
             f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}",
-            hint="`kteardown list workloads` shows them.",
+            hint="`kteardown list workloads` shows them"
+            + (f"; it was looked for in {folder}/workloads too." if folder else "."),
         )
     workload = _validate(Workload, _read_toml(path), path)
     if workload.name != path.stem:

@@ -71,6 +71,16 @@ def test_a_watcher_sees_bars_guests_and_how_it_stands() -> None:
     assert "qemu" not in text
 
 
+def test_what_was_seen_stays_through_the_next_stage() -> None:
+    screen = console(force_terminal=True)
+    reporter = TerminalReporter(screen)
+    work(reporter, Looks())
+    before = written(screen).count("-68.5% exact")
+    with reporter.task("booting 2 more guests", total=2):
+        pass
+    assert written(screen).count("-68.5% exact") > before
+
+
 def test_looks_are_far_apart() -> None:
     looks = Looks()
     work(TerminalReporter(console(force_terminal=True)), looks)
