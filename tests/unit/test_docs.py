@@ -1,8 +1,9 @@
 """The documentation: every command in it is one, and the site builds without a broken link.
 
 All commands, in blocks and in running text, are parsed by the real command line. Those of verbs that need
-no guest are run, in a folder that has what they name; ``run`` is run as ``plan``, with the same options. The
-tutorial's own are run with guests by ``tests/vm/test_tutorial.py``.
+no guest are run, in a folder that has what they name; ``run`` is run as ``plan``, with the same options, and
+``compare`` up to where kernels would be built. The tutorial's own are run with guests by
+``tests/vm/test_tutorial.py``.
 """
 
 from __future__ import annotations
@@ -13,13 +14,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+from kteardown import pipeline
 from kteardown.cli import app
+from kteardown.cli.compare import experiment_for, told
+from kteardown.cli.options import Designed, Kernels, Parts, changed
 from unit.cli.test_main import kteardown
+from unit.kernels.test_branch import git
 from unit.trials import killable
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +70,7 @@ def runnable(line: str) -> bool:
 
 
 RUNNABLE = [line for line in EVERY if runnable(line)]
+COMPARED = [line for line in EVERY if line.startswith("kteardown compare ")]
 
 
 def test_commands_are_found_wherever_they_stand() -> None:
@@ -126,6 +133,43 @@ def test_a_command_that_needs_no_guest_does_what_it_says(line: str, home: Path, 
                 shutil.copytree(home / known, tmp_path / known)
     done = kteardown(verb, *arguments, home=home, cwd=tmp_path if verb == "new" else home)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def linux(home: Path) -> Path:
+    """``~/linux`` of the pages: a git tree with the tag and the branches that they name."""
+    tree = home / "linux"
+    (tree / "kernel").mkdir(parents=True)
+    git(tree, "init", "-q", "-b", "master")
+    for branch in ("", "freezer-dead-v3", "my-topic"):
+        if branch:
+            git(tree, "checkout", "-q", "-b", branch, "v6.12")
+        for part in ("one", "two"):
+            (tree / "kernel/power.c").write_text(f"{branch} {part}\n")
+            git(tree, "add", ".")
+            git(tree, "commit", "-q", "-m", f"PM: {branch} {part}")
+        if not branch:
+            git(tree, "tag", "v6.12")
+    return tree
+
+
+@pytest.mark.parametrize("line", COMPARED)
+def test_a_comparison_is_ready_to_be_built(
+    line: str, home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(home / "cache"))
+    monkeypatch.chdir(home if "./my.mbox" in line or "git:" in line else linux)
+    given = VERBS["compare"].make_context("compare", shlex.split(line)[2:]).params
+    kernels = Kernels(**{field.name: given[field.name] for field in fields(Kernels)})
+    designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
+    source, variants = told(given["source"] or "", given["series"] or [], given["branch"] or [])
+    asked = changed(experiment_for(given["workload"], source), Parts(variant=variants), kernels, designed)
+    study = pipeline.prepare(asked, ablate=kernels.ablate)
+    (whole, *parts) = study.series
+    assert whole.name == ("my" if given["series"] else line.split("..")[1].split(maxsplit=1)[0])
+    assert len(whole.patches) == 2
+    assert len(parts) == (2 if kernels.ablate else 0)
 
 
 def _planned(arguments: list[str]) -> list[str]:
