@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, LabError, MissingError
 from kteardown.kernels import store, tools
 from kteardown.progress import Reporter
 
@@ -179,9 +179,9 @@ class Apt:
                     hint="Use a git:PATH@REV, tar:FILE or image:FILE source on this system.",
                 )
         if not KEYRING.exists():
-            raise LabError(
+            raise MissingError(
                 f"{KEYRING} is missing, so packages of newer suites cannot be verified",
-                hint="Install the package debian-archive-keyring.",
+                ["debian-archive-keyring"],
             )
         # The system's own view of its sources covers both of their formats.
         text = _output(
