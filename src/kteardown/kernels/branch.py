@@ -71,7 +71,8 @@ def _check(text: str, repository: Path, commits: list[str], span: str) -> None:
 
 
 def _folder(cache_dir: Path, commits: list[str]) -> Path:
-    return cache_dir / "series" / hashlib.sha256(" ".join(commits).encode()).hexdigest()[:16]
+    # Git runs in the tree, wherever the cache is seen from.
+    return cache_dir.absolute() / "series" / hashlib.sha256(" ".join(commits).encode()).hexdigest()[:16]
 
 
 def _commit(repository: Path, name: str) -> str:

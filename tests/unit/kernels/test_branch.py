@@ -57,6 +57,15 @@ def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) ->
     assert of_branch(span, tree, tmp_path / "cache") == found
 
 
+def test_a_cache_that_is_named_from_here_is_found_from_there(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    found = of_branch("v1..my/topic", Path("linux"), Path("cache"))
+    assert found.folder.parents[2] == tree.parent / "cache"
+    assert len(list(found.folder.glob("*.patch"))) == 2
+
+
 def test_a_patch_applies_where_it_came_from(tree: Path, tmp_path: Path) -> None:
     patches = resolve(str(of_branch("v1..my/topic", tree, tmp_path).folder), cache_dir=tmp_path).patches
     git(tree, "checkout", "-q", "v1")
