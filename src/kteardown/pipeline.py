@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kteardown.errors import BuildError, GuestError, InputError
+from kteardown.errors import BuildError, GuestError, InputError, KteardownError
 from kteardown.kernels import build, kept, layout, programs
 from kteardown.kernels.model import Building, Built
 from kteardown.kernels.source import Sources
@@ -208,7 +208,7 @@ def standing(run: RunDir) -> list[Standing]:
     workloads = load_workloads(experiment)
     try:
         result = result_of(run, experiment, workloads, kept.facts(run), kept.unavailable(run))
-    except (InputError, GuestError):
+    except KteardownError:
         return []
     return standing_rows(result, workloads)
 
