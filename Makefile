@@ -54,7 +54,7 @@ bench: .venv/.ready-dev
 
 docs: .venv/.ready-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	@echo "made build/site/index.html"
+	@echo "made build/site/index.html; with its search: $(PY) -m http.server -b 127.0.0.1 -d build/site"
 
 man: .venv/.ready-dev
 	$(PY) scripts/man.py build/man/man1

@@ -87,7 +87,7 @@ def test_an_mbox_and_a_branch_are_the_same_series(
     assert "freezer-dead" in letter
 
 
-def test_a_workload_of_ones_own_runs_from_anywhere(
+def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     base_image: Path, own_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert base_image.is_file()
@@ -96,16 +96,18 @@ def test_a_workload_of_ones_own_runs_from_anywhere(
     monkeypatch.chdir(mine)
     kteardown("new", "workload", "unmap_all", runs=own_runs)
     kteardown("new", "experiment", "unmapping", "--workload", "unmap_all", runs=own_runs)
+    kteardown("new", "series", "my-change", runs=own_runs)
     freezer = load_experiment("freezer")
     shared = json.dumps(fragments(freezer, load_workloads(freezer)))
     file = mine / "experiments/unmapping.toml"
     file.write_text(file.read_text().replace("variants = []\n", f"variants = []\nconfig = {shared}\n"))
     result = mine / "r.json"
-    done = kteardown(
-        "run", "unmapping", "--quick", "--set", "pages=100,1000,2000", "--json", str(result), runs=own_runs
-    )
+    asked = ["run", "unmapping", "--quick", "--variant", "my-change", "--set", "pages=100,1000,2000"]
+    done = kteardown(*asked, "--json", str(result), runs=own_runs)
     assert "growth of unmap_ns with pages" in done.stdout
-    assert result_of(result)["boots"]["ok"] == 2
+    found = result_of(result)
+    assert found["boots"]["ok"] == 4
+    assert [(row["verdict"], row["ratio"]) for row in found["comparisons"]] == [("same", 1.0)] * 3
     monkeypatch.chdir("/")
     assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
 
