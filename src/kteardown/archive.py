@@ -47,6 +47,17 @@ class Wanted:
             and all(params.get(name) in values for name, values in self.points.items())
         )
 
+    def of_line(self, line: Line) -> bool:
+        """Whether a line is one of them."""
+        return (
+            self.experiment in (None, line.experiment)
+            and self.clock in (None, line.clock)
+            and self.workload in (None, line.workload)
+            and self.metric in (None, line.metric)
+            and self.kernel in (None, line.kernel)
+            and all(line.point.get(name) in values for name, values in self.points.items())
+        )
+
 
 def history_of(
     runs: Sequence[RunDir], wanted: Wanted, *, order: Order = "release", least: float = LEAST
@@ -63,7 +74,7 @@ def history_of(
             unread.append(run.name)
     figures = filter(wanted.of_figure, boot_figures([run for run in runs if run.name in known]))
     found = history(figures, known, order=order, least=least)
-    lines = tuple(line for line in found.lines if wanted.kernel in (None, line.kernel))
+    lines = tuple(filter(wanted.of_line, found.lines))
     return found.model_copy(update={"lines": lines, "unread": tuple(unread)})
 
 

@@ -22,6 +22,7 @@ from kteardown.cli import (
     query,
     report,
     run,
+    serve,
     show,
 )
 from kteardown.errors import KteardownError
@@ -46,6 +47,7 @@ VERBS = (
     show,
     diff,
     history,
+    serve,
     query,
     export,
     listing,

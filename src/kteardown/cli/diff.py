@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.records.environment import guest_differences
 from kteardown.records.store import RunDir
-from kteardown.report.difference import Difference, Row, Side, Told, hold, read
+from kteardown.report import text
+from kteardown.report.difference import Difference, Side, hold, read
+from kteardown.report.sidebyside import comparison_tables, passages, summary
 
 
 def register(app: typer.Typer) -> None:
@@ -74,53 +74,10 @@ def _found(name: str) -> tuple[Side, RunDir | None]:
 
 
 def _print(found: Difference, out: Console) -> None:
-    out.print(f"A: {found.a}\nB: {found.b}\n", highlight=False, markup=False, soft_wrap=True)
-    _sentences(out, "environment, A / B", found.environment, "nothing that can matter differs")
-    _sentences(out, "kernels, A / B", found.kernels, "the same")
-    for title in dict.fromkeys(_title(row) for row in found.rows):
-        _table(out, title, [row for row in found.rows if _title(row) == title])
-    _sentences(out, "only in A", found.only_a)
-    _sentences(out, "only in B", found.only_b)
-    out.print(_summary(found.rows), highlight=False, markup=False, soft_wrap=True)
-
-
-def _sentences(out: Console, title: str, sentences: Sequence[str], otherwise: str = "") -> None:
-    if sentences or otherwise:
-        text = "\n".join(f"  {sentence}" for sentence in sentences or [otherwise])
-        out.print(f"{title}:\n{text}\n", highlight=False, markup=False, soft_wrap=True)
-
-
-def _title(row: Row) -> str:
-    statistic = "" if row.statistic == "median" else f", {row.statistic}"
-    return f"{row.workload}: {row.metric}{statistic}, {row.variant} against base"
-
-
-def _table(out: Console, title: str, rows: Sequence[Row]) -> None:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("point", "A", "verdict", "B", "verdict", "intervals", "base B / A"):
-        table.add_column(name, justify="right" if name in ("A", "B", "base B / A") else "left")
-    for row in rows:
-        point = " ".join(f"{name}={value}" for name, value in row.point.items())
-        agree = {True: "overlap", False: "apart", None: "-"}[row.agree]
-        base = "-" if row.base_ratio is None else f"{row.base_ratio:.3f}"
-        table.add_row(point, _told(row.a), row.a.verdict, _told(row.b), row.b.verdict, agree, base)
-    out.print(table, highlight=False)
-    out.print()
-
-
-def _told(told: Told) -> str:
-    if told.ratio is None:
-        return "-"
-    interval = "" if told.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in told.ci))
-    # Brackets are markup to the table.
-    return f"{100 * (told.ratio - 1):+.2f}%{interval}".replace("[", r"\[")
-
-
-def _summary(rows: Sequence[Row]) -> str:
-    if not rows:
-        return "no comparison is in both"
-    apart = sum(row.agree is False for row in rows)
-    other = sum(not row.same_verdict for row in rows)
-    return (
-        f"{len(rows)} comparisons in both: the intervals of {apart} lie apart, the verdicts of {other} differ"
-    )
+    out.print(f"A: {found.a}\nB: {found.b}", highlight=False, markup=False, soft_wrap=True)
+    for title, sentences in passages(found):
+        lines = "\n".join(f"  {sentence}" for sentence in sentences)
+        out.print(f"\n{title}:\n{lines}", highlight=False, markup=False, soft_wrap=True)
+    for table in comparison_tables(found):
+        text.show(table, out)
+    out.print(f"\n{summary(found.rows)}", highlight=False, markup=False, soft_wrap=True)

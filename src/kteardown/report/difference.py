@@ -6,13 +6,14 @@ Reads result.json of any kteardown of schema 1, fields that it does not know inc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.records.environment import differences
 from kteardown.records.schema import ParamValue
+from kteardown.stats.results import Verdict
 
 Interval = tuple[float, float]
 _KERNEL_FACTS = ("release", "source", "series", "arch", "compiler", "config_hash", "image_hash")
@@ -66,6 +67,11 @@ class Told(BaseModel):
     ratio: float | None
     ci: Interval | None
     verdict: str
+
+    @property
+    def tone(self) -> Verdict | None:
+        """The verdict, where it is one that this kteardown knows."""
+        return next((known for known in get_args(Verdict) if known == self.verdict), None)
 
 
 class Row(BaseModel):

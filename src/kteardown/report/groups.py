@@ -52,9 +52,14 @@ def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
 
 
 def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -> bool:
-    """A workload that marks none has all of them in the main tables."""
-    metrics = workloads[workload].metrics
-    return metrics[metric].headline or not any(spec.headline for spec in metrics.values())
+    """A workload that marks none has all of them in the main tables.
+
+    What this kteardown does not know, because another one made the result, is none.
+    """
+    metrics = workloads[workload].metrics if workload in workloads else {}
+    return metric in metrics and (
+        metrics[metric].headline or not any(spec.headline for spec in metrics.values())
+    )
 
 
 def variants(result: Result) -> list[str]:

@@ -17,10 +17,15 @@ _DATE = len("2026-01-01T10:00")
 
 def overview(history: History, *, plain: bool = False) -> list[Table]:
     """A table for each metric of each kernel, with a row a point. ``plain``: in ASCII."""
-    groups: dict[tuple[object, ...], list[Line]] = {}
+    return [summary(lines, plain=plain) for lines in grouped(history)]
+
+
+def grouped(history: History) -> list[list[Line]]:
+    """The lines by what they are of, without their points."""
+    groups: dict[str, list[Line]] = {}
     for line in history.lines:
-        groups.setdefault((title(line),), []).append(line)
-    return [_overview(lines, plain) for lines in groups.values()]
+        groups.setdefault(title(line), []).append(line)
+    return list(groups.values())
 
 
 def worth_showing(history: History, *, every_metric: bool) -> History:
@@ -118,7 +123,8 @@ def spark(line: Line, *, plain: bool = False) -> str:
     return "".join(bars[round((value - least) / span * (len(bars) - 1))] for value in values)
 
 
-def _overview(lines: Sequence[Line], plain: bool) -> Table:
+def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
+    """Lines that differ in their points alone, a row each."""
     names, keys = point_cells([line.point for line in lines])
     rows = tuple((*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True))
     columns = (*names, "figures", "releases", "history", "first", "last", "level")
@@ -150,9 +156,7 @@ def _level(line: Line) -> Cell:
         return Cell("-")
     if not line.shifts:
         return Cell("no change", "same")
-    changes = [_change(shift) for shift in line.shifts]
-    verdicts = {shift.verdict for shift in line.shifts}
-    return Cell(", ".join(changes), "worse" if "worse" in verdicts else "better")
+    return Cell(", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
 
 
 def _change(shift: Shift) -> str:

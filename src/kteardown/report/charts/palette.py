@@ -1,0 +1,87 @@
+"""The colours of reports, by what they mean, for light and for dark.
+
+Verdicts are blue and vermillion, kernels grey, green, purple, amber and sky: after the palette of M. Okabe
+and K. Ito, "Color Universal Design" (2008), whose colours people with any colour blindness tell apart.
+Nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LIGHT: Mapping[str, str] = {
+    "page": "#f6f7f9",
+    "panel": "#ffffff",
+    "raised": "#ffffff",
+    "ink": "#1b1f24",
+    "muted": "#59636e",
+    "line": "#c9d0d8",
+    "grid": "#e9ecf0",
+    "link": "#0b5cad",
+    "focus": "#0b5cad",
+    "better": "#0b67b2",
+    "worse": "#c2500a",
+    "same": "#5f6b77",
+    "inconclusive": "#8a6100",
+    "better-soft": "#e3eff9",
+    "worse-soft": "#fceadf",
+    "same-soft": "#eceff2",
+    "inconclusive-soft": "#faf0d7",
+    "null": "#d5dae0",
+    "base": "#59636e",
+    "twin": "#9aa4ae",
+    "kernel0": "#007a58",
+    "kernel1": "#a8437f",
+    "kernel2": "#b87400",
+    "kernel3": "#2789c4",
+    "kernel4": "#6a51a3",
+    "posted": "#1b1f24",
+    "flame-less": "#74aedb",
+    "flame-none": "#ece8e1",
+    "flame-more": "#e58f5f",
+    "flame-ink": "#1b1f24",
+}
+
+DARK: Mapping[str, str] = {
+    "page": "#0f1216",
+    "panel": "#171b21",
+    "raised": "#222830",
+    "ink": "#e6e9ed",
+    "muted": "#a2acb8",
+    "line": "#3d4651",
+    "grid": "#272e37",
+    "link": "#7cbcf5",
+    "focus": "#7cbcf5",
+    "better": "#62b0ee",
+    "worse": "#f28a4b",
+    "same": "#a2acb8",
+    "inconclusive": "#e0b84c",
+    "better-soft": "#17324a",
+    "worse-soft": "#452614",
+    "same-soft": "#272e37",
+    "inconclusive-soft": "#3b3014",
+    "null": "#39414b",
+    "base": "#a2acb8",
+    "twin": "#6d7884",
+    "kernel0": "#35c296",
+    "kernel1": "#e08fc2",
+    "kernel2": "#e8ad3f",
+    "kernel3": "#79c3f2",
+    "kernel4": "#b4a0ea",
+    "posted": "#e6e9ed",
+    "flame-less": "#2b6699",
+    "flame-none": "#4a4f56",
+    "flame-more": "#a5501f",
+    "flame-ink": "#f4f5f7",
+}
+
+
+def stylesheet() -> str:
+    """Both themes as custom properties: the reader's own choice, else what the system prefers."""
+    light, dark = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{color-scheme:dark;{dark}}}}}\n'
+        f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}\n'
+        f"@media print{{:root:not(#always){{color-scheme:light;{light}}}}}\n"
+    )

@@ -1,0 +1,129 @@
+"""A line of the history as a picture: where its marks are; the template draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kteardown.report.history import figure_text, size, when
+from kteardown.stats.history import Line
+
+WIDTH, HEIGHT = 720, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 14, 40
+_ROOM = 0.08
+"""Of the span of the figures, above and below them."""
+_LABEL_WIDTH = 76
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A figure, with the range of its boots and what is said when it is pointed at."""
+
+    x: float
+    y: float
+    top: float
+    bottom: float
+    says: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """A stretch without a change."""
+
+    left: float
+    right: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Break:
+    """A change of level, between two figures."""
+
+    x: float
+    verdict: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A label on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The marks, in the units of the view box."""
+
+    dots: tuple[Dot, ...]
+    levels: tuple[Level, ...]
+    breaks: tuple[Break, ...]
+    values: tuple[Tick, ...]
+    releases: tuple[Tick, ...]
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    bottom: float = HEIGHT - _BOTTOM
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def picture(line: Line) -> Picture:
+    """The marks of ``line``: figures from left to right at even steps, values upward from the least."""
+    values = [figure.value for figure in line.figures]
+    least, most = min(values), max(values)
+    room = _ROOM * (most - least) or 0.5 * abs(most) or 1.0
+    low, high = least - room, most + room
+
+    def y(value: float) -> float:
+        inside = min(max(value, low), high)
+        return round(HEIGHT - _BOTTOM - (inside - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
+
+    step = (WIDTH - _LEFT - _RIGHT) / len(values)
+
+    def x(index: float) -> float:
+        return round(_LEFT + (index + 0.5) * step, 1)
+
+    dots = (
+        Dot(
+            x(index),
+            y(figure.value),
+            y(figure.high),
+            y(figure.low),
+            f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})",
+        )
+        for index, figure in enumerate(line.figures)
+    )
+    marks = sorted({least, most})
+    return Picture(
+        dots=tuple(dots),
+        levels=tuple(Level(x(a - 0.3), x(b - 0.7), y(value)) for a, b, value in _levels(line)),
+        breaks=tuple(
+            Break(x(s.index - 0.5), s.verdict, f"{s.verdict}: {size(line, s)}") for s in line.shifts
+        ),
+        values=tuple(Tick(y(value), figure_text(line, value)) for value in marks),
+        releases=tuple(Tick(x(index), text) for index, text in _releases(line, step)),
+    )
+
+
+def _levels(line: Line) -> Iterator[tuple[int, int, float]]:
+    """First figure, the one after the last, and the median of each level; none where none was looked for."""
+    if line.unlooked:
+        return
+    ends = [*(shift.index for shift in line.shifts), len(line.figures)]
+    start = 0
+    for end in ends:
+        values = sorted(figure.value for figure in line.figures[start:end])
+        middle = len(values) // 2
+        yield start, end, values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+        start = end
+
+
+def _releases(line: Line, step: float) -> Iterator[tuple[float, str]]:
+    """A label under the first figure of each release, where the one before leaves it the room."""
+    last, free = "", 0.0
+    for index, figure in enumerate(line.figures):
+        if figure.release != last and index * step >= free:
+            yield index, figure.release
+            free = index * step + _LABEL_WIDTH
+        last = figure.release

@@ -1,0 +1,66 @@
+"""What moves on the page of a run that goes on: its medians so far, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kteardown.report.groups import point_cells
+from kteardown.report.layout import Block, Cell, Table
+from kteardown.report.words import Scale, percent, scale
+from kteardown.spec.model import Experiment, Workload
+from kteardown.stats.samples import BASE, LAYOUT, TWIN, expected_points, headlines, key
+from kteardown.trials.follow import Progress
+
+_MINUTE_S, _HOUR_S = 60, 3600
+
+
+def median_tables(
+    progress: Progress, experiment: Experiment, workloads: Mapping[str, Workload]
+) -> list[Table]:
+    """A table for each headline metric: a row a point, each kernel's median so far and how far from base.
+
+    Without intervals and verdicts: those are the result's, when there are boots enough.
+    """
+    medians = {(w, m, key(dict(point))): kernels for (w, m, point), kernels in progress.medians.items()}
+    kernels = list(dict.fromkeys(name for found in medians.values() for name in found))
+    shown = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    points = expected_points(experiment, workloads)
+    result = []
+    for workload, metric, spec in headlines(experiment, workloads):
+        at = [p for p in points if p.workload == workload and (workload, metric, p.full) in medians]
+        if not at:
+            continue
+        found = [medians[workload, metric, point.full] for point in at]
+        unit = scale(spec.unit, experiment.design.clock, (v for row in found for v in row.values()))
+        names, keys = point_cells([point.shown for point in at])
+        rows = tuple(
+            (*cells, *(Cell(_told(row, name, unit)) for name in (BASE, *shown)))
+            for cells, row in zip(keys, found, strict=True)
+        )
+        title = f"{workload}: {metric} in {unit.unit}, medians so far, {spec.better} is better"
+        result.append(Table(title, Block((*names, BASE, *shown), rows)))
+    return result
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``2 h 05 min``."""
+    if seconds < 2 * _MINUTE_S:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / _MINUTE_S)
+    if minutes * _MINUTE_S < 2 * _HOUR_S:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def share(value: float) -> str:
+    """0.25 is ``25%``; all but the last is never ``100%``."""
+    return f"{int(value * 100)}%"
+
+
+def _told(row: Mapping[str, float], kernel: str, unit: Scale) -> str:
+    if kernel not in row:
+        return "-"
+    text = unit.text(row[kernel])
+    if kernel == BASE or row.get(BASE, 0.0) <= 0:
+        return text
+    return f"{text} ({percent(row[kernel] / row[BASE])})"

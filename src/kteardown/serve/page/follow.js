@@ -1,0 +1,44 @@
+// Keeps what moves on the page up to date: a run that goes on, or the list that has one.
+"use strict";
+const PERIOD_MS = 2000;
+const LIST_PERIOD_MS = 10000;
+const live = document.getElementById("live");
+const list = document.querySelector("[data-live=list] tbody");
+
+async function followRun() {
+  const answer = await fetch(live.dataset.follow);
+  if (!answer.ok) return;
+  const fragment = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (answer.headers.get("x-run-state") !== live.dataset.state) {
+    location.reload();
+    return;
+  }
+  live.replaceChildren(...fragment.body.childNodes);
+}
+
+async function followList() {
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const rows = page.querySelector("[data-live=list] tbody");
+  // Which runs are picked is the reader's.
+  for (const picked of list.querySelectorAll("input:checked")) {
+    const same = rows?.querySelector(`input[name=${picked.name}][value="${CSS.escape(picked.value)}"]`);
+    if (same) same.checked = true;
+  }
+  if (rows) list.replaceChildren(...rows.childNodes);
+}
+
+function every(periodMs, step) {
+  setTimeout(async () => {
+    try {
+      if (!document.hidden) await step();
+    } catch {
+      // The server was stopped: what is shown stays, and it is asked again.
+    }
+    every(periodMs, step);
+  }, periodMs);
+}
+
+if (live) every(PERIOD_MS, followRun);
+if (list) every(LIST_PERIOD_MS, followList);

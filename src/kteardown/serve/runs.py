@@ -1,0 +1,134 @@
+"""What the page says of a run: read from its directory, kept while its files stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+from kteardown import pipeline
+from kteardown.errors import KteardownError
+from kteardown.records.store import RunDir
+from kteardown.records.working import at_work
+from kteardown.report import json as result_json
+from kteardown.report.groups import is_headline
+from kteardown.report.reference import Reference, load_reference
+from kteardown.spec.load import load_workloads
+from kteardown.spec.model import Experiment, Workload
+from kteardown.stats.results import Result, Verdict
+from kteardown.trials.follow import Follower, Progress
+
+_KEPT = 512
+_STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A run as it is listed. ``state`` is ``running``, ``done`` or ``unfinished``."""
+
+    name: str
+    experiment: Experiment
+    state: str
+    verdicts: Mapping[Verdict, int]
+    """Of the headline metrics; empty where there is no result yet."""
+    progress: Progress | None
+    """Of a run that is going on."""
+
+    @property
+    def started(self) -> str:
+        """Local time, as the directory's name has it."""
+        found = _STARTED.fullmatch(self.name)
+        return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finished run with all that its report needs."""
+
+    result: Result
+    workloads: Mapping[str, Workload]
+    reference: Reference | None
+
+
+class Runs:
+    """The runs of the run directory. Safe to call from several threads."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, Follower] = {}
+        self._lock = Lock()
+
+    def all(self) -> Iterator[Known]:
+        """Every run that can be read, newest first."""
+        for run in reversed(pipeline.all_runs()):
+            try:
+                yield self.known(run)
+            except (OSError, ValueError, KteardownError):
+                continue
+
+    def find(self, name: str) -> RunDir | None:
+        """The run of exactly this name: nothing else is ever opened, whatever is asked for."""
+        return next((run for run in pipeline.all_runs() if run.name == name), None)
+
+    def known(self, run: RunDir) -> Known:
+        """What is listed of a run. Raises OSError, ValueError or KteardownError where it cannot be read."""
+        running = at_work(run)
+        return Known(
+            name=run.name,
+            experiment=_experiment(run.experiment_file, _stamp(run.experiment_file)),
+            state="running" if running else "done" if run.result_file.is_file() else "unfinished",
+            verdicts=_counted(run),
+            progress=self.progress(run) if running else None,
+        )
+
+    def progress(self, run: RunDir) -> Progress:
+        """How a run stands by its records. Raises OSError or ValueError where it cannot be read."""
+        with self._lock:
+            return self._followers.setdefault(run.name, Follower(run)).look()
+
+
+def told(run: RunDir) -> Told | None:
+    """What the report of a run is made of; None where it has no result yet. Raises KteardownError."""
+    if not run.result_file.is_file():
+        return None
+    return _told(run.result_file, _stamp(run.result_file))
+
+
+def _counted(run: RunDir) -> Mapping[Verdict, int]:
+    """None where there is no result, or one of another kteardown."""
+    try:
+        return _verdicts(run.result_file, _stamp(run.result_file))
+    except (OSError, KteardownError):
+        return {}
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=_KEPT)
+def _experiment(file: Path, _stamped: tuple[int, int]) -> Experiment:
+    return Experiment.model_validate_json(file.read_bytes())
+
+
+@lru_cache(maxsize=_KEPT)
+def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
+    found = _read(file)
+    return Counter(
+        c.verdict for c in found.result.asked_for if is_headline(found.workloads, c.workload, c.metric)
+    )
+
+
+@lru_cache(maxsize=4)
+def _told(file: Path, _stamped: tuple[int, int]) -> Told:
+    return _read(file)
+
+
+def _read(file: Path) -> Told:
+    result = result_json.loads(file.read_bytes())
+    experiment = Experiment.model_validate_json((file.parent / "experiment.json").read_bytes())
+    return Told(result, load_workloads(experiment), load_reference(experiment.reference))

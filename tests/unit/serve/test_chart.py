@@ -1,0 +1,45 @@
+"""Where the marks of a picture of the history are."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kteardown.serve.chart import HEIGHT, WIDTH, picture
+from unit.stats.test_history import boot, facts, kernel, lines
+
+
+def test_marks_are_inside_and_in_their_order() -> None:
+    runs = {"t1": facts(), "t2": facts(), "t3": facts({"base": kernel("7.2.1")})}
+    figures = [boot("t1", 900.0, boot=n) for n in range(2)]
+    figures += [boot("t2", 1000.0), boot("t3", 3000.0, "7.2.1"), boot("t3", 5000.0, "7.2.1", boot=1)]
+    (line,) = lines(figures, runs).lines
+    drawn = picture(line)
+    assert [dot.x for dot in drawn.dots] == sorted(dot.x for dot in drawn.dots)
+    assert all(0 < dot.x < WIDTH and 0 < dot.top <= dot.y <= dot.bottom < HEIGHT for dot in drawn.dots)
+    # More is higher, and lower on the screen's axis.
+    assert drawn.dots[2].y < drawn.dots[1].y < drawn.dots[0].y
+    assert [tick.text for tick in drawn.releases] == ["6.12.1", "7.2.1"]
+    assert [tick.text for tick in drawn.values] == ["900", "4,000"]
+    (change,) = [mark for mark in drawn.breaks if mark.verdict == "worse"][-1:]
+    assert drawn.dots[1].x < change.x < drawn.dots[2].x
+    assert len(drawn.levels) == len(drawn.breaks) + 1
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0])
+def test_one_value_is_drawn_in_the_middle(value: float) -> None:
+    (line,) = lines([boot("t1", value), boot("t2", value)], {"t1": facts(), "t2": facts()}).lines
+    drawn = picture(line)
+    assert len({dot.y for dot in drawn.dots}) == 1
+    assert len(drawn.values) == 1
+
+
+def test_labels_of_many_releases_do_not_lie_on_each_other() -> None:
+    names = [f"6.{minor}.1" for minor in range(60)]
+    figures = [boot(f"t{n:02}", 1.0, name) for n, name in enumerate(names)]
+    runs = {f"t{n:02}": facts({"base": kernel(name)}) for n, name in enumerate(names)}
+    (line,) = lines(figures, runs).lines
+    at = [tick.at for tick in picture(line).releases]
+    assert len(at) > 2
+    assert min(b - a for a, b in itertools.pairwise(at)) >= 70

@@ -1,0 +1,37 @@
+"""What moves on the page of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.serve.live import duration, median_tables, share
+from kteardown.spec.load import load_workloads
+from kteardown.spec.model import Experiment
+from kteardown.trials.follow import Follower
+from unit.trials import killable
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (119, "119 s"), (130, "2 min"), (7100, "118 min"), (7260, "2 h 01 min")],
+)
+def test_durations_are_as_long_as_they_need_to_be(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_run_is_done_when_all_of_it_is() -> None:
+    assert (share(0.999), share(1.0)) == ("99%", "100%")
+
+
+def test_medians_so_far_stand_beside_base(tmp_path: Path) -> None:
+    run = killable.make_run(tmp_path, "instructions")
+    killable.measure(run.path)
+    experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
+    tables = median_tables(Follower(run).look(), experiment, load_workloads(experiment))
+    assert [table.title.split()[1] for table in tables] == ["freeze_user_ns", "freeze_remaining_ns"]
+    block = tables[0].keys
+    assert block.columns == ("zombies", "base", killable.VARIANT)
+    assert [row[0].text for row in block.rows] == ["0", "300", "600"]
+    assert block.rows[0][2].text.endswith("(+0.0%)")

@@ -1,0 +1,279 @@
+"""The local page, asked over HTTP as a browser would, and as somebody with other plans would."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from kteardown.records.store import RunDir
+from unit.cli.test_main import kteardown
+from unit.trials import killable
+
+_EVIL = "<script>alert(1)</script>"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server over ``runs``."""
+
+    process: subprocess.Popen[str]
+    port: int
+    runs: Path
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """One request; ``path`` is sent as it is."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.putrequest(method, path, skip_host="Host" in headers)
+            for name, value in headers.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            names = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, names, answer.read().decode())
+        finally:
+            connection.close()
+
+    def names(self) -> list[str]:
+        """The runs that there are, oldest first."""
+        return sorted(path.name for path in self.runs.iterdir())
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Site]:
+    """A server in a process of its own, on a free port."""
+    environment = {**os.environ, "KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache")}
+    command = [sys.executable, "-m", "kteardown", "serve", "--port", "0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.match(r"(\S+) shows ", line)
+        assert found, line
+        try:
+            yield Site(process, urlsplit(found[1]).port or 0, home / "runs")
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Two runs that are done, one that was never begun, and one that says what it should not."""
+    home = tmp_path_factory.mktemp("home")
+    for clock in ("instructions", "wall"):
+        killable.measure(killable.make_run(home / "runs", clock).path)
+    killable.make_run(home / "runs", "instructions")
+    evil = killable.make_run(home / "runs", "instructions")
+    experiment = json.loads(evil.experiment_file.read_bytes())
+    evil.experiment_file.write_text(json.dumps({**experiment, "question": _EVIL}))
+    (home / "secret").mkdir()
+    (home / "secret" / "experiment.json").write_bytes(evil.experiment_file.read_bytes())
+    (home / "secret" / "result.json").write_text('"not for you"')
+    with serving(home) as found:
+        yield found
+
+
+def test_the_list_has_every_run_newest_first(site: Site) -> None:
+    page = site.ask("/")
+    assert page.status == 200
+    places = [page.text.index(f">{name}</span>") for name in reversed(site.names())]
+    assert places == sorted(places)
+    assert page.text.count("unfinished</span>") == 2
+    assert "inconclusive</span>" in page.text or "worse</span>" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("clock=wall", 1), ("state=done", 2), ("experiment=killed", 4), ("state=running", 0), ("from=2", 2)],
+)
+def test_the_list_can_be_narrowed(query: str, count: int, site: Site) -> None:
+    assert site.ask(f"/?{query}").text.count('class="name"') == count
+
+
+def test_a_run_has_its_verdict_its_report_and_its_files(site: Site) -> None:
+    name = site.names()[0]
+    page = site.ask(f"/runs/{name}")
+    assert page.status == 200
+    assert "Is anything lost?" in page.text and "To repeat it:" in page.text
+    assert 'id="live"' not in page.text
+    run = RunDir(site.runs / name)
+    result = site.ask(f"/runs/{name}/result.json")
+    assert (result.headers["content-type"], result.text) == ("application/json", run.result_file.read_text())
+    assert site.ask(f"/runs/{name}/report.md").text == run.report_file.read_text()
+
+
+def test_what_a_run_says_is_text_and_never_markup(site: Site) -> None:
+    page = site.ask(f"/runs/{site.names()[-1]}")
+    assert page.status == 200
+    assert _EVIL not in page.text
+    assert "&lt;script&gt;alert(1)" in page.text
+
+
+def test_two_runs_are_compared(site: Site) -> None:
+    a, b = site.names()[:2]
+    page = site.ask(f"/compare?a={a}&b={b}")
+    assert page.status == 200
+    assert "clock: instructions / wall, which measure different things" in page.text
+    assert "freeze_user_ns, freezer-skip-exited against base" in page.text
+    assert "comparisons in both" in page.text
+    assert "choose a run" in site.ask("/compare").text
+
+
+def test_a_run_without_a_result_cannot_be_compared(site: Site) -> None:
+    done, _, unfinished, _ = site.names()
+    page = site.ask(f"/compare?a={done}&b={unfinished}")
+    assert page.status == 400
+    assert f"{unfinished} has no result yet" in page.text
+    assert site.ask(f"/runs/{unfinished}/result.json").status == 404
+
+
+def test_the_history_is_drawn_and_tabled(site: Site) -> None:
+    one = site.ask("/history?metric=freeze_user_ns&point=zombies%3D300&clock=instructions")
+    assert one.status == 200
+    assert '<svg class="line"' in one.text and "least to most" in one.text
+    many = site.ask("/history").text
+    assert "<svg" not in many and "%2Czombies" not in many
+    assert many.count('<a href="/history?experiment=killed&amp;clock=instructions') == 6
+    assert site.ask("/history?point=zombies").status == 400
+
+
+def test_a_run_that_goes_on_is_followed(site: Site) -> None:
+    name = site.names()[2]
+    run = RunDir(site.runs / name)
+    before = site.ask(f"/runs/{name}/live")
+    assert before.headers["x-run-state"] == "unfinished" and "--resume" in before.text
+    with run.writer():
+        live = site.ask(f"/runs/{name}/live")
+        assert live.headers["x-run-state"] == "running"
+        assert "0 of 6" in live.text and "not known yet" in live.text
+        assert "follow.js" in site.ask(f"/runs/{name}").text
+        assert 'class="state running"' in site.ask("/").text
+
+
+def test_following_needs_no_script(site: Site) -> None:
+    with RunDir(site.runs / site.names()[2]).writer():
+        assert '<noscript><meta http-equiv="refresh"' in site.ask(f"/runs/{site.names()[2]}").text
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.0.0.1", "", "[::1]"]
+)
+def test_only_this_hosts_names_are_answered(host: str, site: Site) -> None:
+    assert site.ask("/", Host=host).status == 400
+
+
+def test_a_tunnel_keeps_the_name_and_not_the_port(site: Site) -> None:
+    assert site.ask("/", Host="localhost:9999").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/..",
+        "/runs/../secret/result.json",
+        "/runs/%2e%2e/secret/result.json",
+        "/runs/..%2fsecret/result.json",
+        "/runs/..%2fsecret",
+        "/runs/%2fetc%2fpasswd",
+        "/runs/.%00/result.json",
+        "/static/0.1.0/../../pages.py",
+        "/static/0.1.0/..%2f..%2fpages.py",
+        "//etc/passwd",
+    ],
+)
+def test_no_address_reaches_another_file(path: str, site: Site) -> None:
+    page = site.ask(path)
+    assert page.status == 404
+    assert "not for you" not in page.text
+
+
+def test_a_folder_that_is_compared_must_be_a_run(site: Site) -> None:
+    assert site.ask(f"/compare?a=../secret&b={site.names()[0]}").status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_changed(method: str, site: Site) -> None:
+    assert site.ask(f"/runs/{site.names()[0]}", method).status == 405
+
+
+def test_looking_writes_nothing(site: Site) -> None:
+    before = _everything(site.runs)
+    for name in site.names():
+        for path in ("", "/live", "/result.json", "/report.md"):
+            site.ask(f"/runs/{name}{path}")
+    site.ask("/history")
+    assert _everything(site.runs) == before
+
+
+def _everything(root: Path) -> dict[str, str]:
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_every_answer_is_fenced_in(site: Site) -> None:
+    for path in ("/", f"/runs/{site.names()[0]}", "/nowhere", f"/runs/{site.names()[0]}/result.json"):
+        headers = site.ask(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in headers
+
+
+def test_what_pages_name_is_there(site: Site) -> None:
+    page = site.ask(f"/runs/{site.names()[0]}").text
+    for path in set(re.findall(r'(?:href|src)="(/[^"]*)"', page)):
+        assert site.ask(path.replace("&amp;", "&")).status == 200, path
+    style = re.search(r'href="(/static/[^"]*)"', page)
+    assert style is not None
+    assert "prefers-color-scheme:dark" in site.ask(style[1]).text
+
+
+def test_it_listens_on_loopback_alone(site: Site) -> None:
+    found = psutil.Process(site.process.pid).net_connections(kind="inet")
+    listening = {entry.laddr for entry in found if entry.status == psutil.CONN_LISTEN}
+    assert listening == {("127.0.0.1", site.port)}
+
+
+def test_a_port_that_is_taken_says_what_to_do(site: Site, tmp_path: Path) -> None:
+    done = kteardown("serve", "--port", str(site.port), home=tmp_path)
+    assert done.returncode == 2
+    assert f"port {site.port} cannot be had" in done.stderr and "--port 0" in done.stderr
+
+
+def test_no_runs_yet_is_a_page_too_and_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
+    with serving(tmp_path) as site:
+        for path in ("/", "/history", "/compare"):
+            assert site.ask(path).status == 200
+        assert "There are no runs yet" in site.ask("/").text
+        # A browser keeps its connection.
+        waiting = http.client.HTTPConnection("127.0.0.1", site.port)
+        waiting.request("GET", "/")
+        waiting.getresponse().read()
+        site.process.send_signal(signal.SIGINT)
+        out, errors = site.process.communicate(timeout=60)
+        waiting.close()
+    assert (site.process.returncode, out, errors) == (0, "stopped\n", "")
