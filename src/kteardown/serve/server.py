@@ -28,7 +28,10 @@ def listen(port: int) -> socket.socket:
             raise InputError(
                 f"port {port} cannot be had: {error.strerror}", hint="give another one, or --port 0 for any."
             ) from error
-        raise LabError(f"cannot listen on {_LOOPBACK}: {error.strerror}") from error
+        raise LabError(
+            f"cannot listen on {_LOOPBACK}: {error.strerror}",
+            hint="the loopback interface must be up: `ip link show lo`.",
+        ) from error
     return found
 
 
