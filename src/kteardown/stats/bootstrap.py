@@ -211,6 +211,31 @@ def ratio_interval(
     return _interval(centre, spread, boots, weight, confidence, beyond)
 
 
+def level_interval(
+    boots: Boots, resampler: Resampler, *, confidence: float, quantile: float = 0.5
+) -> tuple[float, float] | None:
+    """The interval of one kernel's own level: of the median over boots of the ``quantile`` inside them.
+
+    Made like that of a ratio, on the figures themselves: the smallest that holds Student's and the
+    percentile interval. None with fewer than two boots. Two kernels of a drifting machine go up and down
+    together, so whether they differ is told by ``ratio_interval``, not by two of these.
+    """
+    figures = np.array(list(boots.quantiles(quantile).values()))
+    count = len(figures)
+    if count < 2:
+        return None
+    centre = boots.quantile(quantile)
+    if np.ptp(figures) == 0:
+        return centre, centre
+    draws = np.sort(resampler.medians(figures, stream=0))
+    half = float(special.stdtrit(count - 1, (1 + confidence) / 2) * np.std(draws, ddof=1)) * calibration(
+        count
+    )
+    cut = max(0, math.ceil((1 - confidence) / 2 * len(draws)) - 1)
+    low, high = min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
+    return (max(low, 0.0) if float(figures.min()) >= 0 else low), high
+
+
 def _interval(
     centre: float, spread: Array, boots: int, weight: float, confidence: float, beyond: float
 ) -> Interval:
