@@ -50,6 +50,7 @@ test-vm: .venv/.ready-dev
 bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py
 	$(PY) bench/stats_speed.py
+	$(PY) bench/report_speed.py
 	$(PY) bench/validate_stats.py --quick
 
 docs: .venv/.ready-dev

@@ -26,6 +26,7 @@ from kteardown.progress import Reporter, SilentReporter, Standing
 from kteardown.records.store import RecordWriter, RunDir
 from kteardown.report import json as result_json
 from kteardown.report import markdown, outlook
+from kteardown.report.material import Material
 from kteardown.report.reference import load_reference
 from kteardown.report.standing import rows as standing_rows
 from kteardown.spec.load import load_workloads, own_sources
@@ -211,6 +212,20 @@ def standing(run: RunDir) -> list[Standing]:
     except KteardownError:
         return []
     return standing_rows(result, workloads)
+
+
+def material(run: RunDir) -> Material:
+    """What the rich formats are made of: the result with every sample. Raises InputError, GuestError."""
+    from kteardown.stats.gather import gather
+
+    result = conclude(run)
+    experiment = load_experiment_of(run)
+    workloads = load_workloads(experiment)
+    at = result.stopping.stopped_at if result.stopping else None
+    variants = [name for name in result.kernels if result.is_asked_for(name)]
+    samples = gather(experiment, workloads, run.boots(), folder_of(run).boots(), variants, blocks=at)
+    reference = load_reference(experiment.reference)
+    return Material(run.name, result, workloads, reference, samples)
 
 
 def load_experiment_of(run: RunDir) -> Experiment:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.run import context_of, gate, show_result
+from kteardown.errors import InputError, LabError
+from kteardown.records.store import RunDir
+from kteardown.report.material import Material
 
 
 class Format(StrEnum):
     """What a report can be."""
 
     text = "text"
+    html = "html"
+    cover = "cover"
     markdown = "markdown"
+    csv = "csv"
     json = "json"
+    mmtests = "mmtests"
+    benchstat = "benchstat"
+    svg = "svg"
+    png = "png"
 
 
 def register(app: typer.Typer) -> None:
@@ -27,15 +38,80 @@ def register(app: typer.Typer) -> None:
 
 def report(
     run: options.RunArg = "last",
-    form: Annotated[Format, typer.Option("--format", help="text, markdown or json.")] = Format.text,
+    form: Annotated[Format, typer.Option("--format", help="What it is made as.")] = Format.text,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write (svg, png: a file or a folder); - is stdout."),
+    ] = None,
+    chart: Annotated[
+        str, typer.Option("--chart", help="svg, png: the chart's name or its beginning; all where left out.")
+    ] = "",
     fail_on: options.FailOnOption = None,
 ) -> None:
-    """Make the report of a run again, from the records that it kept."""
+    """Make the report of a run again, from the records that it kept.
+
+    html is one file that needs no network; cover the text for a cover letter, in 72 columns; mmtests and
+    benchstat the layouts that those tools' readers know; svg and png the charts. Where no --output is given,
+    html goes to report.html of the run directory, svg and png to its folder charts, all else to standard
+    output.
+
+    Examples:
+
+      kteardown report last --format cover
+
+      kteardown report last --format html --output freezer.html
+
+      kteardown report last --format svg --chart growth --output ./figures
+    """
     found = pipeline.find_run(run)
-    result = pipeline.conclude(found)
-    if form is Format.text:
+    if form is Format.text and output is None:
+        result = pipeline.conclude(found)
         show_result(found, result)
     else:
-        file = found.report_file if form is Format.markdown else found.result_file
-        typer.echo(file.read_text(encoding="utf-8"), nl=False)
+        options.need_folders(output)
+        material = pipeline.material(found)
+        result = material.result
+        _make(found, material, form, output, chart)
     gate(found.name, result, context_of(found)[0], fail_on)
+
+
+def _make(run: RunDir, material: Material, form: Format, output: Path | None, chart: str) -> None:
+    if form is Format.svg or form is Format.png:
+        for file in _pictures(run, material, "svg" if form is Format.svg else "png", output, chart):
+            typer.echo(str(file))
+        return
+    from kteardown.report.formats import TEXTS
+
+    if form is Format.text:
+        raise InputError("text is for the terminal", hint="for a file take --format cover or markdown.")
+    text = TEXTS[form.value](material)
+    if output is None and form is Format.html:
+        output = run.path / "report.html"
+        typer.echo(str(output))
+    if output is None or str(output) == "-":
+        typer.echo(text, nl=False)
+    else:
+        options.write_text(output, text)
+
+
+def _pictures(
+    run: RunDir, material: Material, form: Literal["svg", "png"], output: Path | None, chart: str
+) -> list[Path]:
+    """The files: one where ``output`` names a file and one chart is meant, else a file for each chart."""
+    from kteardown.report.html import all_charts
+    from kteardown.report.image import choose, draw, names
+
+    charts = choose(all_charts(material), chart)
+    single = output is not None and output.suffix == f".{form}"
+    if single and len(charts) > 1:
+        raise InputError(
+            f"{output} is one file, and {len(charts)} charts are meant",
+            hint=f"name a folder, or one of them with --chart:\n  {names(charts)}",
+        )
+    folder = output.parent if output and single else output or run.path / "charts"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise LabError(f"{folder}: cannot be made: {error.strerror}", hint="name another folder.") from error
+    files = draw(charts, form, folder)
+    return [files[0].replace(output)] if output and single else files

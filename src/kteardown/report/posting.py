@@ -24,21 +24,25 @@ def posting_tables(result: Result, reference: Reference | None) -> list[Table]:
     return [*tables[:-1], *(replace(table, notes=(note,)) for table in tables[-1:])]
 
 
+def ours_beside(result: Result, figure: Figure) -> dict[str, list[Comparison]]:
+    """Our comparisons that a posted figure is of, by where the other parameters stand."""
+    by_rest: dict[str, list[Comparison]] = {}
+    for c in result.comparisons:
+        if (
+            (c.metric, c.statistic) == (figure.metric, figure.statistic)
+            and (_step(result, c.variant) if figure.speedup else _asked_for(result, figure, c.variant))
+            and figure.param in c.point
+        ):
+            rest = place({name: value for name, value in c.point.items() if name != figure.param})
+            by_rest.setdefault(rest, []).append(c)
+    return by_rest
+
+
 def _posting_table(result: Result, reference: Reference, figure: Figure) -> Table | None:
-    ours = [
-        c
-        for c in result.comparisons
-        if (c.metric, c.statistic) == (figure.metric, figure.statistic)
-        and (_step(result, c.variant) if figure.speedup else _asked_for(result, figure, c.variant))
-        and figure.param in c.point
-    ]
-    if not ours:
+    by_rest = ours_beside(result, figure)
+    if not by_rest:
         return None
     posted = reference.rows(figure)
-    by_rest: dict[str, list[Comparison]] = {}
-    for c in ours:
-        rest = place({name: value for name, value in c.point.items() if name != figure.param})
-        by_rest.setdefault(rest, []).append(c)
     draw = _speedup_blocks if figure.speedup else _change_blocks
     blocks = [block for rest, mine in by_rest.items() for block in draw(result, figure, posted, rest, mine)]
     label = f", {figure.label}" if figure.label else ""

@@ -20,7 +20,7 @@ LIGHT: Mapping[str, str] = {
     "link": "#0b5cad",
     "focus": "#0b5cad",
     "better": "#0b67b2",
-    "worse": "#c2500a",
+    "worse": "#b24706",
     "same": "#5f6b77",
     "inconclusive": "#8a6100",
     "better-soft": "#e3eff9",

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The HTML report of 10,000 trials: made from the run's records, and opened in headless Chromium.
+
+The run is that of ``stats_speed.py``. Made: records read, analysed and read again for the samples, the page
+written; seconds of processor time against a limit of 10. Opened: until the page is loaded, and until its
+first chart is drawn when it is come to; seconds against a limit of 2 each. Exits with 1 where one is missed.
+``--open FILE`` only opens a report that is there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+from stats_speed import EXPERIMENT, WORKLOAD, write
+
+from kteardown.records.store import RunDir
+from kteardown.report.html import html_report
+from kteardown.report.material import Material
+from kteardown.stats.analyse import analyse
+from kteardown.stats.gather import gather
+from kteardown.stats.results import KernelFacts
+
+MAKE_LIMIT_S, OPEN_LIMIT_S = 10.0, 2.0
+_FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
+
+
+def make(page: Path) -> float:
+    """Write the report of the simulated run to ``page``; seconds of processor time."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDir.create(Path(folder), "speed")
+        trials = write(run)
+        started = time.process_time()
+        kernels = dict.fromkeys(("base", "faster", "alike"), _FACTS)
+        workloads = {"load": WORKLOAD}
+        result = analyse(EXPERIMENT, workloads, run.boots(), kernels, {}, "")
+        concluded = time.process_time()
+        evidence = gather(EXPERIMENT, workloads, run.boots(), (), EXPERIMENT.variants)
+        gathered = time.process_time()
+        page.write_text(html_report(Material(run.name, result, workloads, None, evidence)), encoding="utf-8")
+        done = time.process_time()
+    samples = sum(s.count for s in evidence.samples)
+    print(f"{trials:,} trials, {samples:,} samples; page of {page.stat().st_size / 1e6:.1f} MB")
+    print(
+        f"concluded {concluded - started:.2f} s, samples {gathered - concluded:.2f} s, "
+        f"page {done - gathered:.2f} s"
+    )
+    return done - started
+
+
+def opened(file: Path) -> tuple[float, float]:
+    """Seconds until the page is loaded, and until the first chart is drawn after it is scrolled to."""
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        started = time.monotonic()
+        page.goto(file.as_uri())
+        loaded = time.monotonic()
+        _first_chart(page)
+        drawn = time.monotonic()
+        browser.close()
+    return loaded - started, drawn - loaded
+
+
+def _first_chart(page: Page) -> None:
+    page.locator("figure.chart").first.scroll_into_view_if_needed()
+    page.wait_for_selector("figure.chart[data-drawn]")
+
+
+def main(arguments: list[str]) -> int:
+    """Print the seconds of each part; 1 where a limit is missed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        made = 0.0
+        if arguments[:1] == ["--open"]:
+            file = Path(arguments[1]).absolute()
+        else:
+            made = make(file)
+        loaded, drawn = opened(file)
+    print(f"made in {made:.2f} s of processor time, limit {MAKE_LIMIT_S:.0f} s")
+    print(f"opened in {loaded:.2f} s, first chart {drawn:.2f} s after; limit {OPEN_LIMIT_S:.0f} s each")
+    ok = made <= MAKE_LIMIT_S and max(loaded, drawn) <= OPEN_LIMIT_S
+    print("ok" if ok else "too slow")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

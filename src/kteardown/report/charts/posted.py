@@ -1,0 +1,156 @@
+"""What a public posting measured, beside ours: its levels in its own unit, and both changes on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kteardown.records.schema import ParamValue
+from kteardown.report.charts.figure import Chart, Figure, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.material import Material
+from kteardown.report.posting import ours_beside
+from kteardown.report.reference import Figure as PostedFigure
+from kteardown.report.reference import Posted, PostedRow, Reference
+from kteardown.report.words import change, parameter, percent
+from kteardown.stats.results import Comparison
+
+_SAME_MACHINE = "as posted, on another machine: compare the shapes and the changes, not the levels"
+
+
+def posted_charts(material: Material) -> list[tuple[Chart, Chart]]:
+    """Two charts for each posted figure that is of a metric of ours: its levels, and the changes."""
+    reference = material.reference
+    if reference is None:
+        return []
+    return [
+        (_levels(reference, figure, rows), _changes(material, figure, rows, ours))
+        for figure in reference.figures
+        if (ours := ours_beside(material.result, figure)) and (rows := reference.rows(figure))
+    ]
+
+
+def _name(figure: PostedFigure) -> str:
+    label = f", {figure.label}" if figure.label else ""
+    statistic = "" if figure.statistic == "median" else f" {figure.statistic}"
+    return f"{figure.metric}{statistic}{label}"
+
+
+def _levels(reference: Reference, figure: PostedFigure, rows: Sequence[PostedRow]) -> Chart:
+    sides = (
+        ("posted base", "$base", [row.base for row in rows]),
+        ("posted changed", "$posted", _changed(rows)),
+    )
+    traces = [_posted_level(name, shade, rows, values) for name, shade, values in sides]
+    source = reference.source
+    machine = f"; {source.machine}" if source.machine else ""
+    return Chart(
+        name=slug("posted", _name(figure), figure.variant, "levels"),
+        title=f"As posted: {_name(figure)}",
+        about=f"The posting's {_name(figure)} in {figure.unit} over {figure.param}, base and changed.",
+        figure=_figure(traces, figure, rows, f"posted, {figure.unit}", rangemode="tozero"),
+        height=340,
+        notes=(f'"{source.title}", {source.posted}{machine}; {_SAME_MACHINE}',),
+    )
+
+
+def _changed(rows: Sequence[PostedRow]) -> list[Posted]:
+    return [row.changed for row in rows]
+
+
+def _posted_level(name: str, shade: str, rows: Sequence[PostedRow], values: Sequence[Posted]) -> Trace:
+    hollow = name == "posted changed"
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": _x(rows),
+        "y": [value.value for value in values],
+        "error_y": {
+            "type": "data",
+            "array": [value.sd or 0 for value in values],
+            "visible": any(value.sd for value in values),
+            "color": shade,
+        },
+        "line": {"color": shade, "width": 1.6, "dash": "solid" if hollow else "dot"},
+        "marker": {"symbol": "diamond-open" if hollow else "circle-open", "size": 8, "color": shade},
+        "hovertemplate": f"{name} at %{{x}}: %{{y}}<extra></extra>",
+    }
+
+
+def _changes(
+    material: Material, figure: PostedFigure, rows: Sequence[PostedRow], ours: dict[str, list[Comparison]]
+) -> Chart:
+    told = [row for row in rows if row.change is not None]
+    traces: list[Trace] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": "posted",
+            "x": _x(told),
+            "y": [100 * (row.change or 0.0) for row in told],
+            "line": {"color": "$posted", "width": 1.2, "dash": "dot"},
+            "marker": {"symbol": "diamond-open", "size": 9, "color": "$posted"},
+            "text": [f"posted at {parameter(r.at)}: {percent(1 + (r.change or 0.0))}" for r in told],
+            "hovertemplate": "%{text}<extra></extra>",
+        }
+    ]
+    kernels = list(material.result.kernels)
+    for rest, mine in ours.items():
+        for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):
+            told_of = [c for c in mine if c.variant == variant and c.ratio is not None]
+            traces.append(_ours(variant, kernels, rest, told_of, figure.param))
+    return Chart(
+        name=slug("posted", _name(figure), figure.variant, "changes"),
+        title=f"Change against base, posted and here: {_name(figure)}",
+        about=f"Changes of {_name(figure)} in percent over {figure.param}: the posting's and ours.",
+        figure=_figure(traces, figure, rows, "change against base, %"),
+        height=340,
+    )
+
+
+def _ours(variant: str, kernels: Sequence[str], rest: str, mine: Sequence[Comparison], param: str) -> Trace:
+    shade = colour(variant, kernels)
+    ratios = [c.ratio or 1.0 for c in mine]
+    cis = [c.ci or (ratio, ratio) for c, ratio in zip(mine, ratios, strict=True)]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": f"here: {variant} {rest}".rstrip(),
+        "x": [_at(c.point[param]) for c in mine],
+        "y": [100 * (ratio - 1) for ratio in ratios],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [100 * (ci[1] - r) for ci, r in zip(cis, ratios, strict=True)],
+            "arrayminus": [100 * (r - ci[0]) for ci, r in zip(cis, ratios, strict=True)],
+            "color": shade,
+            "thickness": 1.4,
+            "width": 4,
+        },
+        "line": {"color": shade, "width": 1.6, "dash": dash(variant, kernels)},
+        "marker": {"symbol": mark(variant, kernels), "size": 8, "color": shade},
+        "text": [f"{variant} at {parameter(c.point[param])}: {change(c)}, {c.verdict}" for c in mine],
+        "hovertemplate": "%{text}<extra></extra>",
+        "meta": {"variant": variant},
+    }
+
+
+def _figure(
+    traces: Sequence[Trace], figure: PostedFigure, rows: Sequence[PostedRow], y: str, **more: str
+) -> Figure:
+    numbers = all(isinstance(row.at, int) for row in rows)
+    return {
+        "data": list(traces),
+        "layout": layout(
+            xaxis=axis(figure.param, **({} if numbers else {"type": "category"})),
+            yaxis=axis(y, **more),
+            height=340,
+        ),
+    }
+
+
+def _x(rows: Sequence[PostedRow]) -> list[ParamValue]:
+    return [_at(row.at) for row in rows]
+
+
+def _at(value: ParamValue) -> ParamValue:
+    return value

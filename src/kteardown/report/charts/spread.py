@@ -1,0 +1,144 @@
+"""Every sample of a figure, none left out: a column for each boot, kernels side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
+from kteardown.report.material import Material
+from kteardown.report.words import Scale, number, place, scale
+from kteardown.stats.evidence import Samples
+
+_GL_FROM = 3000
+"""So many samples are drawn by the graphics card, where there is one; as many points either way."""
+_WIDTH = 0.84
+"""Of the room between two kernels, what the boots of one take."""
+_INSIDE = 0.62
+"""Of a boot's room, what its repetitions take."""
+
+
+def spread_gallery(material: Material) -> Gallery | None:
+    """All charts, to be chosen by metric and by point; None where no sample is known."""
+    by_figure: dict[tuple[str, str], list[Samples]] = {}
+    several = len({s.workload for s in material.evidence.samples}) > 1
+    for s in material.evidence.samples:
+        metric = f"{s.metric} ({s.workload})" if several else s.metric
+        by_figure.setdefault((metric, place(s.point) or "all"), []).append(s)
+    if not by_figure:
+        return None
+    charts: dict[tuple[str, ...], Chart] = {
+        key: _chart(material, samples) for key, samples in by_figure.items()
+    }
+    metrics = tuple(dict.fromkeys(metric for metric, _ in by_figure))
+    points = tuple(dict.fromkeys(point for _, point in by_figure))
+    largest = [point for metric, point in by_figure if metric == metrics[0]][-1]
+    return Gallery("samples", (("metric", metrics), ("at", points)), charts, (metrics[0], largest))
+
+
+def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
+    first = samples[0]
+    kernels = list(material.result.kernels)
+    unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
+    total = sum(s.count for s in samples)
+    kind = "scattergl" if total > _GL_FROM else "scatter"
+    traces = [trace for place_, s in enumerate(samples) for trace in _kernel(s, place_, kernels, unit, kind)]
+    at = f" at {place(first.point)}" if first.point else ""
+    return Chart(
+        name=slug("samples", first.workload, first.metric, place(first.point)),
+        title=f"Every sample of {first.metric}{at}",
+        about=_about(samples, unit, at),
+        figure={
+            "data": traces,
+            "layout": layout(
+                xaxis=axis(
+                    tickvals=list(range(len(samples))),
+                    ticktext=[_ticks(s) for s in samples],
+                    range=[-0.55, len(samples) - 0.45],
+                    showgrid=False,
+                    ticks="",
+                    fixedrange=True,
+                ),
+                yaxis=axis(f"{first.metric}, {unit.unit}"),
+                height=420,
+                showlegend=False,
+                margin={"l": 64, "r": 18, "t": 14, "b": 52},
+            ),
+        },
+        height=420,
+        notes=(f"{total:,} samples, all drawn; a column is a boot, its bar the boot's median",),
+    )
+
+
+def _ticks(s: Samples) -> str:
+    count = len(s.boots)
+    return f"{s.kernel}<br>{count} boot{'s' if count != 1 else ''}"
+
+
+def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale, kind: str) -> list[Trace]:
+    shade = colour(s.kernel, kernels)
+    count, by = len(s.boots), unit.divisor
+    room = min(_WIDTH / count, 0.2)
+    x: list[float] = []
+    y: list[float] = []
+    text: list[str] = []
+    middles: list[float] = []
+    medians: list[float] = []
+    for place_, (block, values) in enumerate(s.boots.items()):
+        middle = at + (place_ - (count - 1) / 2) * room
+        step = room * _INSIDE / max(1, len(values) - 1)
+        start = middle - step * (len(values) - 1) / 2
+        x += [round(start + step * n, 4) for n in range(len(values))]
+        y += [value / by for value in values]
+        text += [f"block {block}, sample {n + 1}" for n in range(len(values))]
+        middles.append(round(middle, 4))
+        medians.append(_median(values) / by)
+    thin = max(4.0, min(8.0, 300 / max(1, len(y)) ** 0.5))
+    odd = [n % 2 for n, values in enumerate(s.boots.values()) for _ in values]
+    points: Trace = {
+        "type": kind,
+        "mode": "markers",
+        "name": s.kernel,
+        "x": x,
+        "y": y,
+        "text": text,
+        "marker": {
+            "color": shade,
+            "size": round(thin, 1),
+            "symbol": ["circle-open" if hollow else "circle" for hollow in odd],
+            "opacity": 0.75,
+            "line": {"width": 1, "color": shade},
+        },
+        "hovertemplate": f"{s.kernel}, %{{text}}<br>%{{y:,.6~g}} {unit.unit}<extra></extra>",
+        "meta": {"variant": s.kernel},
+    }
+    bars: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": s.kernel,
+        "x": middles,
+        "y": medians,
+        "text": [f"block {block}: median of {len(values)}" for block, values in s.boots.items()],
+        "marker": {
+            "symbol": "line-ew-open",
+            "size": round(max(6.0, min(22.0, 260 * room / 1.6)), 1),
+            "color": "$ink",
+            "line": {"width": 2, "color": "$ink"},
+        },
+        "hovertemplate": f"{s.kernel}, %{{text}}<br>%{{y:,.6~g}} {unit.unit}<extra></extra>",
+        "meta": {"variant": s.kernel},
+    }
+    return [points, bars]
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def _about(samples: Sequence[Samples], unit: Scale, at: str) -> str:
+    told = []
+    for s in samples:
+        values = [value for boot in s.boots.values() for value in boot]
+        low, high = number(min(values) / unit.divisor), number(max(values) / unit.divisor)
+        told.append(f"{s.kernel} {len(values)} samples of {len(s.boots)} boots from {low} to {high}")
+    return f"Every sample of {samples[0].metric}{at} in {unit.unit}: {'; '.join(told)}."

@@ -1,0 +1,137 @@
+"""The verdict as a picture: for each variant and headline metric a strip of its changes, on one axis.
+
+Small enough to be drawn by the page itself, so that it is there before any script is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kteardown.report.charts.figure import ratio_range, ratio_ticks
+from kteardown.report.groups import Group, headlines, variants
+from kteardown.report.material import Material
+from kteardown.report.words import VERDICTS, change, interval, percent, place, sentence, tone
+from kteardown.stats.results import Comparison, Verdict
+
+_ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One comparison: where it stands and where its interval ends, in percent of the width; ``y`` in px."""
+
+    x: float
+    low: float
+    high: float
+    y: float
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One headline metric of one variant. ``height`` in px."""
+
+    name: str
+    metric: str
+    verdict: Verdict
+    text: str
+    dots: tuple[Dot, ...]
+    height: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """What one variant does. ``figure`` is its change where it matters most, ``where`` says of what;
+    ``verdict`` is that of this one figure, ``counts`` are those of all headline comparisons."""
+
+    variant: str
+    verdict: Verdict
+    counts: tuple[tuple[Verdict, int], ...]
+    figure: str
+    where: str
+    strips: tuple[Strip, ...]
+    ticks: tuple[tuple[float, str], ...]
+
+
+def cards(material: Material) -> list[Card]:
+    """A card for each variant that was compared, all on the same axis."""
+    found = headlines(material.result, material.workloads)
+    rows = [c for group in found for c in group.comparisons if c.ratio is not None]
+    axis = _Axis(*ratio_range([end for c in rows for end in (c.ratio or 1.0, *(c.ci or ()))]))
+    told = [_card(variant, found, axis) for variant in variants(material.result)]
+    return [card for card in told if card.strips]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    low: float
+    high: float
+
+    def at(self, ratio: float) -> float:
+        """Where a ratio stands, in percent of the width."""
+        inside = min(max(ratio, self.low), self.high)
+        return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
+
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        ticks, texts = ratio_ticks(self.low, self.high, most=5)
+        return tuple((self.at(tick), text) for tick, text in zip(ticks, texts, strict=True))
+
+
+def _card(variant: str, found: Sequence[Group], axis: _Axis) -> Card:
+    mine = [(group, rows) for group in found if (rows := group.of(variant))]
+    strips = tuple(_strip(group, rows, axis) for group, rows in mine)
+    first, rows = mine[0] if mine else (None, [])
+    lead = _lead(rows)
+    counts = Counter(c.verdict for _, rows in mine for c in rows)
+    return Card(
+        variant=variant,
+        verdict=lead.verdict if lead else "inconclusive",
+        counts=tuple((verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]),
+        figure=percent(lead.ratio) if lead and lead.ratio and lead.verdict != "inconclusive" else "",
+        where=_where(first, lead) if first and lead else "",
+        strips=strips,
+        ticks=axis.ticks(),
+    )
+
+
+def _lead(rows: Sequence[Comparison]) -> Comparison | None:
+    """The comparison at the last point that has the verdict of all."""
+    whole = tone(rows)
+    return next((c for c in reversed(rows) if c.verdict == whole), None)
+
+
+def _where(group: Group, c: Comparison) -> str:
+    at = f" at {place(c.point)}" if c.point else ""
+    if c.verdict == "inconclusive":
+        return f"{group.name}{at}: {change(c)}"
+    ends = "" if c.ci is None or c.exact else f" {interval(c.ci)}"
+    return f"{group.name}{at}{ends}"
+
+
+def _strip(group: Group, rows: Sequence[Comparison], axis: _Axis) -> Strip:
+    height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
+    step = height / (len(rows) + 1)
+    whole = tone(rows)
+    words = sentence(group.name, rows[0].variant, rows).removeprefix(f"{rows[0].variant}: ")
+    words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
+    dots = tuple(
+        _dot(c, axis, round(step * (number + 1), 1)) for number, c in enumerate(rows) if c.ratio is not None
+    )
+    return Strip(group.name, group.metric, whole, words, dots, height)
+
+
+def _dot(c: Comparison, axis: _Axis, y: float) -> Dot:
+    ratio = c.ratio or 1.0
+    low, high = c.ci or (ratio, ratio)
+    return Dot(
+        x=axis.at(ratio),
+        low=axis.at(low),
+        high=axis.at(high),
+        y=y,
+        verdict=c.verdict,
+        text=f"{place(c.point)}: {change(c)}, {c.verdict}",
+    )

@@ -1,0 +1,136 @@
+"""What each patch of a series carries: a step for each, from base to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kteardown.report.ablation import shown
+from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
+from kteardown.report.material import Material
+from kteardown.report.words import change_of, place, portion
+from kteardown.stats.results import Ablation
+
+_WORDS = 34
+
+
+def waterfalls(material: Material) -> list[tuple[Ablation, Chart]]:
+    """A chart for each ablation whose steps are all known."""
+    return [
+        (ablation, _chart(ablation))
+        for ablation in shown(material.result, material.workloads)
+        if ablation.ratio and all(p.step.ratio for p in ablation.patches)
+    ]
+
+
+def _chart(ablation: Ablation) -> Chart:
+    levels = [1.0]
+    for p in ablation.patches:
+        levels.append(levels[-1] * (p.step.ratio or 1.0))
+    at = f" at {place(ablation.point)}" if ablation.point else ""
+    return Chart(
+        name=slug("patches", ablation.variant, ablation.workload, ablation.metric, place(ablation.point)),
+        title=f"{ablation.variant}: what each patch carries of {ablation.metric}{at}",
+        about=f"Waterfall of the change of {ablation.metric}{at} against base: "
+        + ", ".join(f"patch {p.patch} {_step(p.step.ratio)}" for p in ablation.patches)
+        + f"; the whole {_step(ablation.ratio)}.",
+        figure={
+            "data": [_bars(ablation, levels), _connectors(levels)],
+            "layout": layout(
+                xaxis=axis(
+                    tickvals=list(range(len(levels))),
+                    ticktext=_ticks(ablation),
+                    showgrid=False,
+                    ticks="",
+                    tickfont={"size": 11, "color": "$ink"},
+                ),
+                yaxis=axis("change against base, %", zeroline=True)
+                | {"zerolinecolor": "$muted", "zerolinewidth": 1.2},
+                showlegend=False,
+                height=360,
+                bargap=0.35,
+                margin={"l": 64, "r": 18, "t": 14, "b": 74},
+            ),
+        },
+        height=360,
+        notes=(
+            *(f"{p.patch}: {p.subject}" for p in ablation.patches if p.subject),
+            "a pale bar may be no change at all: its interval holds zero",
+        ),
+    )
+
+
+def _bars(ablation: Ablation, levels: Sequence[float]) -> Trace:
+    """A bar for each step, from where the one before it ended, and one for the whole, from base."""
+    steps = [p.step for p in ablation.patches]
+    cis = [step.ci for step in steps]
+    shades = [_shade(ablation, step.ratio, step.ci) for step in steps]
+    ends = [*pairwise(levels), (1.0, ablation.ratio or levels[-1])]
+    reach = [
+        (before * ci[1] - after, after - before * ci[0]) if ci else (0.0, 0.0)
+        for (before, after), ci in zip(ends, [*cis, ablation.ci], strict=True)
+    ]
+    subjects = [_told(p.patch, p.subject, portion(p.step)) for p in ablation.patches]
+    return {
+        "type": "bar",
+        "x": list(range(len(ends))),
+        "base": [_change(before) for before, _ in ends],
+        "y": [100 * (after - before) for before, after in ends],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [100 * max(0.0, up) for up, _ in reach],
+            "arrayminus": [100 * max(0.0, down) for _, down in reach],
+            "color": "$ink",
+            "thickness": 1.2,
+            "width": 5,
+        },
+        "marker": {"color": [*shades, "$base"], "line": {"width": 1, "color": "$line"}},
+        "text": [*subjects, "all patches"],
+        "textposition": "none",
+        "hovertemplate": "%{text}<extra></extra>",
+        "meta": {"variant": ablation.variant, "metric": ablation.metric},
+    }
+
+
+def _connectors(levels: Sequence[float]) -> Trace:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for number, level in enumerate(levels[1:]):
+        x += [number, number + 1, None]
+        y += [_change(level), _change(level), None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": {"color": "$muted", "width": 1, "dash": "dot"},
+        "hoverinfo": "skip",
+    }
+
+
+def _ticks(ablation: Ablation) -> list[str]:
+    """What stands below the bars: the patch, its change, the interval."""
+    parts = [(f"patch {p.patch}", p.step.ratio, p.step.ci, p.step.exact) for p in ablation.patches]
+    parts.append(("the whole", ablation.ratio, ablation.ci, ablation.exact))
+    told = [(name, change_of(ratio, ci, exact=exact)) for name, ratio, ci, exact in parts]
+    return [f"{name}<br>{text.replace(' ', '<br>', 1)}" for name, text in told]
+
+
+def _shade(ablation: Ablation, ratio: float | None, ci: tuple[float, float] | None) -> str:
+    if ratio is None or ratio == 1 or (ci and ci[0] <= 1 <= ci[1]):
+        return "$null"
+    return "$better" if (ratio < 1) == (ablation.better == "lower") else "$worse"
+
+
+def _change(level: float) -> float:
+    return 100 * (level - 1)
+
+
+def _step(ratio: float | None) -> str:
+    return change_of(ratio, None)
+
+
+def _told(patch: int, subject: str, share: str) -> str:
+    words = subject if len(subject) <= _WORDS * 2 else subject[: _WORDS * 2 - 1] + "…"
+    return f"patch {patch}: {words}<br>{share} of the whole"

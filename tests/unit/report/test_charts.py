@@ -1,0 +1,191 @@
+"""The charts: valid for plotly, whole, and with the figures of the result in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import chain, pairwise
+
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.report.charts.figure import Chart, ratio_range, ratio_ticks, resolve, slug
+from kteardown.report.charts.flame import flame_gallery
+from kteardown.report.charts.forest import forests
+from kteardown.report.charts.growth import growth_galleries
+from kteardown.report.charts.palette import DARK, LIGHT
+from kteardown.report.charts.posted import posted_charts
+from kteardown.report.charts.spread import spread_gallery
+from kteardown.report.charts.verdict import cards
+from kteardown.report.charts.waterfall import waterfalls
+from kteardown.report.html import all_charts
+from kteardown.report.material import Material
+from unit.report.materials import ENTRY, instructions, rich, wall
+
+
+@pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_plotly_takes_every_figure(make: Callable[[], Material], theme: dict[str, str]) -> None:
+    for chart in all_charts(make()):
+        go.Figure(resolve(chart.figure, theme))
+
+
+def test_charts_have_names_of_their_own_that_are_file_names() -> None:
+    names = [chart.name for chart in all_charts(rich())]
+    assert len(set(names)) == len(names)
+    assert all(name == slug(name) and name for name in names)
+    kinds = {name.split("-")[0] for name in names}
+    assert kinds == {"forest", "growth", "posted", "samples", "patches", "flame"}
+
+
+def test_a_forest_has_every_ratio_with_its_interval() -> None:
+    material = wall()
+    for chart in forests(material.result):
+        variant = chart.name.removeprefix("forest-")
+        drawn: dict[object, tuple[object, ...]] = {}
+        for trace in chart.figure["data"]:
+            if "verdict" in trace.get("meta", {}):
+                error = trace["error_x"]
+                for x, plus, minus in zip(trace["x"], error["array"], error["arrayminus"], strict=True):
+                    drawn[x] = (pytest.approx(x - minus), pytest.approx(x + plus), trace["meta"]["verdict"])
+        told = {
+            c.ratio: (*c.ci, c.verdict) for c in material.result.asked_for if c.variant == variant and c.ci
+        }
+        assert told == drawn
+
+
+def test_the_forest_of_the_wall_clock_shows_what_base_shows_against_itself() -> None:
+    names = [t.get("name") for chart in forests(wall().result) for t in chart.figure["data"]]
+    assert "A/A: base against itself" in names
+    assert not any("A/A" in str(t.get("name")) for c in forests(rich().result) for t in c.figure["data"])
+
+
+def test_growth_shows_the_medians_their_intervals_and_the_law() -> None:
+    material = wall()
+    gallery = next(g for g in growth_galleries(material) if g.metric == "freeze_user_ns")
+    (chart,) = gallery.charts.values()
+    base = next(t for t in chart.figure["data"] if t["name"] == "base")
+    told = [c for c in material.result.asked_for if c.metric == "freeze_user_ns"][:6:2]
+    assert base["x"] == [3000, 15000, 30000]
+    assert base["y"] == pytest.approx([c.base.median / 1000 for c in told])
+    assert all(width > 0 for width in base["error_y"]["array"])
+    ahead = [t for c in growth_galleries(instructions())[0].charts.values() for t in c.figure["data"]]
+    assert [t["x"][-1] for t in ahead if "law" in t["name"]] == [60000] * 3
+
+
+def test_the_posting_stands_beside_ours_unconverted() -> None:
+    levels, changes = posted_charts(instructions())[0]
+    posted = levels.figure["data"][0]
+    assert posted["y"][:3] == [0.010, 0.013, 0.020]
+    names = [t["name"] for t in changes.figure["data"]]
+    assert names == ["posted", "here: freezer-skip-exited"]
+    assert changes.figure["data"][0]["y"][-1] == pytest.approx(100 * (0.016 / 0.043 - 1))
+
+
+def test_every_sample_is_drawn_and_boots_are_told_apart() -> None:
+    material = wall()
+    gallery = spread_gallery(material)
+    assert gallery is not None
+    for (metric, at), chart in gallery.charts.items():
+        points = [
+            t for t in chart.figure["data"] if "gl" in t["type"] or isinstance(t["marker"]["symbol"], list)
+        ]
+        mine = [
+            s
+            for s in material.evidence.samples
+            if s.metric == metric and at.endswith(f"{s.point['zombies']:,}")
+        ]
+        values = sorted(v for s in mine for boot in s.boots.values() for v in boot)
+        drawn = sorted(chain.from_iterable(t["y"] for t in points))
+        assert len(drawn) == len(values) == 4 * 10 * 3
+        assert drawn[-1] / drawn[0] == pytest.approx(values[-1] / values[0])
+        for trace in points:
+            assert len(set(trace["x"])) == len(trace["x"])
+            columns = [trace["x"][n : n + 3] for n in range(0, 30, 3)]
+            assert all(max(one) < min(other) for one, other in pairwise(columns))
+
+
+def test_the_steps_of_a_waterfall_end_at_the_whole() -> None:
+    ((_, chart),) = waterfalls(rich())
+    bars = chart.figure["data"][0]
+    ends = [base + height for base, height in zip(bars["base"], bars["y"], strict=True)]
+    assert ends[:3] == [pytest.approx(100 * (x - 1)) for x in (0.5, 0.49, 0.539)]
+    assert ends[3] == pytest.approx(ends[2])
+    assert bars["base"] == [0, *ends[:2], 0]
+    # Patch 2 may be no change: it is pale.
+    assert bars["marker"]["color"] == ["$better", "$null", "$worse", "$base"]
+
+
+def test_a_flame_graph_adds_up_and_tells_the_difference() -> None:
+    gallery = flame_gallery(rich())
+    assert gallery is not None
+    assert set(gallery.charts) == {
+        ("freezer-skip-exited", "zombies zombies=30,000", width) for width in ("base", "freezer-skip-exited")
+    }
+    trace = gallery.charts["freezer-skip-exited", "zombies zombies=30,000", "base"].figure["data"][0]
+    of = dict(zip(trace["labels"], zip(trace["values"], trace["marker"]["colors"], strict=True), strict=True))
+    assert of["all"][0] == 1000
+    assert of[ENTRY][0] == 999
+    assert of["freeze_task"] == (500, -1.0)
+    assert of["do_wait"][1] > 0
+    assert "tiny" not in of
+
+
+def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
+    first, second = cards(instructions())
+    assert (first.variant, second.variant) == ("freezer-skip-exited", "freezer-skip-nofreeze")
+    assert first.figure.startswith("-6")
+    assert dict(first.counts)["better"] == 20
+    assert all(0 <= dot.low <= dot.x <= dot.high <= 100 for s in first.strips for dot in s.dots)
+
+
+def test_without_samples_the_rest_is_drawn() -> None:
+    plain = instructions()
+    bare = Material(plain.name, plain.result, plain.workloads)
+    assert spread_gallery(bare) is None
+    assert flame_gallery(bare) is None
+    assert posted_charts(bare) == []
+    kinds = {chart.name.split("-")[0] for chart in all_charts(bare)}
+    assert kinds == {"forest", "growth"}
+
+
+@given(st.floats(1e-4, 1.0), st.floats(1.0, 1e4))
+def test_ticks_of_ratios_lie_inside_and_apart_and_hold_no_change(low: float, high: float) -> None:
+    span = ratio_range([low, high])
+    ticks, texts = ratio_ticks(*span)
+    assert 1.0 in ticks
+    assert len(set(texts)) == len(texts) == len(ticks)
+    assert all(span[0] <= tick <= span[1] for tick in ticks)
+    assert ticks == sorted(ticks)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("ink", "ground", "least"),
+    [
+        *((name, ground, 4.5) for name in ("ink", "muted", "link") for ground in ("page", "panel")),
+        *((name, "panel", 4.5) for name in ("better", "worse", "same", "inconclusive")),
+        *((name, f"{name}-soft", 4.5) for name in ("better", "worse", "same", "inconclusive")),
+        *((name, "panel", 3.0) for name in ("base", "kernel0", "kernel1", "kernel2", "kernel3", "kernel4")),
+        *(("flame-ink", f"flame-{name}", 4.5) for name in ("less", "none", "more")),
+    ],
+)
+def test_colours_can_be_read(theme: dict[str, str], ink: str, ground: str, least: float) -> None:
+    """The contrasts of WCAG 2.2, success criteria 1.4.3 and 1.4.11."""
+    one, other = sorted((_luminance(theme[ink]), _luminance(theme[ground])), reverse=True)
+    assert (one + 0.05) / (other + 0.05) >= least
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return math.fsum((0.2126 * red, 0.7152 * green, 0.0722 * blue))
+
+
+def test_the_notes_of_a_chart_name_what_was_left_out() -> None:
+    gallery = flame_gallery(rich())
+    assert gallery is not None
+    chart: Chart = gallery.charts[gallery.first]
+    assert any("left out" in note for note in chart.notes)

@@ -1,0 +1,148 @@
+"""The HTML report as text: whole without a script, self-contained, and safe from what is in it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from kteardown.report.html import all_charts, html_report
+from kteardown.report.material import Material
+from unit.report.materials import instructions, rich, wall
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, ids, the text outside of scripts, and whether tags close."""
+
+    VOID = frozenset(("meta", "link", "input", "br"))
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.wrong: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"}.intersection(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attrs in self.elements if (value := attrs.get(name)) is not None]
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(html_report(rich()))
+
+
+def test_tags_close_and_ids_are_unique(page: Page) -> None:
+    assert (page.wrong, page.open) == ([], [])
+    ids = page.values("id")
+    assert len(set(ids)) == len(ids)
+    anchors = [href.removeprefix("#") for href in page.values("href") if href.startswith("#")]
+    assert set(anchors) <= set(ids)
+
+
+def test_nothing_comes_from_elsewhere(page: Page) -> None:
+    assert page.values("src") == []
+    assert {href[:5] for href in page.values("href") if not href.startswith("#")} == {"data:"}
+    style = re.findall(r"<style>.*?</style>", html_report(instructions()), re.DOTALL)
+    assert not re.search(r"url\(|@import", "".join(style))
+
+
+def test_the_verdict_comes_first_and_every_comparison_is_in_a_table(page: Page) -> None:
+    text = page.text
+    assert text.index("What may be claimed") < text.index("One row is one point")
+    assert "With freezer-skip-exited, freeze_user_ns is" in text
+    rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
+    told = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
+    assert [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows] == told
+
+
+def test_every_part_is_there_with_its_table_and_how_to_repeat_it(page: Page) -> None:
+    titles = (
+        "How it grows",
+        "Beside the posting",
+        "Every sample",
+        "What each patch carries",
+        "Where the time goes",
+        "How it was measured",
+        "Repeat it",
+        rich().result.command,
+        "growth of freeze_user_ns with zombies",
+        "what each patch carries of freeze_user_ns",
+        "gcc (Debian 12.2.0-14+deb12u1)",
+    )
+    assert [title for title in titles if title not in page.text] == []
+
+
+def test_the_page_holds_the_figures_and_the_library() -> None:
+    text = html_report(rich())
+    found = dict(re.findall(r'<script type="text/plain" id="(\w+)">([^<]*)</script>', text))
+    figures = json.loads(gzip.decompress(base64.b64decode(found["figures"])))
+    assert list(figures) == [chart.name for chart in all_charts(rich())]
+    assert b"plotly.js" in gzip.decompress(base64.b64decode(found["plotly"]))[:200]
+
+
+def test_pictures_and_tables_have_words_for_who_cannot_see_them(page: Page) -> None:
+    pictures = [attrs for _, attrs in page.elements if attrs.get("role") in ("img", "region")]
+    assert len(pictures) > 10
+    assert all(attrs.get("aria-label") for attrs in pictures)
+    assert ("html", {"lang": "en"}) in page.elements
+    assert all(attrs.get("scope") == "col" for tag, attrs in page.elements if tag == "th")
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 2 for before, after in pairwise(levels))
+
+
+def test_the_same_material_is_the_same_page() -> None:
+    assert html_report(wall()) == html_report(wall())
+
+
+def test_what_is_in_a_result_is_no_markup() -> None:
+    plain = instructions()
+    bad = '</script><script>alert("x")</script><img src=x>'
+    result = plain.result.model_copy(update={"question": bad, "command": bad, "notes": (bad,)})
+    found = Page(html_report(replace(plain, result=result)))
+    assert not [tag for tag, _ in found.elements if tag == "img"]
+    assert "alert" in found.text
+    assert found.wrong == []
+
+
+def test_a_run_that_compared_nothing_is_a_page_too() -> None:
+    plain = instructions()
+    empty = plain.result.model_copy(update={"comparisons": (), "laws": ()})
+    found = Page(html_report(Material(plain.name, empty, plain.workloads)))
+    assert "nothing could be compared" in found.text
+    assert found.wrong == []
+
+
+def test_the_wall_clock_has_its_controls() -> None:
+    text = Page(html_report(wall())).text
+    assert "base against itself" in text
+    assert "A/A" in text

@@ -1,0 +1,248 @@
+"""The HTML report in headless Chromium: it loads, its charts are drawn, its filters work, and it can be read
+on a phone, in the dark, on paper, by keyboard and without a script."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from kteardown.report.charts import spread
+from kteardown.report.html import html_report
+from unit.report.materials import instructions, rich, wall
+
+PHONE = {"width": 390, "height": 844}
+Open = Callable[..., Page]
+
+CONTRASTS = """() => {
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+  const ground = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const [r, g, b, a] = parts(getComputedStyle(e).backgroundColor);
+      if (a === undefined || a > 0.9) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const low = [];
+  const words = "h1,h2,h3,h4,p,li,td,th,a,dt,dd,label,button,summary,pre";
+  for (const element of document.querySelectorAll(words)) {
+    if (!element.checkVisibility() || !element.textContent.trim()) continue;
+    const [ink, paper] = [light(parts(getComputedStyle(element).color)), light(ground(element))];
+    const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (contrast < 4.5) low.push([element.tagName, element.textContent.trim().slice(0, 40), contrast]);
+  }
+  return low;
+}"""
+OVERFLOWS = """() => [...document.querySelectorAll("body *")]
+  .filter((e) => !e.closest(".scroll, pre, .plot, .skip, .defs") && e.checkVisibility())
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+  .map((e) => e.tagName + "." + e.className)"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"rich": rich, "wall": wall}
+    for name, material in made.items():
+        (folder / f"{name}.html").write_text(html_report(material()), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in made}
+
+
+@pytest.fixture
+def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page; at the end of the test nothing may have been complained of or fetched."""
+    contexts, wrong = [], []
+
+    def opened(name: str = "rich", file: Path | None = None, script: str = "", **options: Any) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request", lambda r: wrong.append(r.url) if r.url[:5] not in ("file:", "data:", "blob:") else None
+        )
+        if script:
+            page.add_init_script(script)
+        page.goto((file or files[name]).as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def come_to_all(page: Page) -> list[str]:
+    """Scroll to every chart and wait for it; the names of what is drawn."""
+    figures = page.locator("figure.chart:not([hidden])")
+    for number in range(figures.count()):
+        figures.nth(number).scroll_into_view_if_needed()
+        figures.nth(number).locator(".main-svg").first.wait_for()
+    page.wait_for_function("!document.querySelector('figure.chart:not([hidden]):not([data-drawn])')")
+    return [str(figures.nth(n).get_attribute("data-drawn")) for n in range(figures.count())]
+
+
+def rows(page: Page) -> int:
+    return page.locator("#changes tr[data-verdict]:not([hidden])").count()
+
+
+@pytest.mark.parametrize("name", ["rich", "wall"])
+def test_it_loads_without_an_error_and_every_chart_is_drawn(open_page: Open, name: str) -> None:
+    drawn = come_to_all(open_page(name))
+    kinds = {chart.split("-")[0] for chart in drawn}
+    assert kinds >= {"forest", "growth", "posted", "samples"}
+    assert (kinds >= {"patches", "flame"}) == (name == "rich")
+
+
+def test_charts_are_drawn_when_they_are_come_to_and_not_before(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#changes figure").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#changes figure[data-drawn]")
+    assert page.locator("#profile figure[data-drawn]").count() == 0
+
+
+def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
+    page = open_page()
+    come_to_all(page)
+    told = rich().result.asked_for
+    assert rows(page) == len(told)
+    plot = "document.querySelector('#changes figure .plot')"
+    points = f"{plot}.data.filter((t) => t.meta.verdict).map((t) => t.y.length)"
+    before = sum(page.evaluate(points))
+    page.get_by_role("checkbox", name="better").uncheck()
+    left = [c for c in told if c.verdict != "better"]
+    assert rows(page) == len(left) > 0
+    assert f"{len(left)} of {len(told)}" in page.locator("#count").inner_text()
+    page.locator("#changes figure").first.scroll_into_view_if_needed()
+    page.wait_for_function(f"{points}.reduce((a, b) => a + b, 0) < {before}")
+    page.get_by_role("button", name="all", exact=True).click()
+    page.locator("#filters select").select_option("freeze_remaining_ns")
+    assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in told)
+    title = page.locator("#samples .title")
+    title.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "document.querySelector('#samples .title').textContent.includes('freeze_remaining_ns')"
+    )
+    page.get_by_role("checkbox", name="freezer-skip-nofreeze").uncheck()
+    assert page.locator("article[data-variant='freezer-skip-nofreeze']").is_hidden()
+    assert page.locator("article[data-variant='freezer-skip-exited']").is_visible()
+
+
+def test_where_nothing_passes_the_filters_it_says_so(open_page: Open) -> None:
+    page = open_page("wall")
+    for box in page.locator("input[name=verdict]").all():
+        box.uncheck()
+    page.locator("#changes figure").first.scroll_into_view_if_needed()
+    page.locator("#changes .empty").first.wait_for()
+    assert rows(page) == 0
+
+
+def test_another_point_and_logarithmic_axes_can_be_chosen(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#samples figure").scroll_into_view_if_needed()
+    page.locator("#samples select").nth(1).select_option("zombies=3,000")
+    page.wait_for_selector("#samples figure[data-drawn$='zombies-3000']")
+    page.locator("#growth figure").first.scroll_into_view_if_needed()
+    button = page.locator("#growth button.log").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    page.wait_for_function("document.querySelector('#growth .plot').layout.yaxis.type === 'log'")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, scheme: str) -> None:
+    page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme=scheme)
+    come_to_all(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(OVERFLOWS) == []
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.plot .main-svg')].map((e) => e.getBoundingClientRect().width)"
+    )
+    assert max(widths) <= PHONE["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_either_theme(open_page: Open, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    come_to_all(page)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert page.evaluate(CONTRASTS) == []
+
+
+def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_page: Open) -> None:
+    page = open_page(color_scheme="dark")
+    come_to_all(page)
+    paper = "document.querySelector('#growth .plot').layout.paper_bgcolor"
+    assert page.evaluate(paper) == "#171b21"
+    button = page.get_by_role("button", name="theme")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.inner_text() == "theme: light"
+    page.locator("#growth figure").first.scroll_into_view_if_needed()
+    page.wait_for_function(f"{paper} === '#ffffff'")
+
+
+def test_on_paper_every_chart_is_drawn_and_every_table_open(open_page: Open) -> None:
+    page = open_page(color_scheme="dark")
+    closed = "document.querySelectorAll('details:not([open])').length"
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.closed = {closed}; }})")
+    page.locator("#changes figure").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#changes figure[data-drawn]")
+    sheet = page.pdf(format="A4")
+    assert sheet.startswith(b"%PDF")
+    assert page.evaluate("document.querySelectorAll('figure.chart:not([data-drawn])').length") == 0
+    assert page.evaluate("window.closed") == 0
+
+
+def test_it_can_be_used_by_keyboard(open_page: Open) -> None:
+    page = open_page()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#verdict")
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.tagName"))
+    assert reached >= {"INPUT", "SELECT", "BUTTON", "SUMMARY"}
+
+
+def test_without_a_script_words_pictures_and_tables_are_there(open_page: Open) -> None:
+    page = open_page(java_script_enabled=False)
+    assert page.locator("article.card").count() == 3
+    assert page.locator("svg.picture").first.is_visible()
+    assert page.locator("#filters").is_hidden()
+    page.locator("#changes summary").click()
+    assert page.locator("#changes td").first.is_visible()
+
+
+def test_without_a_graphics_card_many_samples_are_drawn_all_the_same(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(spread, "_GL_FROM", 10)
+    file = tmp_path / "many.html"
+    file.write_text(html_report(instructions()), encoding="utf-8")
+    page = open_page(file=file, script="HTMLCanvasElement.prototype.getContext = () => null;")
+    page.locator("#samples figure").scroll_into_view_if_needed()
+    page.wait_for_selector("#samples figure[data-drawn]")
+    types = page.evaluate("document.querySelector('#samples .plot').data.map((t) => t.type)")
+    assert set(types) == {"scatter"}
+    assert page.locator("#samples .points path").count() == 3 * 5 * 3 + 3 * 5
