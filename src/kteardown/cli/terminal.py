@@ -158,7 +158,9 @@ class TerminalReporter:
         self._rows = self._display.rows = look()
         self._display.live.refresh()
         ended = time.monotonic()
-        self._next_look = ended + max(_LOOK_INTERVAL_S, _LOOK_SHARE * (ended - began))
+        # The first one loads the statistics; what it takes tells nothing about the next.
+        share = _LOOK_SHARE * (ended - began) if self._next_look else 0.0
+        self._next_look = ended + max(_LOOK_INTERVAL_S, share)
 
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:

@@ -99,7 +99,7 @@ def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
     reporter, looks = TerminalReporter(console(force_terminal=True)), Looks()
     with reporter.task("booting", total=1):
         monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now[0]))
-        for at, expected in ((100.0, 1), (106.0, 1), (162.9, 1), (163.1, 2)):
+        for at, expected in ((100.0, 1), (107.9, 1), (108.1, 2), (171.0, 2), (171.2, 3)):
             now[0] = at
             reporter.standing(slow)
             assert looks.count == expected
