@@ -105,11 +105,11 @@ def _facts(run: RunDir, experiment: Experiment) -> RunFacts:
 
 
 def _metrics(experiment: Experiment) -> dict[tuple[str, str], Metric]:
-    """Those of the workloads that this kteardown still has."""
+    """Those of the workloads that are still there."""
     result = {}
     for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
         try:
-            metrics = load_workload(name).metrics
+            metrics = load_workload(name, experiment.folder).metrics
         except InputError:
             continue
         result.update({(name, metric): spec for metric, spec in metrics.items()})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from kteardown import version
 from kteardown.cli import (
     build,
     compare,
@@ -57,6 +59,22 @@ VERBS = (
 )
 for verb in VERBS:
     verb.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kteardown {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _wanted: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    # What is said of the program is said above, where the program is made.
+    return
 
 
 def main() -> None:

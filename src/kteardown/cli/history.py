@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from kteardown import archive, pipeline
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.report import history as tables
 from kteardown.report import text
 from kteardown.spec.sweep import parse_assignments
@@ -31,8 +31,14 @@ def register(app: typer.Typer) -> None:
 
 
 def history(
-    experiment: Annotated[str | None, typer.Argument(help="Only runs of this experiment.")] = None,
-    workload: Annotated[str | None, typer.Option("--workload", help="Only this workload.")] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(help="Only runs of this experiment.", autocompletion=complete.experiments),
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads),
+    ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", help="Only this metric; the headline metrics where left out.")
     ] = None,
@@ -42,7 +48,11 @@ def history(
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", help="Only kernels with these patches; `unpatched` are those without any."),
+        typer.Option(
+            "--kernel",
+            help="Only kernels with these patches; `unpatched` are those without any.",
+            autocompletion=complete.series,
+        ),
     ] = None,
     clock: Annotated[options.ClockChoice | None, typer.Option("--clock", help="Only this clock.")] = None,
     order: Annotated[
@@ -56,12 +66,9 @@ def history(
     """Show a metric over the kernels and the time of all runs, and where its level changes.
 
     A line has what can be held against each other: one experiment, clock, metric and point, the same patches;
-    in real time also one CPU model of the host. Up to three lines are shown figure by figure, more as a row
-    each. Change points are found by PELT (the library ruptures); METHODOLOGY.md says how.
+    in real time one CPU model of the host. Up to three are shown figure by figure. METHODOLOGY.md says how.
 
     Examples:
-
-      kteardown history
 
       kteardown history freezer --metric freeze_user_ns --point zombies=15000
 

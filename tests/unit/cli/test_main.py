@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kteardown import version
+
 
 def kteardown(
     *arguments: str, home: Path, cwd: Path | None = None, **environment: str
@@ -27,7 +29,8 @@ def kteardown(
 
 
 @pytest.mark.parametrize(
-    "verb", ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor"]
+    "verb",
+    ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor", "history", "serve"],
 )
 def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
     done = kteardown(verb, "--help", home=tmp_path)
@@ -76,6 +79,11 @@ def test_a_bare_call_is_help(tmp_path: Path) -> None:
     done = kteardown(home=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "doctor" in done.stdout
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    done = kteardown("--version", home=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"kteardown {version()}\n", "")
 
 
 def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
