@@ -57,16 +57,16 @@ def detail(line: Line, *, plain: bool = False) -> Table:
         (
             Cell(figure.release),
             Cell(when(figure)),
-            Cell(figure.run),
-            Cell(str(figure.boots)),
             Cell(unit.text(figure.value)),
             Cell(_step(line.figures, index)),
             Cell(strip),
-            *_shift_cells(shifts.get(index)),
+            _shift_cell(shifts.get(index)),
+            Cell(str(figure.boots)),
+            Cell(figure.run),
         )
         for index, (figure, strip) in enumerate(zip(line.figures, strips, strict=True))
     )
-    columns = ("release", "when (UTC)", "run", "boots", "figure", "step", "least to most", "level")
+    columns = ("release", "when (UTC)", "figure", "step", "least to most", "level", "boots", "run")
     left = frozenset(("release", "when (UTC)", "run", "least to most", "level"))
     where = place(line.point)
     heading = f"{title(line)}; {where}" if where else title(line)
@@ -163,8 +163,8 @@ def _change(shift: Shift) -> str:
     return f"{shift.verdict} {percent(shift.ratio)}" if shift.ratio is not None else shift.verdict
 
 
-def _shift_cells(shift: Shift | None) -> tuple[Cell, ...]:
-    return (Cell("") if shift is None else Cell(_change(shift), shift.verdict),)
+def _shift_cell(shift: Shift | None) -> Cell:
+    return Cell("") if shift is None else Cell(_change(shift), shift.verdict)
 
 
 def _step(figures: Sequence[Figure], index: int) -> str:
