@@ -64,6 +64,9 @@ void record_sample(int trial, int repetition, const char *metric, int64_t value,
 /* With six decimals; the value is finite. */
 void record_ratio(int trial, int repetition, const char *metric, double value, bool warmup);
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail);
+/* In as many lines as it takes; none for an empty one. */
+void record_histogram(int trial, int repetition, const char *metric, const struct histogram *h,
+		      bool warmup);
 void record_alive(int trial, const char *detail);
 void record_trial_end(int trial, const char *status, const char *detail);
 void record_error(const char *detail);
@@ -88,6 +91,8 @@ void line_close(struct line *l);
 void line_array(struct line *l, const char *key);
 void line_item(struct line *l, const char *value);
 void line_array_end(struct line *l);
+/* [a,b] in an array; false where there is no room for it. */
+bool line_pair(struct line *l, int64_t a, int64_t b);
 /* Closes the line with a newline and returns its length. */
 size_t line_end(struct line *l);
 /* Ends the line and writes it to where the records go; ends the agent where that fails. */

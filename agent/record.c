@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "lib/histogram.h"
 
 /* What an escaped string may take: the kernel's command line (2048) and any detail fit. */
 #define STRING_MAX 2100
@@ -202,6 +203,19 @@ void line_item(struct line *l, const char *value)
 	put_string(l, value);
 }
 
+bool line_pair(struct line *l, int64_t a, int64_t b)
+{
+	char text[48];
+	int len = snprintf(text, sizeof(text), "%s[%" PRId64 ",%" PRId64 "]", l->first ? "" : ",",
+			   a, b);
+
+	if ((size_t)len > room(l))
+		return false;
+	l->first = false;
+	put(l, text, len);
+	return true;
+}
+
 void line_array_end(struct line *l)
 {
 	close_mark(l, ']');
@@ -271,6 +285,36 @@ void record_ratio(int trial, int repetition, const char *metric, double value, b
 
 	snprintf(text, sizeof(text), "%.6f", value);
 	send_sample(trial, repetition, metric, text, warmup);
+}
+
+/* As many buckets from the first on as one line has room for; returns the next one. */
+static int histogram_line(struct line *l, const struct histogram *h, int bucket)
+{
+	line_array(l, "buckets");
+	for (; bucket < HISTOGRAM_BUCKETS; bucket++)
+		if (h->buckets[bucket] && !line_pair(l, histogram_low(bucket), h->buckets[bucket]))
+			break;
+	line_array_end(l);
+	line_send(l);
+	return bucket;
+}
+
+void record_histogram(int trial, int repetition, const char *metric, const struct histogram *h,
+		      bool warmup)
+{
+	int bucket = 0;
+	struct line l;
+
+	while (bucket < HISTOGRAM_BUCKETS && h->count) {
+		line_begin(&l, "histogram");
+		line_int(&l, "trial", trial);
+		line_int(&l, "repetition", repetition);
+		line_str(&l, "metric", metric);
+		if (warmup)
+			line_bool(&l, "warmup", true);
+		line_int(&l, "bits", HISTOGRAM_BITS);
+		bucket = histogram_line(&l, h, bucket);
+	}
 }
 
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail)

@@ -83,6 +83,11 @@ void wl_sample_ratio(struct trial *t, const char *metric, int64_t part, int64_t 
 		     t->repetition < t->plan->warmup);
 }
 
+void wl_histogram(struct trial *t, const char *metric, const struct histogram *h)
+{
+	record_histogram(t->plan->index, t->repetition, metric, h, t->repetition < t->plan->warmup);
+}
+
 bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ...)
 {
 	char text[DETAIL_MAX];

@@ -41,6 +41,7 @@
 
 /* One execution of a workload at one parameter point; the agent's own. */
 struct trial;
+struct histogram;
 
 struct workload {
 	const char *name;
@@ -87,6 +88,8 @@ int wl_param_choice(const struct trial *t, const char *name, const char *const *
 void wl_sample(struct trial *t, const char *metric, int64_t value);
 /* The same of a share or a rate: part / whole; whole > 0. */
 void wl_sample_ratio(struct trial *t, const char *metric, int64_t part, int64_t whole);
+/* All values of a metric of time (lib/histogram.h), beside the samples that are made of them. */
+void wl_histogram(struct trial *t, const char *metric, const struct histogram *h);
 /* An invariant. A false one makes the trial void; returns ok. */
 bool wl_check(struct trial *t, const char *name, bool ok, const char *detail, ...) PRINTF(4, 5);
 /* Slow, not hung: at least one in the workload's silence_s where no sample comes. */

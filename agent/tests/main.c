@@ -93,6 +93,7 @@ int main(int argc, char **argv)
 	test_bandwidth();
 	test_openloop();
 	test_hungtask();
+	test_histogram();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

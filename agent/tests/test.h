@@ -42,5 +42,6 @@ void test_zram(void);
 void test_bandwidth(void);
 void test_openloop(void);
 void test_hungtask(void);
+void test_histogram(void);
 
 #endif

@@ -43,14 +43,17 @@ def query(
 
       samples      one measured value of a metric: repetition, warmup, value
 
+      histograms   all values of a metric in buckets: low, width, n
+
       checks       an invariant that was checked: ok, detail
 
       comparisons  of the results: ratio, ci_low, ci_high, mde, verdict, p
 
       laws         of the results: model, per_unit, exponent, r2
 
-    Every table has run. Trials, samples, checks and comparisons have params, a map, and a column for every
-    parameter (zombies, make). They hold what counts; records has every line. DESCRIBE samples shows columns.
+    Every table has run. Trials, samples, histograms, checks and comparisons have params, a map, and a column
+    for every parameter (zombies, make). They hold what counts; records has every line. DESCRIBE samples
+    shows columns.
 
     Examples:
 

@@ -1,6 +1,6 @@
 """What a record is: one line of NDJSON, from the agent or from the lab.
 
-The agent writes ``hello``, ``trial_start``, ``sample``, ``check``, ``alive``,
+The agent writes ``hello``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
 ``trial_end``, ``error`` and ``bye``; the lab adds ``boot_start`` and ``boot_end`` around them and
 puts ``boot`` and ``attempt`` on every line. Raw samples are kept, nothing is averaged.
 
@@ -128,6 +128,22 @@ class Sample(_Record):
     warmup: bool = False
 
 
+class Buckets(_Record):
+    """All values of ``metric`` in a repetition, counted in buckets; several such lines of one add up.
+
+    A bucket is its lowest value and how many there were. There are 2 ** ``bits`` of them for each power
+    of two; values below 2 ** (``bits`` + 1) have each their own. ``stats.histogram`` reads them.
+    """
+
+    type: Literal["histogram"] = "histogram"
+    trial: int
+    repetition: int
+    metric: str
+    bits: Annotated[int, Field(ge=1, le=32)]
+    buckets: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]], ...]
+    warmup: bool = False
+
+
 class Check(_Record):
     """An invariant that the agent checked while it measured; a failed one voids the trial."""
 
@@ -203,7 +219,8 @@ class Alive(_Record):
 
 
 Sampled = ProfileStretch | Stack
-AgentRecord = Hello | Settled | TrialStart | Sample | Check | Alive | Sampled | TrialEnd | AgentError | Bye
+Measured = Sample | Buckets | Check
+AgentRecord = Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
 Record = Annotated[
     BootStart | BootEnd | AgentRecord,
     Field(discriminator="type"),

@@ -18,6 +18,8 @@ RECORD: Mapping[str, str] = {
     **dict.fromkeys(("memory_kb", "cpus_online", "cpus_possible", "nodes", "peak_rss_kb"), "BIGINT"),
     **dict.fromkeys(("value", "duration_s", "first_record_s", "host_load", "at_s"), "DOUBLE"),
     **dict.fromkeys(("ok", "warmup"), "BOOLEAN"),
+    "bits": "BIGINT",
+    "buckets": "BIGINT[][]",
     **dict.fromkeys(("params", "mitigations", "debug"), "JSON"),
 }
 """What is taken out of a line of records.ndjson; NULL where it is not there."""
@@ -88,6 +90,13 @@ SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, 
     {_COUNTED_PARAMS} AS params COLUMNS
 FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, value, line AS place FROM records
     WHERE type = 'sample') JOIN counted USING (run, boot, attempt, trial) ORDER BY run, place""",
+    "histograms": f"""
+SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, bits, pair[1] AS low,
+    CASE WHEN low >> (bits + 1) > 0 THEN 1::BIGINT << (floor(log2(low))::BIGINT - bits) ELSE 1 END AS width,
+    pair[2] AS n, {_COUNTED_PARAMS} AS params COLUMNS
+FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, bits, unnest(buckets) AS pair,
+    line AS place FROM records WHERE type = 'histogram') JOIN counted USING (run, boot, attempt, trial)
+ORDER BY run, place, low""",
     "checks": f"""
 SELECT {_PLACE}, repetition, name, ok, said AS detail, {_COUNTED_PARAMS} AS params COLUMNS
 FROM (SELECT run, boot, attempt, trial, repetition, name, ok, detail AS said, line AS place FROM records

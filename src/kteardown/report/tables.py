@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.report.ablation import ablation_tables, sentences
+from kteardown.report.distributions import distribution_tables
 from kteardown.report.groups import groups, headlines, is_headline, named, variants
 from kteardown.report.laws import law_tables
 from kteardown.report.layout import Block, Cell, Table
@@ -63,6 +64,7 @@ def all_tables(
         *law_tables(result, workloads),
         *profile_tables(result),
         *posting_tables(result, reference),
+        *distribution_tables(result),
     ]
     last = (other_metrics(result, workloads), outliers_table(result))
     return [*tables, *(table for table in last if table is not None)]

@@ -77,11 +77,13 @@ def load_workload(name: str, folder: str = "") -> Workload:
             f"{path}: parameters.{taken}: the machine has a parameter of this name",
             hint=f"call it something else than {', '.join(MACHINE_PARAMETERS)}.",
         )
-    for metric, spec in workload.metrics.items():
-        if not metric.endswith("_" + spec.unit):
+    units = {f"metrics.{metric}": spec.unit for metric, spec in workload.metrics.items()}
+    units |= {f"histograms.{metric}": spec.unit for metric, spec in workload.histograms.items()}
+    for key, unit in units.items():
+        if not key.endswith("_" + unit):
             raise InputError(
-                f"{path}: metrics.{metric}: the name must end in its unit, _{spec.unit}",
-                hint="rename the metric, here and in the agent's workload, or mend its unit.",
+                f"{path}: {key}: the name must end in its unit, _{unit}",
+                hint="rename it, here and in the agent's workload, or mend its unit.",
             )
     return workload
 

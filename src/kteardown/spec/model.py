@@ -64,6 +64,17 @@ class Metric(_Model):
     """False for cross-checks, which are reported and never judged."""
 
 
+class Histogram(_Model):
+    """All values of a time, counted in buckets, beside the metrics that are made of them.
+
+    Merged over all boots they are shown, and not compared: a boot is a replication, a value in it is none.
+    """
+
+    help: str
+    unit: Literal["ns"] = "ns"
+    percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = (50, 90, 99, 99.9)
+
+
 class Workload(_Model):
     """``workloads/NAME.toml``: what the agent's ``workloads/NAME.c`` needs and reports."""
 
@@ -82,6 +93,7 @@ class Workload(_Model):
     seldom distorts less. A prime number keeps out of step with the kernel's own timers."""
     parameters: dict[Name, Parameter] = {}
     metrics: dict[Name, Metric]
+    histograms: dict[Name, Histogram] = {}
     invariants: dict[Name, str] = {}
     """What the agent checks while it measures, by name; a failed one voids the trial."""
 

@@ -18,6 +18,7 @@ from kteardown.stats.ablation import ablations
 from kteardown.stats.bootstrap import Resampler
 from kteardown.stats.compare import Rules
 from kteardown.stats.comparisons import Data, compare_all
+from kteardown.stats.distributions import distributions
 from kteardown.stats.growth import laws
 from kteardown.stats.results import Comparison, KernelFacts, Result, Unavailable
 from kteardown.stats.samples import BASE, LAYOUT, TWIN, Collected, expected_points
@@ -75,10 +76,7 @@ def analyse(
         clock=design.clock,
         command=command,
         machine=dict(machine),
-        kernels={
-            name: facts.model_copy(update={"release": data.collected.releases.get(name, facts.release)})
-            for name, facts in kernels.items()
-        },
+        kernels=_as_they_ran(kernels, data.collected),
         comparisons=comparisons,
         laws=laws(data, [BASE, *variants], predict_at or {}),
         boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
@@ -86,6 +84,7 @@ def analyse(
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, comparisons, unavailable),
         outliers=outliers,
+        distributions=distributions(data, [BASE, *variants]),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
 
@@ -107,6 +106,13 @@ def _beside_layout(boots: Sequence[BootRecords]) -> list[BootRecords]:
     """The boots of the layout twin, and those of base in the same blocks."""
     blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
     return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
+
+
+def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Collected) -> dict[str, KernelFacts]:
+    return {
+        name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
+        for name, facts in kernels.items()
+    }
 
 
 def _in_every_block(data: Data) -> list[str]:

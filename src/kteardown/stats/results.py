@@ -83,6 +83,22 @@ class Comparison(_Result):
     outliers: int = 0
 
 
+class Distribution(_Result):
+    """All values of a metric of one kernel at one point, merged over its boots. Shown, never judged.
+
+    ``percentiles`` by their percent, as ``"99.9"``; each is off by at most the share ``error`` of itself.
+    """
+
+    workload: str
+    kernel: str
+    metric: str
+    unit: str
+    point: dict[str, ParamValue]
+    n: int
+    percentiles: dict[str, float]
+    error: float
+
+
 class Prediction(_Result):
     """A law carried on to ``at``, in the metric's unit, with its prediction interval.
 
@@ -276,6 +292,7 @@ class Result(_Result):
     ablations: tuple[Ablation, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")

@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kteardown.records.schema import Check, Hello, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.records.schema import Buckets, Check, Hello, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.records.store import BootRecords
 from kteardown.spec.load import points
 from kteardown.spec.model import Experiment, Metric, Workload
 from kteardown.stats.bootstrap import Boots
+from kteardown.stats.histogram import Histogram, merged
 from kteardown.stats.results import VoidTrials
 
 BASE = "base"
@@ -40,7 +41,19 @@ class _Trial:
     workload: str
     full: Key
     samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    histograms: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
     failed_check: str = ""
+
+    def take(self, record: Sample | Buckets | Check) -> None:
+        """What was measured; not what was while it warmed up."""
+        if isinstance(record, Check):
+            if not record.ok:
+                self.failed_check = f"{record.name}: {record.detail}"
+        elif not record.warmup:
+            if isinstance(record, Sample):
+                self.samples[record.metric].append(record.value)
+            else:
+                self.histograms[record.metric].append(Histogram(record.bits, dict(record.buckets)))
 
 
 class Collected:
@@ -54,6 +67,7 @@ class Collected:
         self.releases: dict[str, str] = {}
         self.metrics: set[tuple[str, str]] = set()
         self._samples: dict[tuple[str, str, Key, str], dict[int, list[float]]] = {}
+        self._histograms: dict[tuple[str, str, Key, str], list[Histogram]] = {}
         self._voids: Counter[_Void] = Counter()
         self._ended: dict[tuple[str, int], tuple[str, set[tuple[str, Key]]]] = {}
         self._boots: dict[tuple[str, str, Key, str], Boots] = {}
@@ -66,6 +80,11 @@ class Collected:
         if place in self._samples and place not in self._boots:
             self._boots[place] = Boots(self._samples[place])
         return self._boots.get(place)
+
+    def histogram(self, kernel: str, point: Point, metric: str) -> Histogram | None:
+        """All values of one metric of one kernel at one point, of all its boots; None without any."""
+        found = self._histograms.get((kernel, point.workload, point.full, metric))
+        return merged(found) if found else None
 
     def voids(self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]) -> tuple[VoidTrials, ...]:
         """Trials that were void, failed, or planned and never ended, with how often and why."""
@@ -104,12 +123,9 @@ class Collected:
         self._ended[kernel, block] = (why, ended)
         trials: dict[int, _Trial] = {}
         for record in boot.records:
-            if isinstance(record, Sample):
-                if not record.warmup and record.trial in trials:
-                    trials[record.trial].samples[record.metric].append(record.value)
-            elif isinstance(record, Check):
-                if not record.ok and record.trial in trials:
-                    trials[record.trial].failed_check = f"{record.name}: {record.detail}"
+            if isinstance(record, Sample | Buckets | Check):
+                if record.trial in trials:
+                    trials[record.trial].take(record)
             elif isinstance(record, TrialStart):
                 trials[record.trial] = _Trial(record.workload, key(record.params))
             elif isinstance(record, TrialEnd):
@@ -130,6 +146,8 @@ class Collected:
             self.metrics.add((trial.workload, metric))
             place = self._samples.setdefault((kernel, trial.workload, trial.full, metric), {})
             place.setdefault(block, []).extend(values)
+        for metric, found in trial.histograms.items():
+            self._histograms.setdefault((kernel, trial.workload, trial.full, metric), []).extend(found)
 
 
 def key(params: Mapping[str, ParamValue]) -> Key:

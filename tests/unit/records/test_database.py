@@ -12,7 +12,17 @@ import pytest
 
 from kteardown.errors import InputError, LabError
 from kteardown.records.database import TABLES, database
-from kteardown.records.schema import BootEnd, BootStart, Check, Outcome, Record, Sample, TrialEnd, TrialStart
+from kteardown.records.schema import (
+    BootEnd,
+    BootStart,
+    Buckets,
+    Check,
+    Outcome,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.records.store import RunDir
 
 
@@ -118,6 +128,21 @@ def test_parameters_are_a_map_and_columns(tmp_path: Path) -> None:
     ]
 
 
+def test_a_histogram_has_a_row_for_each_bucket(tmp_path: Path) -> None:
+    first, *others, last = trial(0, 1)
+    lines = [
+        Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2), (511, 1), (512, 4))),
+        Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((2**39, 5),)),
+    ]
+    run = make(tmp_path, [[start("kvm"), first, *others, *lines, last, end()]])
+    assert ask([run], "SELECT metric, low, width, n, zombies FROM histograms WHERE NOT warmup") == [
+        ("wakeup_ns", 3, 1, 2, 0),
+        ("wakeup_ns", 511, 1, 1, 0),
+        ("wakeup_ns", 512, 2, 4, 0),
+        ("wakeup_ns", 2**39, 2**31, 5, 0),
+    ]
+
+
 def test_a_line_that_was_cut_does_not_break_it(tmp_path: Path) -> None:
     run = make(tmp_path, CUT)
     whole = ask([run], "SELECT * EXCLUDE (params) FROM samples")
@@ -130,7 +155,7 @@ def test_a_line_that_was_cut_does_not_break_it(tmp_path: Path) -> None:
 
 def test_no_runs_are_empty_tables() -> None:
     with database([], parameters={"zombies": True}) as tables:
-        assert [list(tables.query(f"SELECT * FROM {table}").rows) for table in TABLES] == [[]] * 7
+        assert [list(tables.query(f"SELECT * FROM {table}").rows) for table in TABLES] == [[]] * 8
         assert list(tables.query("SELECT sum(zombies) FROM samples").rows) == [(None,)]
 
 
@@ -210,6 +235,7 @@ def test_what_is_exported_is_read_again(tmp_path: Path, form: str) -> None:
         "boots": 3,
         "trials": 3,
         "samples": 6,
+        "histograms": 0,
         "checks": 3,
         "comparisons": 1,
         "laws": 1,
