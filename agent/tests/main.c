@@ -94,6 +94,8 @@ int main(int argc, char **argv)
 	test_openloop();
 	test_hungtask();
 	test_histogram();
+	test_messages();
+	test_schbench();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -43,5 +43,7 @@ void test_bandwidth(void);
 void test_openloop(void);
 void test_hungtask(void);
 void test_histogram(void);
+void test_messages(void);
+void test_schbench(void);
 
 #endif

@@ -28,3 +28,9 @@ def runs_dir() -> Path:
     """Run directories: ``KTEARDOWN_RUNS``, else the user's data folder."""
     chosen = os.environ.get("KTEARDOWN_RUNS")
     return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP)) / "runs"
+
+
+def programs_dir() -> Path | None:
+    """The user's own programs for guests: ``KTEARDOWN_PROGRAMS``; None without it."""
+    chosen = os.environ.get("KTEARDOWN_PROGRAMS")
+    return Path(chosen) if chosen else None

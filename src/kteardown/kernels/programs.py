@@ -1,4 +1,5 @@
-"""Programs that a guest needs beside the agent: statically linked ones out of Debian's packages."""
+"""Programs that a guest needs beside the agent: statically linked ones out of Debian's packages, or, where no
+package has them, out of the user's own folder of programs."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from kteardown.kernels import store, tools
 from kteardown.kernels.ready import DEBIAN_ARCH
 from kteardown.kernels.source import Sources, package_from_json
 from kteardown.machines.base import Arch
+from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
 
 
@@ -22,16 +24,18 @@ class _Program:
     """Where the package has it; Debian 13 moved /bin into /usr."""
 
 
+_OWN = ("schbench",)
+"""What only the user can provide."""
 _PROGRAMS = {"busybox": _Program("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
 
 
 def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter) -> tuple[Path, ...]:
     """The files of the programs ``names`` for guests of ``arch``, each called as its program.
 
-    Out of the cache of ``sources``, or fetched into it. Raises InputError for a program that is not known
-    or in no suite, LabError where it cannot be fetched or unpacked.
+    Out of the user's own folder, or the cache of ``sources``, or fetched into it. Raises InputError for
+    a program that is not known, not there or in no suite, LabError where it cannot be fetched or unpacked.
     """
-    return tuple(_ensure(name, arch, sources, reporter) for name in names)
+    return tuple(_own(name) if name in _OWN else _ensure(name, arch, sources, reporter) for name in names)
 
 
 def take(deb: Path, name: str, folder: Path) -> Path:
@@ -54,9 +58,21 @@ def take(deb: Path, name: str, folder: Path) -> Path:
     return target
 
 
+def _own(name: str) -> Path:
+    folder = programs_dir()
+    if folder is None or not (folder / name).is_file():
+        raise InputError(
+            f"the guest needs {name}, which is in no package, nor in {folder or 'KTEARDOWN_PROGRAMS'}",
+            hint=f"set KTEARDOWN_PROGRAMS to a folder with {name} in it, statically linked for the guest.",
+        )
+    return folder / name
+
+
 def _program(name: str) -> _Program:
     if name not in _PROGRAMS:
-        raise InputError(f"no program {name!r} is known", hint=f"there are: {', '.join(_PROGRAMS)}.")
+        raise InputError(
+            f"no program {name!r} is known", hint=f"there are: {', '.join((*_PROGRAMS, *_OWN))}."
+        )
     return _PROGRAMS[name]
 
 

@@ -54,3 +54,17 @@ def test_an_unknown_program_is_told_before_anything_is_asked(tmp_path: Path) -> 
         ensure(["emacs"], "x86_64", sources, SilentReporter())
     assert list(tmp_path.iterdir()) == []
     assert ensure([], "x86_64", sources, SilentReporter()) == ()
+
+
+def test_a_program_of_no_package_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = Sources(tmp_path / "cache", SilentReporter())
+    monkeypatch.delenv("KTEARDOWN_PROGRAMS", raising=False)
+    with pytest.raises(InputError, match="schbench, which is in no package") as caught:
+        ensure(["schbench"], "x86_64", sources, SilentReporter())
+    assert "KTEARDOWN_PROGRAMS" in caught.value.hint
+    monkeypatch.setenv("KTEARDOWN_PROGRAMS", str(tmp_path))
+    with pytest.raises(InputError, match=str(tmp_path)):
+        ensure(["schbench"], "x86_64", sources, SilentReporter())
+    (tmp_path / "schbench").write_bytes(b"\x7fELF program")
+    assert ensure(["schbench"], "x86_64", sources, SilentReporter()) == (tmp_path / "schbench",)
+    assert not (tmp_path / "cache").exists()
