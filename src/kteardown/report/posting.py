@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kteardown.records.schema import ParamValue
 from kteardown.report.layout import Block, Cell, Table
+from kteardown.report.means import NOTE, Judgements, judge_posted, our_blocks, posted_block
 from kteardown.report.reference import Figure, Posted, PostedRow, Reference
 from kteardown.report.words import Scale, change, decimals, parameter, percent, place, scale, speedup
 from kteardown.stats.results import Comparison, Result
@@ -19,9 +20,10 @@ def posting_tables(result: Result, reference: Reference | None) -> list[Table]:
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
     note = f'posted: "{source.title}", {source.posted}{machine}; as posted, on another machine'
-    found = [_posting_table(result, reference, figure) for figure in reference.figures]
+    judged = judge_posted(result, reference)
+    found = [_posting_table(result, reference, figure, judged) for figure in reference.figures]
     tables = [table for table in found if table is not None]
-    return [*tables[:-1], *(replace(table, notes=(note,)) for table in tables[-1:])]
+    return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
 
 
 def ours_beside(result: Result, figure: Figure) -> dict[str, list[Comparison]]:
@@ -38,15 +40,18 @@ def ours_beside(result: Result, figure: Figure) -> dict[str, list[Comparison]]:
     return by_rest
 
 
-def _posting_table(result: Result, reference: Reference, figure: Figure) -> Table | None:
+def _posting_table(result: Result, reference: Reference, figure: Figure, judged: Judgements) -> Table | None:
     by_rest = ours_beside(result, figure)
     if not by_rest:
         return None
     posted = reference.rows(figure)
-    draw = _speedup_blocks if figure.speedup else _change_blocks
+    draw = _mean_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
     blocks = [block for rest, mine in by_rest.items() for block in draw(result, figure, posted, rest, mine)]
     label = f", {figure.label}" if figure.label else ""
     title = f"Beside the posting: {figure.metric}, posted in {figure.unit}{label}"
+    if figure.means:
+        keys = posted_block(figure, posted, ours[0].better, judged)
+        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(NOTE,))
     return Table(title, _keys(figure, posted), tuple(blocks))
 
 
@@ -88,6 +93,12 @@ def _change_blocks(
         rows = tuple((Cell(change(c, digits), c.verdict) if c else Cell("-"),) for c in cells)
         blocks.append(Block((f"here: {variant} {rest}".rstrip(),), rows))
     return blocks
+
+
+def _mean_blocks(
+    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+) -> list[Block]:
+    return our_blocks(result, figure, posted, _by_variant(figure, ours), rest)
 
 
 def _speedup_blocks(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.paths import data_dir
@@ -49,6 +49,10 @@ class Figure(BaseModel):
     """Of our metric: ``median``, or a percentile as ``p99``."""
     speedup: bool = False
     """Posted as base / changed, a column for each step of the series; else as a change in percent."""
+    means: bool = False
+    """Posted as means with standard deviations, and a change that is positive where changed is better."""
+    runs: int = Field(default=0, ge=0)
+    """Of how many runs the posted means are; then they can be judged. 0: not known."""
     label: str = ""
     """What tells this figure from another one of the same metric, such as the machine."""
 

@@ -195,4 +195,5 @@ def _comparison(pair: _Pair, p_adjusted: float | None, outliers: int, rules: Rul
         p_rank=tidy(beside.rank.p) if beside.rank else None,
         p_same=tidy(found.p_same),
         outliers=outliers,
+        same_within=rules.same_within,
     )

@@ -81,6 +81,8 @@ class Comparison(_Result):
     p_rank: float | None = None
     p_same: float | None = None
     outliers: int = 0
+    same_within: float | None = None
+    """The margin of the verdict "same"; None in results that did not say."""
 
 
 class Distribution(_Result):
