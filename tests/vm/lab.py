@@ -12,6 +12,7 @@ from pathlib import Path
 from kteardown.records.schema import (
     BootEnd,
     BootStart,
+    Buckets,
     Check,
     ParamValue,
     Sample,
@@ -39,6 +40,7 @@ class Trial:
     params: dict[str, ParamValue]
     samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     checks: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    histograms: dict[str, list[Buckets]] = field(default_factory=lambda: defaultdict(list))
     status: str = ""
     detail: str = ""
 
@@ -94,6 +96,8 @@ def read(records: Path) -> list[Boot]:
             boots[record.boot].trials.append(trial)
         elif isinstance(record, Sample):
             trials[record.boot, record.trial].samples[record.metric].append(record.value)
+        elif isinstance(record, Buckets):
+            trials[record.boot, record.trial].histograms[record.metric].append(record)
         elif isinstance(record, Check):
             trials[record.boot, record.trial].checks[record.name].append(record.ok)
         elif isinstance(record, TrialEnd):

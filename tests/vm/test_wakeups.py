@@ -1,0 +1,91 @@
+"""Wakeups in guests: every figure is there, counted once, and follows the depth and the quota."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from kteardown.stats.histogram import Histogram, merged
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+WORKLOAD = load_workload("wakeups")
+OWN = set(WORKLOAD.metrics) - {"throttled_count"}
+SMALL = (
+    "params.cache_kb = [16]\nparams.operations = [1]\nparams.runtime_ms = [200]\nparams.interval_ms = [20]\n"
+)
+
+
+def run(folder: Path, params: str) -> list[lab.Trial]:
+    (boot,) = lab.run(
+        folder,
+        'name = "wakeups"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
+        f'config = ["bandwidth", "tracing"]\n[[workloads]]\nworkload = "wakeups"\n{SMALL}{params}'
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n[machine]\ncpus = 2\n',
+    )
+    for trial in boot.trials:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.checks == {name: [True] for name in WORKLOAD.invariants}
+    return boot.trials
+
+
+@pytest.fixture(scope="module")
+def without_quota(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
+    return run(tmp_path_factory.mktemp("depths"), "params.depth = [0, 10]\nparams.threads = [1, 3]\n")
+
+
+def test_every_figure_is_there_and_percentiles_rise(without_quota: list[lab.Trial]) -> None:
+    assert len(without_quota) == 4
+    for trial in without_quota:
+        assert set(trial.samples) == OWN
+        for what in ("wakeup", "request"):
+            rising = [trial.samples[f"{what}_{p}_ns"][0] for p in ("p50", "p90", "p99", "p999")]
+            assert rising == sorted(rising)
+        rates = [trial.samples[f"rps_{p}_per_s"][0] for p in ("p20", "p50", "p90")]
+        assert rates == sorted(rates)
+
+
+def test_histograms_hold_what_the_percentiles_were_made_of(without_quota: list[lab.Trial]) -> None:
+    for trial in without_quota:
+        assert set(trial.histograms) == set(WORKLOAD.histograms)
+        for name, lines in trial.histograms.items():
+            histogram = merged(Histogram(line.bits, dict(line.buckets)) for line in lines)
+            what = name.removesuffix("_ns")
+            for percent, called in ((50, "p50"), (90, "p90"), (99, "p99"), (99.9, "p999")):
+                assert [histogram.percentile(percent)] == trial.samples[f"{what}_{called}_ns"]
+
+
+def test_a_wakeup_costs_more_the_deeper_it_is(without_quota: list[lab.Trial]) -> None:
+    cost = {
+        trial.params["depth"]: trial.samples["wakeup_p50_ns"][0]
+        for trial in without_quota
+        if trial.params["threads"] == 1
+    }
+    # Seen: 5,000 and 17,400 instructions.
+    assert cost[10] > 1.5 * cost[0]
+
+
+def test_a_quota_throttles_and_memory_is_limited_too(tmp_path: Path) -> None:
+    (trial,) = run(
+        tmp_path,
+        "params.threads = [4]\nparams.message_threads = [2]\nparams.quota_us = [20000]\n"
+        "params.memory_max_mb = [64]\n",
+    )
+    assert set(trial.samples) == {*OWN, "throttled_count"}
+    # 20 of 100 ms on two CPUs that are both wanted.
+    assert trial.samples["throttled_count"][0] >= 1
+
+
+def test_the_root_has_no_quota_and_says_so(tmp_path: Path) -> None:
+    (boot,) = lab.run(
+        tmp_path,
+        'name = "wakeups"\nquestion = "Does it say so?"\nsource = "debian:6.12"\n'
+        'config = ["bandwidth", "tracing"]\n[[workloads]]\nworkload = "wakeups"\nparams.depth = [0]\n'
+        'params.quota_us = [20000]\n[design]\nclock = "instructions"\nseeds = 1\n[machine]\ncpus = 2\n',
+    )
+    (trial,) = boot.trials
+    assert trial.status == "failed"
+    assert "quota_us and memory_max_mb must be 0" in trial.detail
