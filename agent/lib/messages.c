@@ -45,7 +45,7 @@ struct cpu_lock {
 
 static const struct messages_plan *plan;
 static struct cpu_lock *cpu_locks;
-static long order; /* rows and columns of a matrix */
+static unsigned long order; /* rows and columns of a matrix */
 static _Atomic bool stopping;
 
 static void pause_cpu(void)
@@ -104,23 +104,22 @@ static struct cpu_lock *lock_this_cpu(void)
 	}
 }
 
-/* The plain product, whose inner loop adds up in memory. The factors are never written. */
+/* The textbook's product: each step is written to memory. The factors never are. */
 static void multiply(const unsigned long *left, const unsigned long *right, unsigned long *product)
 {
-	for (long row = 0; row < order; row++)
-		for (long column = 0; column < order; column++) {
-			unsigned long *sum = &product[row * order + column];
-
-			*sum = 0;
-			for (long i = 0; i < order; i++)
-				*sum += left[row * order + i] * right[i * order + column];
+	for (unsigned long row = 0; row < order; row++)
+		for (unsigned long column = 0; column < order; column++) {
+			product[row * order + column] = 0;
+			for (unsigned long i = 0; i < order; i++)
+				product[row * order + column] +=
+					left[row * order + i] * right[i * order + column];
 		}
 }
 
 static void work(struct worker *w)
 {
 	struct cpu_lock *lock = plan->locking ? lock_this_cpu() : NULL;
-	long size = order * order;
+	unsigned long size = order * order;
 
 	for (int64_t i = 0; i < plan->operations; i++)
 		multiply(w->matrices, w->matrices + size, w->matrices + 2 * size);
@@ -271,10 +270,9 @@ static void watch(const struct messenger *all, struct messages_seen *seen)
 }
 
 /* So that MATRICES of them take cache_kb. */
-static long matrix_order(int64_t cache_kb)
+static unsigned long matrix_order(uint64_t cache_kb)
 {
-	int64_t elements = cache_kb * 1024 / MATRICES / sizeof(unsigned long);
-	long n = 0;
+	uint64_t elements = cache_kb * 1024 / MATRICES / sizeof(unsigned long), n = 0;
 
 	while ((n + 1) * (n + 1) <= elements)
 		n++;
