@@ -50,7 +50,8 @@ def _posting_table(result: Result, reference: Reference, figure: Figure, judged:
     label = f", {figure.label}" if figure.label else ""
     title = f"Beside the posting: {figure.metric}, posted in {figure.unit}{label}"
     if figure.means:
-        keys = posted_block(figure, posted, ours[0].better, judged)
+        (first, *_), *_ = by_rest.values()
+        keys = posted_block(figure, posted, first.better, judged)
         return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(NOTE,))
     return Table(title, _keys(figure, posted), tuple(blocks))
 
