@@ -63,15 +63,14 @@ static void reader_gone(void)
 	pid_t pid;
 
 	CHECK(!pipe(ends));
+	close(ends[0]); /* before the fork: the child may write at once */
 	pid = fork();
 	if (!pid) {
-		close(ends[0]);
 		close(STDERR_FILENO);
 		record_to(ends[1]);
 		record_bye(0);
 		_exit(0);
 	}
-	close(ends[0]);
 	close(ends[1]);
 	waitpid(pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
