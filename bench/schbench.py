@@ -61,6 +61,7 @@ def options() -> argparse.Namespace:
     where.add_argument("source", nargs="?", type=Path, help="the folder of schbench's source")
     where.add_argument("--clone", action="store_true", help=f"fetch it from {HOME}")
     parser.add_argument("--threads", default="1, 4, 16", help="workers of the message thread")
+    # In less than 5 s the interval of no requests that schbench counts first is its 20th percentile.
     parser.add_argument("--seconds", type=int, default=5, help="of each run of either program")
     parser.add_argument("--cache-kb", type=int, default=64)
     parser.add_argument("--clock", choices=["wall", "instructions"], default="wall")
