@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 	test_cgroup();
 	test_lockstat();
 	test_hoard();
+	test_quota();
 	test_zram();
 	test_bandwidth();
 	test_openloop();

@@ -38,6 +38,7 @@ void test_crew(void);
 void test_cgroup(void);
 void test_lockstat(void);
 void test_hoard(void);
+void test_quota(void);
 void test_zram(void);
 void test_bandwidth(void);
 void test_openloop(void);
