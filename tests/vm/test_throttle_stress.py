@@ -1,0 +1,94 @@
+"""Tasks out of CPU quota in all that can happen to them: base and the series hold, wrong ones are caught.
+
+What is wrong with the broken kernel is chosen on its command line: all of its mistakes cost one build.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kteardown.paths import data_dir
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SERIES = "sched-task-throttle"
+BROKEN = "throttle-broken"
+"""The shipped series with a patch on top: each of its mistakes shows in one part of the stress."""
+CAUGHT_BY = {
+    "debt": ("usage", {"quota_kept"}),
+    "clock": ("cases", {"load_follows"}),
+    "below": ("cases", {"nested"}),
+}
+WALL = 'clock = "wall"\nboots = 1'
+"""There two CPUs really run at once. A busy host takes some of a quota away, never adds to it."""
+INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
+"""There every cgroup gets all of its quota, whatever the host does."""
+
+
+def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: str) -> list[lab.Boot]:
+    """The workload on base and a variant."""
+    return lab.run(
+        folder,
+        'name = "throttle"\nquestion = "Are throttled tasks held, and never lost?"\nsource = "debian:6.12"\n'
+        f"variants = [{variant!r}]\n"
+        f'[[workloads]]\nworkload = "throttle_stress"\nparams = {{{params}}}\n'
+        f"[machine]\nkernel_args = {list(kernel_args)!r}\n"
+        f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
+        guests_fail=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    """Base and the shipped series, all parts."""
+    params = 'periods = "20", least_permille = "500", rounds = "2", storm_ms = "4000"'
+    return stress(tmp_path_factory.mktemp("throttle"), SERIES, WALL, params)
+
+
+@pytest.fixture(scope="module")
+def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    """Base and the shipped series, how much they use."""
+    return stress(tmp_path_factory.mktemp("usage"), SERIES, INSTRUCTIONS, 'only = "usage", periods = "30"')
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the shipped series and the patch on top of it."""
+    folder = tmp_path_factory.mktemp("series") / BROKEN
+    folder.mkdir()
+    for origin in (data_dir("series") / SERIES, lab.BROKEN / BROKEN):
+        for patch in origin.glob("*.patch"):
+            shutil.copy(patch, folder)
+    return folder
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], kernel: str) -> None:
+    (boot,) = (boot for boot in everything if boot.kernel == kernel)
+    assert boot.outcome == "ok", boot.detail
+    checks = lab.checks(everything)
+    assert set(checks[kernel]) == set(load_workload("throttle_stress").invariants)
+    assert not lab.failed(checks, kernel)
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None:
+    checks = lab.checks(usage)
+    assert {"quota_used", "quota_kept"} < set(checks[kernel])
+    assert not lab.failed(checks, kernel)
+
+
+@pytest.mark.parametrize("mistake", CAUGHT_BY)
+def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: Path, mistake: str) -> None:
+    part, expected = CAUGHT_BY[mistake]
+    design = INSTRUCTIONS if part == "usage" else WALL
+    params = f'only = "{part}", periods = "20"'
+    boots = stress(tmp_path / mistake, str(broken), design, params, f"throttle_broken={mistake}")
+    checks = lab.checks(boots)
+    assert not lab.failed(checks, "base")
+    assert lab.failed(checks, BROKEN) >= expected
