@@ -61,7 +61,7 @@ def report(
 
       kteardown report last --format html --output freezer.html
 
-      kteardown report last --format svg --chart growth --output ./figures
+      kteardown report last --format svg --chart forest --output ./figures
     """
     found = pipeline.find_run(run)
     if form is Format.text and output is None:

@@ -25,9 +25,11 @@ from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
 from kteardown.report.charts.spread import spread_gallery
+from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.claim import claims, limits
+from kteardown.report.distributions import distribution_tables
 from kteardown.report.groups import variants
 from kteardown.report.laws import law_tables
 from kteardown.report.layout import Block, Table
@@ -54,7 +56,7 @@ class Shown:
     rows: LongTable | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.galleries or self.tables)
+        return bool(self.galleries or self.tables or self.rows)
 
 
 def html_report(material: Material) -> str:
@@ -106,8 +108,8 @@ def _sections(material: Material) -> Iterator[Shown]:
         "One row is one point: its mark stands at the change against base, the line through the mark is the "
         "interval. Where that crosses the middle line it may be no change at all.",
         tuple(_single(chart) for chart in forests(result)),
-        (),
-        comparison_table(result),
+        tuple(seed_tables(result, workloads)),
+        comparison_table(result) if result.asked_for else None,
     )
     yield Shown(
         "How it grows",
@@ -115,7 +117,7 @@ def _sections(material: Material) -> Iterator[Shown]:
         "A point is the median over boots, with its interval; open stars are where the fitted law leads to, "
         "beyond what was measured.",
         tuple(growth_galleries(material)),
-        (*seed_tables(result, workloads), *law_tables(result, workloads)),
+        tuple(law_tables(result, workloads)),
     )
     yield Shown(
         "Beside the posting",
@@ -131,7 +133,14 @@ def _sections(material: Material) -> Iterator[Shown]:
         "what is compared; executions inside one boot share its luck.",
         tuple(gallery for gallery in (spread_gallery(material),) if gallery),
         (),
-        samples_table(material),
+        samples_table(material) if material.evidence.samples else None,
+    )
+    yield Shown(
+        "Whole distributions",
+        "tail",
+        "Where a trial gives thousands of values: their percentiles, the values of all boots together.",
+        tuple(gallery for gallery in (tail_gallery(material),) if gallery),
+        tuple(distribution_tables(result)),
     )
     yield Shown(
         "What each patch carries",

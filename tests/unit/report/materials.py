@@ -12,7 +12,7 @@ from kteardown.report.reference import load_reference
 from kteardown.spec.model import Experiment
 from kteardown.stats.evidence import Evidence, Stacks
 from kteardown.stats.gather import gather
-from kteardown.stats.results import Ablation, Part, PatchParts
+from kteardown.stats.results import Ablation, Distribution, Part, PatchParts
 from kteardown.trials.plan import make_plan
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
@@ -34,11 +34,28 @@ def wall() -> Material:
 
 @cache
 def rich() -> Material:
-    """The first, with an ablation and a profile in it."""
+    """The first, with an ablation, a histogram and a profile in it."""
     plain = instructions()
-    result = plain.result.model_copy(update={"ablations": (ablation(),)})
+    result = plain.result.model_copy(update={"ablations": (ablation(),), "distributions": distributions()})
     evidence = Evidence(plain.evidence.samples, stacks())
     return Material(plain.name, result, plain.workloads, plain.reference, evidence)
+
+
+def distributions() -> tuple[Distribution, ...]:
+    """What a latency might be of base and of the variant."""
+    return tuple(
+        Distribution(
+            workload="zombies",
+            kernel=kernel,
+            metric="wakeup_ns",
+            unit="ns",
+            point={"zombies": 30000},
+            n=1234,
+            percentiles={"50": low, "99.9": high},
+            error=0.002,
+        )
+        for kernel, low, high in (("base", 2000, 90000), ("freezer-skip-exited", 1000, 80000))
+    )
 
 
 def ablation() -> Ablation:

@@ -18,6 +18,7 @@ from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import DARK, LIGHT
 from kteardown.report.charts.posted import posted_charts
 from kteardown.report.charts.spread import spread_gallery
+from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.html import all_charts
@@ -37,7 +38,7 @@ def test_charts_have_names_of_their_own_that_are_file_names() -> None:
     assert len(set(names)) == len(names)
     assert all(name == slug(name) and name for name in names)
     kinds = {name.split("-")[0] for name in names}
-    assert kinds == {"forest", "growth", "posted", "samples", "patches", "flame"}
+    assert kinds == {"forest", "growth", "posted", "samples", "patches", "flame", "tail"}
 
 
 def test_a_forest_has_every_ratio_with_its_interval() -> None:
@@ -105,6 +106,18 @@ def test_every_sample_is_drawn_and_boots_are_told_apart() -> None:
             assert len(set(trace["x"])) == len(trace["x"])
             columns = [trace["x"][n : n + 3] for n in range(0, 30, 3)]
             assert all(max(one) < min(other) for one, other in pairwise(columns))
+
+
+def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
+    gallery = tail_gallery(rich())
+    assert gallery is not None
+    (chart,) = gallery.charts.values()
+    assert [(t["name"], t["x"], t["y"]) for t in chart.figure["data"]] == [
+        ("base", ["p50", "p99.9"], [2000, 90000]),
+        ("freezer-skip-exited", ["p50", "p99.9"], [1000, 80000]),
+    ]
+    assert "90,000" in chart.about
+    assert tail_gallery(wall()) is None
 
 
 def test_the_steps_of_a_waterfall_end_at_the_whole() -> None:

@@ -230,7 +230,7 @@ def test_without_a_script_words_pictures_and_tables_are_there(open_page: Open) -
     assert page.locator("article.card").count() == 3
     assert page.locator("svg.picture").first.is_visible()
     assert page.locator("#filters").is_hidden()
-    page.locator("#changes summary").click()
+    page.locator("#changes summary").first.click()
     assert page.locator("#changes td").first.is_visible()
 
 

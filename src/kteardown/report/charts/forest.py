@@ -96,7 +96,7 @@ def _layout(keys: Sequence[str], rows: Sequence[_Row], span: tuple[float, float]
         height=_EDGE_PX + _ROW_PX * len(keys),
         margin={"l": 40, "r": 16, "t": 40, "b": 46},
         xaxis=axis(
-            "change against base (logarithmic; left is less)",
+            "change against base, logarithmic",
             type="log",
             range=[math.log10(end) for end in span],
             tickvals=ticks,
@@ -191,6 +191,7 @@ def _verdicts(group: Group, rows: Sequence[_Row], variant: str) -> list[Trace]:
                 {
                     "type": "scatter",
                     "mode": "markers",
+                    "cliponaxis": False,
                     "name": verdict,
                     "legendgroup": verdict,
                     "x": ratios,

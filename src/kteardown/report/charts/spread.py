@@ -31,8 +31,10 @@ def spread_gallery(material: Material) -> Gallery | None:
     }
     metrics = tuple(dict.fromkeys(metric for metric, _ in by_figure))
     points = tuple(dict.fromkeys(point for _, point in by_figure))
-    largest = [point for metric, point in by_figure if metric == metrics[0]][-1]
-    return Gallery("samples", (("metric", metrics), ("at", points)), charts, (metrics[0], largest))
+    most = max(len(samples) for samples in by_figure.values())
+    first = [key for key, samples in by_figure.items() if len(samples) == most]
+    largest = [key for key in first if key[0] == first[0][0]][-1]
+    return Gallery("samples", (("metric", metrics), ("at", points)), charts, largest)
 
 
 def _chart(material: Material, samples: Sequence[Samples]) -> Chart:

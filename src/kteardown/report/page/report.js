@@ -157,10 +157,28 @@ async function draw(figure, width) {
   if (touch) drawn.layout.dragmode = false;
   if (width) Object.assign(drawn.layout, { width, autosize: false });
   const narrow = (width || plot.clientWidth) < 520;
-  if (narrow) drawn.layout.margin = { ...drawn.layout.margin, l: Math.min(drawn.layout.margin.l, 12), r: 8 };
+  if (narrow) narrowed(drawn.layout);
   plot.style.minHeight = drawn.layout.height + "px";
   await Plotly.react(plot, drawn.data, drawn.layout, { ...config, displayModeBar: touch ? false : "hover", toImageButtonOptions: { format: "svg", filename: about.name } });
   figure.dataset.drawn = about.name;
+}
+
+// Where there is little room, long names of rows stand above their marks, and ticks are fewer.
+function narrowed(layout) {
+  layout.margin = { ...layout.margin, l: Math.min(layout.margin.l, 12), r: 10 };
+  const { xaxis, yaxis } = layout;
+  if (yaxis?.type !== "category") return;
+  const none = xaxis.ticktext.indexOf("0");
+  const kept = xaxis.ticktext.map((_, n) => (n - none) % 2 === 0);
+  for (const field of ["tickvals", "ticktext"]) xaxis[field] = xaxis[field].filter((_, n) => kept[n]);
+  xaxis.tickangle = 0;
+  if (yaxis.ticktext.some((text) => text.length > 14)) {
+    layout.annotations = yaxis.tickvals.map((key, n) => ({
+      text: yaxis.ticktext[n], font: yaxis.tickfont, xref: "paper", x: 0, xanchor: "left", y: key, yshift: 13, showarrow: false,
+    }));
+    yaxis.showticklabels = false;
+    layout.height += 16 * yaxis.categoryarray.length;
+  }
 }
 
 const watcher = new IntersectionObserver((entries) => {

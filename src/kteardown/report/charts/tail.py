@@ -1,0 +1,76 @@
+"""The percentiles of whole distributions: all values of all boots together, the far tail included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.material import Material
+from kteardown.report.words import Scale, percent, place, scale
+from kteardown.stats.results import Distribution
+
+
+def tail_gallery(material: Material) -> Gallery | None:
+    """A chart for each histogram and point, the kernels together; None where nothing was counted."""
+    found: dict[tuple[str, ...], list[Distribution]] = {}
+    several = len({one.workload for one in material.result.distributions}) > 1
+    for one in material.result.distributions:
+        if material.result.is_asked_for(one.kernel):
+            metric = f"{one.metric} ({one.workload})" if several else one.metric
+            found.setdefault((metric, place(one.point) or "all"), []).append(one)
+    if not found:
+        return None
+    charts = {key: _chart(material, mine) for key, mine in found.items()}
+    choices = tuple(
+        (label, tuple(dict.fromkeys(key[n] for key in found))) for n, label in enumerate(("of", "at"))
+    )
+    first = next(iter(found))
+    last = [key for key in found if key[0] == first[0]][-1]
+    return Gallery("tail", choices, charts, last)
+
+
+def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
+    first = mine[0]
+    kernels = list(material.result.kernels)
+    values = [value for one in mine for value in one.percentiles.values()]
+    unit = scale(first.unit, material.result.clock, values)
+    at = f" at {place(first.point)}" if first.point else ""
+    counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
+    off = percent(1 + max(one.error for one in mine)).lstrip("+")
+    return Chart(
+        name=slug("tail", first.workload, first.metric, place(first.point)),
+        title=f"{first.metric} of all boots together{at}",
+        about=f"Percentiles of {first.metric}{at} in {unit.unit}: "
+        + "; ".join(_told(one, unit) for one in mine)
+        + ".",
+        figure={
+            "data": [_line(one, kernels, unit) for one in mine],
+            "layout": layout(
+                xaxis=axis("percentile", type="category"),
+                yaxis=axis(f"{first.metric}, {unit.unit}", type="log" if min(values) > 0 else "linear"),
+                height=380,
+            ),
+        },
+        height=380,
+        notes=(f"{counts}: what there was, not how sure it is; off by at most {off}",),
+    )
+
+
+def _line(one: Distribution, kernels: Sequence[str], unit: Scale) -> Trace:
+    shade = colour(one.kernel, kernels)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": one.kernel,
+        "x": [f"p{name}" for name in one.percentiles],
+        "y": [value / unit.divisor for value in one.percentiles.values()],
+        "line": {"color": shade, "width": 2, "dash": dash(one.kernel, kernels)},
+        "marker": {"symbol": mark(one.kernel, kernels), "size": 8, "color": shade},
+        "text": [f"{one.kernel} p{name}: {unit.text(v)} {unit.unit}" for name, v in one.percentiles.items()],
+        "hovertemplate": "%{text}<extra></extra>",
+        "meta": {"variant": one.kernel},
+    }
+
+
+def _told(one: Distribution, unit: Scale) -> str:
+    return f"{one.kernel} " + ", ".join(f"p{name} {unit.text(v)}" for name, v in one.percentiles.items())
