@@ -26,15 +26,19 @@ def run(folder: Path, params: str) -> list[lab.Trial]:
         f'config = ["bandwidth", "tracing"]\n[[workloads]]\nworkload = "wakeups"\n{SMALL}{params}'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n[machine]\ncpus = 2\n',
     )
-    for trial in boot.trials:
-        assert trial.status == "ok", (trial.params, trial.detail)
-        assert trial.checks == {name: [True] for name in WORKLOAD.invariants}
     return boot.trials
+
+
+def good(trial: lab.Trial) -> lab.Trial:
+    assert trial.status == "ok", (trial.params, trial.detail)
+    assert trial.checks == {name: [True] for name in WORKLOAD.invariants}
+    return trial
 
 
 @pytest.fixture(scope="module")
 def without_quota(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
-    return run(tmp_path_factory.mktemp("depths"), "params.depth = [0, 10]\nparams.threads = [1, 3]\n")
+    trials = run(tmp_path_factory.mktemp("depths"), "params.depth = [0, 10]\nparams.threads = [1, 3]\n")
+    return [good(trial) for trial in trials]
 
 
 def test_every_figure_is_there_and_percentiles_rise(without_quota: list[lab.Trial]) -> None:
@@ -68,24 +72,14 @@ def test_a_wakeup_costs_more_the_deeper_it_is(without_quota: list[lab.Trial]) ->
     assert cost[10] > 1.5 * cost[0]
 
 
-def test_a_quota_throttles_and_memory_is_limited_too(tmp_path: Path) -> None:
-    (trial,) = run(
+def test_a_quota_throttles_below_the_root_which_has_none_and_says_so(tmp_path: Path) -> None:
+    root, nested = run(
         tmp_path,
-        "params.threads = [4]\nparams.message_threads = [2]\nparams.quota_us = [20000]\n"
-        "params.memory_max_mb = [64]\n",
+        "params.depth = [0, 10]\nparams.threads = [4]\nparams.message_threads = [2]\n"
+        "params.quota_us = [20000]\nparams.memory_max_mb = [64]\n",
     )
-    assert set(trial.samples) == {*OWN, "throttled_count"}
+    assert root.status == "failed"
+    assert "quota_us and memory_max_mb must be 0" in root.detail
+    assert set(good(nested).samples) == {*OWN, "throttled_count"}
     # 20 of 100 ms on two CPUs that are both wanted.
-    assert trial.samples["throttled_count"][0] >= 1
-
-
-def test_the_root_has_no_quota_and_says_so(tmp_path: Path) -> None:
-    (boot,) = lab.run(
-        tmp_path,
-        'name = "wakeups"\nquestion = "Does it say so?"\nsource = "debian:6.12"\n'
-        'config = ["bandwidth", "tracing"]\n[[workloads]]\nworkload = "wakeups"\nparams.depth = [0]\n'
-        'params.quota_us = [20000]\n[design]\nclock = "instructions"\nseeds = 1\n[machine]\ncpus = 2\n',
-    )
-    (trial,) = boot.trials
-    assert trial.status == "failed"
-    assert "quota_us and memory_max_mb must be 0" in trial.detail
+    assert nested.samples["throttled_count"][0] >= 1
