@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from kteardown import pipeline
 from kteardown.cli import app
@@ -121,18 +122,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("line", RUNNABLE)
-def test_a_command_that_needs_no_guest_does_what_it_says(line: str, home: Path, tmp_path: Path) -> None:
+def test_a_command_that_needs_no_guest_does_what_it_says(
+    line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Whatever the page calls its run, there is one here.
     verb, *arguments = shlex.split(re.sub(r"\b20\d{6}-\d{6}\b", "last", line))[1:]
     if verb == "run":
-        verb, arguments = "plan", list(_planned(arguments))
+        verb, arguments = "plan", _planned(arguments)
     if verb == "new":
         shutil.copy(home / "my.mbox", tmp_path)
         for known in ("workloads", "agent"):
             if arguments[0] == "experiment":
                 shutil.copytree(home / known, tmp_path / known)
-    done = kteardown(verb, *arguments, home=home, cwd=tmp_path if verb == "new" else home)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path if verb == "new" else home)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(home / "runs"))
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(home / "cache"))
+    done = CliRunner().invoke(app, [verb, *arguments])
+    assert done.exception is None, done.exception
+    assert done.exit_code == 0
 
 
 @pytest.fixture(scope="module")
