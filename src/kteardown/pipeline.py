@@ -215,10 +215,14 @@ def standing(run: RunDir) -> list[Standing]:
 
 
 def material(run: RunDir) -> Material:
-    """What the rich formats are made of: the result with every sample. Raises InputError, GuestError."""
+    """What the rich formats are made of, concluded anew. Raises InputError, GuestError."""
+    return material_of(run, conclude(run))
+
+
+def material_of(run: RunDir, result: Result) -> Material:
+    """A result with every sample of its run; nothing is written. Raises InputError."""
     from kteardown.stats.gather import gather
 
-    result = conclude(run)
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
     at = result.stopping.stopped_at if result.stopping else None

@@ -44,6 +44,7 @@ def make_app() -> Starlette:
         "/": pages.runs,
         "/runs/{run}": pages.run,
         "/runs/{run}/live": pages.live,
+        "/runs/{run}/report.html": pages.report,
         "/runs/{run}/result.json": pages.result_json,
         "/runs/{run}/report.md": pages.markdown,
         "/compare": pages.compare,

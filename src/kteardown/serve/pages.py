@@ -24,7 +24,7 @@ from kteardown.report import sidebyside, tables, text
 from kteardown.report.difference import hold, read
 from kteardown.serve import live
 from kteardown.serve.chart import picture
-from kteardown.serve.runs import Known, Runs, Told, told
+from kteardown.serve.runs import Known, Runs, Told, charts, told
 from kteardown.spec.load import load_workloads
 from kteardown.spec.model import Clock
 from kteardown.spec.sweep import parse_assignments
@@ -33,6 +33,10 @@ from kteardown.stats.history import Line, Order
 _PAGE = 100
 _WIDTH = 118
 _IN_DETAIL = 3
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Pages:
             unreadable=unreadable,
             verdicts=tables.verdicts(found.result, found.workloads) if found else [],
             report=_report(found) if found else "",
-            others=sorted(others, key=lambda other: other.experiment.name != known.experiment.name),
+            others=sorted(others, key=lambda other: _unlike(known, other)),
             **self._standing(run, known),
         )
 
@@ -112,6 +116,14 @@ class Pages:
         page = self._page("live.html.j2", run=known, **self._standing(run, known))
         page.headers["x-run-state"] = known.state
         return page
+
+    def report(self, request: Request) -> Response:
+        """The report with its charts: a page of its own, whose script can reach nothing else."""
+        run = self._find(request.path_params["run"])
+        found = told(run)
+        if found is None:
+            raise HTTPException(404, f"{run.name} has no result yet")
+        return HTMLResponse(charts(run, found), headers={"content-security-policy": _REPORT_POLICY})
 
     def result_json(self, request: Request) -> Response:
         """``result.json``, as it lies there."""
@@ -241,6 +253,14 @@ def _detail(line: Line) -> str:
 def _short(variant: str) -> str:
     """A variant that was given as a path, by its last part."""
     return variant.rstrip("/").rpartition("/")[2]
+
+
+def _unlike(run: Known, other: Known) -> tuple[bool, bool]:
+    """Orders what a run may be compared with: first what asks the same question."""
+    return (
+        other.experiment.name != run.experiment.name,
+        other.experiment.design.clock != run.experiment.design.clock,
+    )
 
 
 def _clock(name: str) -> Clock | None:

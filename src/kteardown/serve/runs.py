@@ -16,6 +16,7 @@ from kteardown.records.store import RunDir
 from kteardown.records.working import at_work
 from kteardown.report import json as result_json
 from kteardown.report.groups import is_headline
+from kteardown.report.html import html_report
 from kteardown.report.reference import Reference, load_reference
 from kteardown.spec.load import load_workloads
 from kteardown.spec.model import Experiment, Workload
@@ -45,7 +46,7 @@ class Known:
         return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Told:
     """A finished run with all that its report needs."""
 
@@ -97,6 +98,11 @@ def told(run: RunDir) -> Told | None:
     return _told(run.result_file, _stamp(run.result_file))
 
 
+def charts(run: RunDir, found: Told) -> str:
+    """The report as one HTML file. Raises KteardownError."""
+    return _charts(run.path, _stamp(run.result_file), found)
+
+
 def _counted(run: RunDir) -> Mapping[Verdict, int]:
     """None where there is no result, or one of another kteardown."""
     try:
@@ -126,6 +132,11 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
 @lru_cache(maxsize=4)
 def _told(file: Path, _stamped: tuple[int, int]) -> Told:
     return _read(file)
+
+
+@lru_cache(maxsize=2)
+def _charts(folder: Path, _stamped: tuple[int, int], found: Told) -> str:
+    return html_report(pipeline.material_of(RunDir(folder), found.result))
 
 
 def _read(file: Path) -> Told:

@@ -125,6 +125,18 @@ def test_a_run_has_its_verdict_its_report_and_its_files(site: Site) -> None:
     assert site.ask(f"/runs/{name}/report.md").text == run.report_file.read_text()
 
 
+def test_the_report_with_charts_can_reach_nothing(site: Site) -> None:
+    name, *_, unfinished = site.names()
+    page = site.ask(f"/runs/{name}/report.html")
+    assert page.status == 200 and page.text.startswith("<!doctype html>")
+    policy = page.headers["content-security-policy"]
+    assert (
+        "default-src 'none'" in policy and "sandbox allow-scripts" in policy and "connect-src" not in policy
+    )
+    assert "allow-same-origin" not in policy
+    assert site.ask(f"/runs/{unfinished}/report.html").status == 404
+
+
 def test_what_a_run_says_is_text_and_never_markup(site: Site) -> None:
     page = site.ask(f"/runs/{site.names()[-1]}")
     assert page.status == 200
@@ -222,7 +234,7 @@ def test_nothing_can_be_changed(method: str, site: Site) -> None:
 def test_looking_writes_nothing(site: Site) -> None:
     before = _everything(site.runs)
     for name in site.names():
-        for path in ("", "/live", "/result.json", "/report.md"):
+        for path in ("", "/live", "/report.html", "/result.json", "/report.md"):
             site.ask(f"/runs/{name}{path}")
     site.ask("/history")
     assert _everything(site.runs) == before

@@ -1,7 +1,7 @@
 // Keeps what moves on the page up to date: a run that goes on, or the list that has one.
 "use strict";
 const PERIOD_MS = 2000;
-const LIST_PERIOD_MS = 10000;
+const LIST_PERIOD_MS = 5000;
 const live = document.getElementById("live");
 const list = document.querySelector("[data-live=list] tbody");
 

@@ -1,0 +1,145 @@
+"""The local page in headless Chromium: it draws without a complaint, follows a run, needs no script else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from kteardown.records.store import RunDir
+from unit.serve.test_serve import Site, serving
+from unit.trials import killable
+
+PATIENCE_MS = 60_000
+PHONE = {"width": 390, "height": 844}
+PAGES = ("/", "/runs/{0}", "/runs/{1}", "/compare", "/compare?a={0}&b={0}", "/history", "/nowhere")
+POINT = "/history?metric=freeze_user_ns&point=zombies%3D300"
+Open = Callable[..., Page]
+
+OVERFLOWS = """() => [...document.querySelectorAll("body *")]
+  .filter((e) => !e.closest(".wide, pre, .skip, select") && e.checkVisibility())
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+  .map((e) => e.tagName + "." + e.className)"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One run that is done and one that was never begun."""
+    home = tmp_path_factory.mktemp("home")
+    killable.measure(killable.make_run(home / "runs", "instructions").path)
+    killable.make_run(home / "runs", "instructions")
+    with serving(home) as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(browser: Browser, site: Site) -> Iterator[Open]:
+    """Opens an address, in which ``{0}`` and ``{1}`` are runs.
+
+    At the end of the test nothing may have been complained of or asked for elsewhere.
+    """
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(path: str, **options: Any) -> Page:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        here = f"http://127.0.0.1:{site.port}"
+        page.on("request", lambda asked: None if asked.url.startswith(here) else complaints.append(asked.url))
+        page.goto(here + path.format(*site.names()))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    # That an address is none is what the browser says of /nowhere itself.
+    assert [text for text in complaints if "404" not in text] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", [*PAGES, POINT])
+def test_every_page_fits_a_phone_in_both_themes(path: str, theme: str, open_page: Open) -> None:
+    page = open_page(path, viewport=PHONE, color_scheme=theme)
+    assert page.locator("h1").is_visible()
+    assert page.evaluate(OVERFLOWS) == []
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (ground == "rgb(15, 18, 22)") == (theme == "dark")
+
+
+def test_without_a_script_runs_are_narrowed_and_compared(open_page: Open) -> None:
+    page = open_page("/", java_script_enabled=False)
+    page.get_by_label("State").select_option("done")
+    page.get_by_role("button", name="Show").click()
+    rows = page.locator("table.runs tbody tr")
+    assert rows.count() == 1
+    for side in ("A", "B"):
+        rows.get_by_label(f"{side}: ").check()
+    page.get_by_role("button", name="Compare A and B").click()
+    assert "comparisons in both" in page.locator(".summary").inner_text()
+
+
+def test_without_a_script_the_history_leads_to_one_line(open_page: Open) -> None:
+    page = open_page("/history", java_script_enabled=False)
+    page.locator("table a").first.click()
+    assert page.locator("svg.line .figure").count() == 2
+    page.locator("tbody a").first.click()
+    assert page.locator("h1").inner_text() == "Is anything lost?"
+
+
+def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> None:
+    whole, growing = (RunDir(site.runs / name) for name in site.names())
+    lines = whole.records_file.read_bytes().splitlines(keepends=True)
+    with growing.writer():
+        page = open_page("/runs/{1}")
+        assert page.get_by_role("heading", name="Running").is_visible()
+        boots = page.locator("#live dd").first
+        assert boots.inner_text() == "0 of 6"
+        growing.records_file.write_bytes(b"".join(lines))
+        expect(boots).to_have_text("6 of 6", timeout=PATIENCE_MS)
+        assert page.locator("#live table").count() == 2
+    expect(page.get_by_role("heading", name="Unfinished")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_the_list_moves_and_keeps_what_is_picked(open_page: Open, site: Site) -> None:
+    running = RunDir(site.runs / site.names()[1])
+    with running.writer():
+        page = open_page("/")
+        page.get_by_label(f"A: {site.names()[0]}").check()
+        page.evaluate("document.querySelector('.state').textContent = 'stale'")
+        expect(page.locator(".state").first).to_have_text("running", timeout=PATIENCE_MS)
+        assert page.get_by_label(f"A: {site.names()[0]}").is_checked()
+
+
+def test_the_charts_of_a_report_are_drawn_inside_its_fence(open_page: Open) -> None:
+    page = open_page("/runs/{0}")
+    page.get_by_role("link", name="Report with charts").click()
+    plot = page.locator(".plot").first
+    plot.scroll_into_view_if_needed()
+    expect(plot.locator(".main-svg").first).to_be_attached(timeout=PATIENCE_MS)
+
+
+def test_it_is_usable_by_keyboard(open_page: Open) -> None:
+    page = open_page("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")
