@@ -20,13 +20,13 @@ int bandwidth_allow(const char *parent)
 	return write_file(file_of(parent, "cgroup.subtree_control", file), "+cpu");
 }
 
-int bandwidth_make(const char *path, const struct bandwidth *b)
+int bandwidth_limit(const char *path, const struct bandwidth *b)
 {
 	char file[PATH_SIZE];
-	int error = cgroup_make(path);
+	int error;
 
-	if (error || !b->quota_us)
-		return error;
+	if (!b->quota_us)
+		return 0;
 	error = write_file(file_of(path, "cpu.max", file), "%lld %lld", (long long)b->quota_us,
 			   (long long)b->period_us);
 	if (error || !b->burst_us)

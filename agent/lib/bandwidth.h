@@ -18,8 +18,8 @@ struct bandwidth_stat {
 
 /* Let cgroups below parent have quotas. 0 or -errno. */
 int bandwidth_allow(const char *parent);
-/* Make the cgroup, whose parent allows it, with this quota. 0 or -errno. */
-int bandwidth_make(const char *path, const struct bandwidth *b);
+/* From now on; a cgroup that was just made has no limit. 0 or -errno. */
+int bandwidth_limit(const char *path, const struct bandwidth *b);
 /* No limit any more: whoever was out of quota runs again, and can die. 0 or -errno. */
 int bandwidth_lift(const char *path);
 int bandwidth_read(const char *path, struct bandwidth_stat *s);

@@ -12,6 +12,7 @@
 #include "sampler.h"
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
+#define MAX_RATE_NONE 1000000000
 /* All rings together: this part of the memory that is left, each no larger than 64 MB. */
 #define MEMORY_SHARE 16
 #define RING_PAGES_MIN 16
@@ -79,9 +80,12 @@ int sampler_open(struct sampler *s, int64_t period_ns)
 	s->cpus = calloc(possible, sizeof(*s->cpus));
 	if (!s->cpus)
 		return -ENOMEM;
-	/* The limit is against an interrupt that takes all of a CPU's time; a period is our own
-	 * choice. */
-	write_file(MAX_RATE, "%d", 1000000000 / SAMPLER_PERIOD_MIN_NS * 2);
+	/*
+	 * The limit is against an interrupt that takes all of a CPU's time; a period is our own
+	 * choice. It is kept by counting samples between two ticks of the timer, of which an idle
+	 * CPU has none for seconds.
+	 */
+	write_file(MAX_RATE, "%d", MAX_RATE_NONE);
 	error = open_cpus(s, possible, period_ns);
 	pages = error ? 0 : ring_pages(s->nr);
 	for (i = 0; !error && i < s->nr; i++)

@@ -99,13 +99,18 @@ static int start_holders(struct trial *t)
 static int start(struct trial *t)
 {
 	struct bandwidth quota = {wl_param_int(t, "quota") * PERCENT_US, PERIOD_US, 0};
-	int error = bandwidth_make(GROUP, &quota);
+	int error = cgroup_make(GROUP);
 
 	if (error)
-		return wl_fail(t, GROUP ": %s; the kernel needs CFS_BANDWIDTH", strerror(-error));
-	if (openloop_start(t, &contention->need, wl_param_int(t, "outsiders"), count, every_ns))
+		return wl_fail(t, GROUP ": %s", strerror(-error));
+	if (openloop_start(t, &contention->need, wl_param_int(t, "outsiders"), count, every_ns) ||
+	    start_holders(t))
 		return -1;
-	return start_holders(t);
+	/* Not before: many holders take long to start with a small quota. */
+	error = bandwidth_limit(GROUP, &quota);
+	return error ? wl_fail(t, GROUP "/cpu.max: %s; the kernel needs CFS_BANDWIDTH",
+			       strerror(-error))
+		     : 0;
 }
 
 static int look(struct trial *t, struct moment *m)

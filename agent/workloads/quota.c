@@ -78,17 +78,25 @@ static bool always_short(void)
 
 static int start(struct trial *t)
 {
-	int error = bandwidth_make(OUTER, &outer);
+	int error = cgroup_make(OUTER);
 
 	if (!error)
 		error = bandwidth_allow(OUTER);
 	if (!error)
-		error = bandwidth_make(INNER, &inner);
+		error = cgroup_make(INNER);
+	if (error)
+		return wl_fail(t, INNER ": %s", strerror(-error));
+	if (cputasks_start(t, INNER, &tasks))
+		return -1;
+	/* Not before: many tasks take long to start with a small quota. */
+	error = bandwidth_limit(OUTER, &outer);
+	if (!error)
+		error = bandwidth_limit(INNER, &inner);
 	if (error)
 		return wl_fail(t,
-			       INNER ": %s; the kernel needs CFS_BANDWIDTH, and bursts Linux 5.14",
+			       "cpu.max: %s; the kernel needs CFS_BANDWIDTH, and 5.14 for bursts",
 			       strerror(-error));
-	return cputasks_start(t, INNER, &tasks);
+	return 0;
 }
 
 static void sleep_until(struct trial *t, int64_t ns)
