@@ -1,0 +1,134 @@
+"""CPU quotas: who waits for a lock whose holder is out of quota, and whether quotas hold, on both models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.spec.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SERIES = "sched-task-throttle"
+
+
+def run(
+    folder: Path, workloads: str, *, cpus: int = 1, variants: tuple[str, ...] = (SERIES,)
+) -> list[lab.Boot]:
+    """A boot of base and of each variant on the instruction clock."""
+    return lab.run(
+        folder,
+        f'name = "throttle"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
+        f'variants = {list(variants)!r}\nconfig = ["bandwidth", "tracing"]\n{workloads}\n'
+        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
+        f"[machine]\ncpus = {cpus}\n",
+    )
+
+
+def all_well(trial: lab.Trial) -> None:
+    """The trial ended well and every invariant of its workload held."""
+    invariants = load_workload(trial.workload).invariants
+    assert trial.status == "ok", (trial.params, trial.detail)
+    assert set(trial.checks) <= set(invariants)
+    assert all(all(oks) for oks in trial.checks.values())
+
+
+@pytest.fixture(scope="module")
+def holders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[object, lab.Trial]]:
+    """By kernel and by what is held."""
+    booted = run(
+        tmp_path_factory.mktemp("holders"),
+        '[[workloads]]\nworkload = "holder"\nparams.what = ["listing", "smaps", "write", "fork"]\n'
+        "params.duration_ms = [600]\n",
+        cpus=2,
+    )
+    return {boot.kernel: {trial.params["what"]: trial for trial in boot.trials} for boot in booted}
+
+
+@pytest.fixture(scope="module")
+def quotas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[lab.Trial]]:
+    """By kernel."""
+    booted = run(
+        tmp_path_factory.mktemp("quotas"),
+        '[[workloads]]\nworkload = "quota"\nparams.tasks = [1, 10]\nparams.periods = [20]\n'
+        'params.work = ["syscall", "burst"]\nparams.outer = [0, 10]\nparams.burst = [0, 20]\n',
+    )
+    return {boot.kernel: boot.trials for boot in booted}
+
+
+@pytest.mark.parametrize("kernel", ["base", SERIES])
+def test_every_lock_is_held_and_every_operation_gets_its_latency(
+    holders: dict[str, dict[object, lab.Trial]], kernel: str
+) -> None:
+    assert len(holders[kernel]) == 4
+    for what, trial in holders[kernel].items():
+        all_well(trial)
+        assert set(trial.checks) == set(load_workload("holder").invariants)
+        assert set(trial.samples) == set(load_workload("holder").metrics)
+        assert len(trial.samples["latency_ns"]) == (12 if what == "fork" else 200)
+        assert trial.samples["longest_stall_ns"] == [max(trial.samples["latency_ns"])]
+        assert trial.samples["given_up_count"] == [0]
+        assert 0 <= trial.samples["blocked_share"][0] <= 1
+
+
+def test_nobody_waits_for_a_throttled_task_that_holds_a_directory(
+    holders: dict[str, dict[object, lab.Trial]],
+) -> None:
+    base, changed = (holders[kernel]["listing"].samples["blocked_share"][0] for kernel in ("base", SERIES))
+    assert base > 0.4
+    assert changed < base / 5
+
+
+@pytest.mark.parametrize("kernel", ["base", SERIES])
+def test_quotas_hold_whoever_runs_out_of_them(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
+    assert len(quotas[kernel]) == 16
+    for trial in quotas[kernel]:
+        all_well(trial)
+        (usage,) = trial.samples["usage_share"]
+        assert usage == pytest.approx(1, abs=0.05)
+        if trial.params["work"] != "burst":
+            assert trial.samples["throttled_count"][0] >= 10
+
+
+@pytest.mark.parametrize("kernel", ["base", SERIES])
+def test_what_is_saved_is_used_only_where_it_may_be(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
+    for trial in quotas[kernel]:
+        if trial.params["outer"] == 0:
+            saved = trial.params["work"] == "burst" and trial.params["burst"] == 20
+            assert (trial.samples["bursts_count"][0] > 0) == saved, trial.params
+
+
+def test_a_stall_beyond_all_patience_is_recorded_and_cleaned_up(tmp_path: Path) -> None:
+    (boot,) = run(
+        tmp_path,
+        # The first of them runs out of a quota of 1% with the lock, and has to wait for seconds.
+        '[[workloads]]\nworkload = "holder"\nparams.quota = [1]\nparams.duration_ms = [300]\n'
+        "params.patience_ms = [0]\nparams.holders = [4]\n"
+        '[[workloads]]\nworkload = "quota"\nparams.quota = [0]\nparams.tasks = [3]\nparams.periods = [2]\n'
+        'params.on = ["one"]\nparams.irq_timer_us = [50]\n',
+        variants=(),
+    )
+    stalled, watched = boot.trials
+    all_well(stalled)
+    assert stalled.samples["given_up_count"][0] > 0
+    assert len(stalled.samples["latency_ns"]) == 100
+    all_well(watched)
+    assert set(watched.samples) == {"irqs_off_ns"}
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    (boot,) = run(
+        tmp_path,
+        '[[workloads]]\nworkload = "holder"\nparams.every_us = [10]\nparams.duration_ms = [20000]\n'
+        '[[workloads]]\nworkload = "quota"\nparams.work = ["burst"]\nparams.periods = [7]\n'
+        "params.burst = [0, 30]\n",
+        variants=(),
+    )
+    reasons = ("2000000 operations fall due", "a multiple of 5", "no larger")
+    assert len(boot.trials) == len(reasons)
+    for trial, reason in zip(boot.trials, reasons, strict=True):
+        assert trial.status == "failed"
+        assert reason in trial.detail
+        assert not trial.samples
