@@ -352,7 +352,8 @@ static int plug_cpu(struct stress *s, int index)
 		if (last)
 			error = write_file(file, "%d", online);
 		s->passes[index] += online;
-		sleep_ms(20);
+		/* What races needs two CPUs for most of the time. */
+		sleep_ms(online ? 250 : 10);
 	}
 	return error;
 }

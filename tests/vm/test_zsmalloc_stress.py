@@ -24,7 +24,7 @@ def run(
         f'name = "zsmalloc"\nquestion = "Is every page kept?"\nsource = "{source}"\n'
         f"variants = {variants!r}\nconfig = {config!r}\n"
         '[[workloads]]\nworkload = "zsmalloc_stress"\n'
-        f'params = {{backend = "{backend}", passes = "2", seconds = "2"}}\n'
+        f'params = {{backend = "{backend}", passes = "2", seconds = "4"}}\n'
         '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',
         guests_fail=True,
     )
