@@ -107,7 +107,9 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     assert "growth of unmap_ns with pages" in done.stdout
     found = result_of(result)
     assert found["boots"]["ok"] == 4
-    assert [(row["verdict"], row["ratio"]) for row in found["comparisons"]] == [("same", 1.0)] * 3
+    assert [row["verdict"] for row in found["comparisons"]] == ["same"] * 3
+    # A function more moves others: a few instructions, of page faults that come elsewhere.
+    assert all(abs(row["ratio"] - 1) < 0.01 for row in found["comparisons"])
     monkeypatch.chdir("/")
     assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
 
