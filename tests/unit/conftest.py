@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from kteardown.stats.results import Result
 from unit.simulation import Noise, analysed, freezer, simulate
@@ -26,3 +31,13 @@ def wall_result() -> Result:
     experiment = freezer("wall", boots=10, zombies=(3000, 15000, 30000))
     noise = Noise(block=0.2, boot=0.05, sample=0.05)
     return analysed(experiment, simulate(experiment, noise=noise))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The distribution's Chromium, without a window."""
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
+        yield browser
+        browser.close()

@@ -3,14 +3,12 @@ on a phone, in the dark, on paper, by keyboard and without a script."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from kteardown.report.charts import spread
 from kteardown.report.html import html_report
@@ -45,15 +43,6 @@ OVERFLOWS = """() => [...document.querySelectorAll("body *")]
   .filter((e) => !e.closest(".scroll, pre, .plot, .skip, .defs") && e.checkVisibility())
   .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
   .map((e) => e.tagName + "." + e.className)"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

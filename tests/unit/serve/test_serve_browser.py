@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from kteardown.records.store import RunDir
 from unit.serve.test_serve import Site, serving
@@ -24,15 +22,6 @@ OVERFLOWS = """() => [...document.querySelectorAll("body *")]
   .filter((e) => !e.closest(".wide, pre, .skip, select") && e.checkVisibility())
   .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
   .map((e) => e.tagName + "." + e.className)"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +112,10 @@ def test_the_list_moves_and_keeps_what_is_picked(open_page: Open, site: Site) ->
     running = RunDir(site.runs / site.names()[1])
     with running.writer():
         page = open_page("/")
-        page.get_by_label(f"A: {site.names()[0]}").check()
+        page.get_by_label(f"A: {site.names()[0]}", exact=True).check()
         page.evaluate("document.querySelector('.state').textContent = 'stale'")
         expect(page.locator(".state").first).to_have_text("running", timeout=PATIENCE_MS)
-        assert page.get_by_label(f"A: {site.names()[0]}").is_checked()
+        assert page.get_by_label(f"A: {site.names()[0]}", exact=True).is_checked()
 
 
 def test_the_charts_of_a_report_are_drawn_inside_its_fence(open_page: Open) -> None:
