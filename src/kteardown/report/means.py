@@ -4,17 +4,19 @@ is positive where changed is better. Posted and ours alike; what was posted is j
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kteardown.records.schema import ParamValue
 from kteardown.report.layout import Block, Cell
 from kteardown.report.reference import Figure, Posted, PostedRow, Reference
 from kteardown.report.words import Scale, number, parameter, scale
 from kteardown.spec.model import Better
-from kteardown.stats.compare import Rules
-from kteardown.stats.means import Judged, Mean, judge_means
 from kteardown.stats.results import Comparison, Result, Summary
 
-Judgements = Mapping[tuple[str, ParamValue], Judged]
+if TYPE_CHECKING:
+    from kteardown.stats.means import Judged
+
+Judgements = Mapping[tuple[str, ParamValue], "Judged"]
 """By what names a figure (its key of base's values) and the parameter's value."""
 
 _MARGIN = 0.02
@@ -37,10 +39,17 @@ def judge_posted(result: Result, reference: Reference) -> Judgements:
     ]
     if not rows:
         return {}
+    # scipy takes most of a second to come, and verbs that compare nothing must not wait for it.
+    from kteardown.stats.compare import Rules
+    from kteardown.stats.means import Mean, judge_means
+
+    def mean(value: Posted, runs: int) -> Mean:
+        return Mean(value.value, value.sd or 0.0, runs)
+
     first = rows[0][2]
     rules = Rules(first.confidence, first.same_within or _MARGIN)
     pairs = [
-        (_mean(row.base, figure.runs), _mean(row.changed, figure.runs), c.better) for figure, row, c in rows
+        (mean(row.base, figure.runs), mean(row.changed, figure.runs), c.better) for figure, row, c in rows
     ]
     names = [(figure.base, row.at) for figure, row, _ in rows]
     return dict(zip(names, judge_means(pairs, rules), strict=True))
@@ -119,7 +128,3 @@ def _summary(side: Summary, unit: Scale) -> str:
 
 def _posted(value: Posted) -> str:
     return f"{value.value:,.2f}" + ("" if value.sd is None else f" ({value.sd:,.2f})")
-
-
-def _mean(value: Posted, runs: int) -> Mean:
-    return Mean(value.value, value.sd or 0.0, runs)
