@@ -23,6 +23,7 @@ from kteardown.machines.base import Acceleration
 from kteardown.machines.qemu import QemuMachine
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter, Standing
+from kteardown.records.schema import BASE, LAYOUT
 from kteardown.records.store import RecordWriter, RunDir
 from kteardown.report import json as result_json
 from kteardown.report import markdown, outlook
@@ -35,7 +36,7 @@ from kteardown.spec.model import Experiment
 from kteardown.stats.results import Result
 from kteardown.trials.estimate import Forecast, forecast
 from kteardown.trials.history import seen
-from kteardown.trials.plan import BASE, LAYOUT, Plan, blocks_of, controls, make_plan, with_layout_twin
+from kteardown.trials.plan import Plan, blocks_of, controls, make_plan, with_layout_twin
 from kteardown.trials.profile import folder_of, plan_profile
 from kteardown.trials.run import Lab, execute
 from kteardown.trials.stages import up_to

@@ -18,13 +18,13 @@ from kteardown.machines import host
 from kteardown.machines.base import BootJob
 from kteardown.machines.fake import FakeBoot, FakeMachine
 from kteardown.progress import SilentReporter, Standing
-from kteardown.records.schema import BootStart
+from kteardown.records.schema import BASE, LAYOUT, BootStart
 from kteardown.records.store import RunDir
 from kteardown.report.standing import rows
 from kteardown.spec.load import load_workloads
 from kteardown.spec.model import Design, Experiment, Sweep
 from kteardown.stats.results import Result
-from kteardown.trials.plan import BASE, LAYOUT, Plan, make_plan
+from kteardown.trials.plan import Plan, make_plan
 
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns")

@@ -19,9 +19,9 @@ from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.kernels.study import look_up
 from kteardown.progress import SilentReporter, Task
+from kteardown.records.schema import LAYOUT
 from kteardown.records.store import RunDir
 from kteardown.spec.load import load_experiment
-from kteardown.trials.plan import LAYOUT
 
 pytestmark = pytest.mark.build
 

@@ -20,10 +20,10 @@ from kteardown.kernels.model import Built, KernelImage
 from kteardown.kernels.source import Sources
 from kteardown.kernels.study import Study, base_of
 from kteardown.progress import Reporter
+from kteardown.records.schema import BASE, LAYOUT, TWIN
 from kteardown.records.store import RunDir
 from kteardown.spec.model import Experiment
 from kteardown.stats.results import KernelFacts, PatchSet, Unavailable
-from kteardown.trials.plan import BASE, LAYOUT, TWIN
 from kteardown.trials.run import Bootable
 
 

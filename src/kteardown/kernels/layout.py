@@ -20,7 +20,7 @@ from kteardown.kernels import editions, patching, store
 from kteardown.kernels.model import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
-from kteardown.trials.plan import LAYOUT
+from kteardown.records.schema import LAYOUT
 
 _PREFIX = "kteardown_layout_"
 _CONTEXT = 3

@@ -9,9 +9,10 @@ from kteardown.errors import InputError
 from kteardown.kernels.model import KernelRequest
 from kteardown.kernels.series import Selection, parts, resolve
 from kteardown.kernels.source import is_source, split
+from kteardown.records.schema import BASE, LAYOUT, TWIN
 from kteardown.spec.load import fragments, load_workloads
 from kteardown.spec.model import Experiment, Workload
-from kteardown.trials.plan import BASE, LAYOUT, TWIN, controls
+from kteardown.trials.plan import controls
 
 
 @dataclass(frozen=True)

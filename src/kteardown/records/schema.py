@@ -29,6 +29,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "panic", "hang", "oom", "agent-error", "infrastructure-error")
 ParamValue = int | str
+BASE = "base"
+"""The name in the records of the kernel that the others are compared with."""
+TWIN = "base-twin"
+"""The same kernel once more: what differs between the two is noise."""
+LAYOUT = "base-layout"
+"""Base with a function that is never called: what differs is where the code lies."""
 
 
 class _Record(BaseModel):

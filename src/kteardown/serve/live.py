@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kteardown.records.schema import BASE, LAYOUT, TWIN
 from kteardown.report.groups import point_cells
 from kteardown.report.layout import Block, Cell, Table
 from kteardown.report.words import Scale, percent, scale
 from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.samples import BASE, LAYOUT, TWIN, expected_points, headlines, key
+from kteardown.stats.samples import expected_points, headlines, key
 from kteardown.trials.follow import Progress
 
 _MINUTE_S, _HOUR_S = 60, 3600

@@ -19,6 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kteardown.records.schema import BASE
 from kteardown.spec.model import Metric
 from kteardown.stats.bootstrap import Boots, Interval, ratio_interval
 from kteardown.stats.compare import estimate
@@ -33,7 +34,7 @@ from kteardown.stats.results import (
     Unavailable,
 )
 from kteardown.stats.rounding import tidy, tidy_pair
-from kteardown.stats.samples import BASE, Point, headlines
+from kteardown.stats.samples import Point, headlines
 
 _NO_CHANGE = "the whole cannot be told from no change"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kteardown.records.schema import OUTCOMES
+from kteardown.records.schema import BASE, LAYOUT, OUTCOMES, TWIN
 from kteardown.records.store import BootRecords
 from kteardown.spec.model import Experiment, Workload
 from kteardown.stats.ablation import ablations
@@ -21,7 +21,7 @@ from kteardown.stats.comparisons import Data, compare_all
 from kteardown.stats.distributions import distributions
 from kteardown.stats.growth import laws
 from kteardown.stats.results import Comparison, KernelFacts, Result, Unavailable
-from kteardown.stats.samples import BASE, LAYOUT, TWIN, Collected, expected_points
+from kteardown.stats.samples import Collected, expected_points
 
 LAYOUT_CLAIM = 0.1
 """A smaller change is not claimed without the layout twin: moving code alone was seen to make 4 to 9%."""

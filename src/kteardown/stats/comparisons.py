@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kteardown.records.schema import BASE, LAYOUT, TWIN
 from kteardown.spec.model import Clock, Experiment, Metric, Workload
 from kteardown.stats.bootstrap import Boots, Resampler
 from kteardown.stats.compare import MEDIAN, Beside, Estimate, Rules, estimate, holm, judge, paired, summary
@@ -12,7 +13,7 @@ from kteardown.stats.outliers import FarOut, far_out
 from kteardown.stats.rank import rank_tests
 from kteardown.stats.results import Comparison, Outlier
 from kteardown.stats.rounding import tidy, tidy_pair
-from kteardown.stats.samples import BASE, LAYOUT, TWIN, Collected, Key, Point, compared
+from kteardown.stats.samples import Collected, Key, Point, compared
 
 
 @dataclass(frozen=True)

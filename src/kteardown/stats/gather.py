@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kteardown.records.schema import BASE, LAYOUT, TWIN
 from kteardown.records.store import BootRecords
 from kteardown.spec.model import Experiment, Metric, Workload
 from kteardown.stats.bootstrap import Boots, Resampler, level_interval
 from kteardown.stats.evidence import Evidence, Samples, Stacks
 from kteardown.stats.profile import collect, frames_of, is_idle
 from kteardown.stats.rounding import tidy_pair
-from kteardown.stats.samples import BASE, LAYOUT, TWIN, Collected, Point, compared, expected_points
+from kteardown.stats.samples import Collected, Point, compared, expected_points
 
 _DRAWS = 500
 """Enough for an error bar: its width is then known to three percent."""

@@ -17,11 +17,9 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.records.environment import differences
 from kteardown.records.figures import BootFigure
-from kteardown.records.schema import ParamValue
+from kteardown.records.schema import LAYOUT, ParamValue
 from kteardown.spec.model import Better, Clock, Metric
-from kteardown.stats.changes import change_points
 from kteardown.stats.results import KernelFacts
-from kteardown.stats.samples import LAYOUT
 
 Order = Literal["release", "time"]
 UNPATCHED = "unpatched"
@@ -172,6 +170,9 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
     ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
     values = [[figure.value for figure in boots] for boots in ordered]
+    # Here, not above: numpy takes longer to import than the rest of a command that needs none of it.
+    from kteardown.stats.changes import change_points
+
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
     return Line(
         experiment=facts.experiment,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kteardown.records.schema import ParamValue
+from kteardown.records.schema import BASE, ParamValue
 from kteardown.records.store import BootRecords
 from kteardown.spec.model import Experiment, Workload
 from kteardown.stats.profile import Costs, Growth, Key, Stretches, collect, growth, merged, quantile
 from kteardown.stats.profiled import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.stats.rounding import tidy, tidy_pair
-from kteardown.stats.samples import BASE
 
 LEAST_SHARE = 0.01
 """A function that takes less of the busy time everywhere is not worth a line."""

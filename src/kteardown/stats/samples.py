@@ -14,10 +14,6 @@ from kteardown.stats.bootstrap import Boots
 from kteardown.stats.histogram import Histogram, merged
 from kteardown.stats.results import VoidTrials
 
-BASE = "base"
-TWIN = "base-twin"
-LAYOUT = "base-layout"
-
 Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name."""
 _ENDED_WELL = "it did not end"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.records.schema import TrialEnd
+from kteardown.records.schema import BASE, TrialEnd
 from kteardown.records.store import BootRecords, RunDir
 from kteardown.spec.model import Experiment, Workload
 from kteardown.stats.hotspots import profiles
 from kteardown.stats.profile import Stretches, collect, folded
 from kteardown.stats.profiled import Profile
-from kteardown.trials.plan import BASE
 from kteardown.trials.profile import folder_of
 
 

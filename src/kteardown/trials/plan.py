@@ -18,13 +18,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.records.schema import ParamValue
+from kteardown.records.schema import BASE, LAYOUT, TWIN, ParamValue
 from kteardown.spec.load import points
 from kteardown.spec.model import Design, Experiment, Workload
-
-BASE = "base"
-TWIN = "base-twin"
-LAYOUT = "base-layout"
 
 
 class _Planned(BaseModel):

@@ -11,10 +11,11 @@ from kteardown import pipeline
 from kteardown.machines.base import BootJob
 from kteardown.machines.fake import FakeBoot, FakeMachine
 from kteardown.progress import SilentReporter
+from kteardown.records.schema import BASE, TWIN
 from kteardown.records.store import RunDir
 from kteardown.spec.load import load_workloads
 from kteardown.spec.model import Clock, Design, Experiment, Sweep
-from kteardown.trials.plan import BASE, TWIN, Plan, make_plan
+from kteardown.trials.plan import Plan, make_plan
 from kteardown.trials.run import Bootable, Lab, execute
 
 VARIANT = "freezer-skip-exited"

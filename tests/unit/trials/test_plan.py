@@ -8,9 +8,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.records.schema import LAYOUT, TWIN
 from kteardown.spec.load import load_experiment, load_workloads
 from kteardown.spec.model import Experiment, MachineSpec
-from kteardown.trials.plan import LAYOUT, TWIN, guest_plan, make_plan, with_layout_twin
+from kteardown.trials.plan import guest_plan, make_plan, with_layout_twin
 
 
 def _freezer(**design: object) -> Experiment:
