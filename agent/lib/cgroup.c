@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE /* nftw() */
 #include "cgroup.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,30 @@ int cgroup_remove(const char *path, int64_t limit_ms)
 		sleep_ms(1);
 	}
 	return 0;
+}
+
+static int64_t tree_limit_ms;
+static int tree_error;
+
+static int remove_folder(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+	(void)info;
+	(void)place;
+	if (type == FTW_DP) {
+		int error = cgroup_remove(path, tree_limit_ms);
+
+		tree_error = error ? error : tree_error;
+	}
+	return 0;
+}
+
+int cgroup_remove_tree(const char *path, int64_t limit_ms)
+{
+	tree_limit_ms = limit_ms;
+	tree_error = 0;
+	if (nftw(path, remove_folder, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
+		return -errno;
+	return tree_error;
 }
 
 int64_t cgroup_value_in(const char *text, const char *key)

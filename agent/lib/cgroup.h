@@ -14,6 +14,9 @@ int cgroup_enter(const char *path);
 /* The last of the dead leave their cgroup a moment after they were reaped: tried for so long. 0 or
  * -errno. */
 int cgroup_remove(const char *path, int64_t limit_ms);
+/* Together with those in it, the innermost first: so long for each. 0, also where there is none, or
+ * the last -errno. */
+int cgroup_remove_tree(const char *path, int64_t limit_ms);
 /* What a file such as cgroup.stat or memory.stat says after the key; -errno, -ENOENT without such a
  * key. */
 int64_t cgroup_value(const char *path, const char *file, const char *key);
