@@ -31,6 +31,7 @@ static const struct {
 	{"proc", "/proc", true},
 	{"sysfs", "/sys", true},
 	{"tracefs", "/sys/kernel/tracing", false},
+	{"debugfs", "/sys/kernel/debug", false},
 	{"cgroup2", "/sys/fs/cgroup", false},
 	{"tmpfs", "/tmp", false},
 };

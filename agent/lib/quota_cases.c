@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "hotplug.h"
 #include "quota_victims.h"
 #include "tasks.h"
 
-#define CPU1 "/sys/devices/system/cpu/cpu1/online"
 #define EXPECT(condition, otherwise)                                                               \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -265,18 +265,28 @@ static const char *nested(void)
 	return NULL;
 }
 
-static const char *plugged(void)
+static const char *plug(void)
 {
 	START(SMALL, 4);
 	for (int i = 0; i < 4; i++) {
-		EXPECT(!write_file(CPU1, "0"), "a CPU does not go");
+		EXPECT(!hotplug_cpu1(false), "a CPU does not go");
 		EXPECT(i || victims_throttled(), "on the CPU that is left they are not throttled");
-		EXPECT(!write_file(CPU1, "1"), "a CPU does not come back");
+		EXPECT(!hotplug_cpu1(true), "a CPU does not come back");
 	}
 	EXPECT(victims_throttled(), "with all CPUs back they are not throttled");
-	EXPECT(!write_file(CPU1, "0") && move_all(FREE) && victims_run(),
+	EXPECT(!hotplug_cpu1(false) && move_all(FREE) && victims_run(),
 	       "on the CPU that is left, without quota, they do not run");
-	return write_file(CPU1, "1") ? "a CPU does not come back" : NULL;
+	return NULL;
+}
+
+static const char *plugged(void)
+{
+	const char *wrong;
+
+	hotplug_begin();
+	wrong = plug();
+	hotplug_end();
+	return wrong;
 }
 
 /* Children that are born out of quota, and a cgroup that is. */
@@ -373,18 +383,5 @@ int cases_setup(const char *top)
 	}
 	for (int g = SMALL; g <= OTHER && !error; g++)
 		error = quota_set(groups[g], QUOTA_SMALLEST);
-	return error;
-}
-
-int cases_remove(int64_t limit_ms)
-{
-	int error = 0;
-
-	for (int g = NR_GROUPS - 1; g >= 0; g--) {
-		int failed = cgroup_remove(groups[g], limit_ms);
-
-		if (failed && failed != -ENOENT)
-			error = failed;
-	}
 	return error;
 }

@@ -16,8 +16,6 @@ extern const struct quota_case quota_cases[];
 
 /* The cgroups that the cases need, below top. 0 or -errno. */
 int cases_setup(const char *top);
-/* They can be removed: 0 or -errno. */
-int cases_remove(int64_t limit_ms);
 
 /* The number after "name :" of a file such as /proc/PID/sched; -1 where there is none. */
 int64_t sched_value_in(const char *text, const char *name);

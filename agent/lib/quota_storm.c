@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "hotplug.h"
 #include "quota_victims.h"
 #include "tasks.h"
 
-#define CPU1 "/sys/devices/system/cpu/cpu1/online"
 #define NR_GROUPS 7
 #define NR_LEAVES 4
 #define FIRST_LEAF 3
@@ -28,6 +28,7 @@ static const char *const quotas[] = {"max 100000", "50000 100000", "20000 50000"
 				     "5000 20000", "2000 10000",   "1000 20000",  "2000 50000",
 				     "max 100000", "3000 10000"};
 static struct prng dice;
+static bool plugging;
 
 static const char *any_leaf(void)
 {
@@ -66,14 +67,15 @@ static void pin_one(void)
 	sleep_ms(1);
 }
 
-/* Real time only for a moment, or nothing else would run. */
+/* Real time only for a moment, or nothing else would run: who ends it comes before it. */
 static void change_policy(void)
 {
 	static const int fair[] = {SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
-	struct sched_param first = {.sched_priority = 1}, none = {0};
+	struct sched_param first = {.sched_priority = 1}, before = {.sched_priority = 2};
+	struct sched_param none = {0};
 	pid_t pid = any_victim();
 
-	if (pid) {
+	if (pid && !sched_setscheduler(0, SCHED_FIFO, &before)) {
 		sched_setscheduler(pid, SCHED_FIFO, &first);
 		sleep_ms(1);
 		sched_setscheduler(pid, fair[prng_below(&dice, 3)], &none);
@@ -127,9 +129,11 @@ static void change_quota(void)
 
 static void plug_cpu(void)
 {
-	write_file(CPU1, "0");
-	sleep_ms((int64_t)prng_below(&dice, 30));
-	write_file(CPU1, "1");
+	if (plugging) {
+		hotplug_cpu1(false);
+		sleep_ms((int64_t)prng_below(&dice, 30));
+		hotplug_cpu1(true);
+	}
 	sleep_ms(50);
 }
 
@@ -231,14 +235,20 @@ static const char *replace_dead(int64_t victims)
 
 static const char *await_doomed(int64_t victims)
 {
-	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL;
+	static char text[600];
+	int64_t end = now_ns() + QUOTA_DEATH_MS * 1000000LL;
 
 	for (int i = 0; i < MAX_VICTIMS; i++)
 		while (doomed[i]) {
 			const char *wrong = replace_dead(victims);
 
-			if (wrong || now_ns() > end)
-				return wrong ? wrong : "who was killed does not die";
+			if (wrong)
+				return wrong;
+			if (now_ns() > end) {
+				snprintf(text, sizeof(text), "who was killed does not die%s",
+					 victims_left());
+				return text;
+			}
 			sleep_ms(1);
 		}
 	return replace_dead(victims);
@@ -252,7 +262,7 @@ static void leave_in_peace(void)
 	CPU_ZERO(&both);
 	CPU_SET(0, &both);
 	CPU_SET(1, &both);
-	write_file(CPU1, "1");
+	hotplug_end();
 	for (int g = FIRST_LEAF; g < NR_GROUPS; g++) {
 		snprintf(file, sizeof(file), "%s/cgroup.freeze", groups[g]);
 		write_file(file, "0");
@@ -270,12 +280,15 @@ static void leave_in_peace(void)
 	}
 }
 
-const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t seed)
+const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t seed, bool plug)
 {
 	int64_t end = now_ns() + ms * 1000000, told = now_ns();
 	const char *wrong = NULL;
 
 	dice.state = seed;
+	plugging = plug;
+	if (plug)
+		hotplug_begin();
 	for (int i = 0; i < MAX_VICTIMS; i++)
 		doomed[i] = false;
 	for (int g = 0; g < NR_GROUPS; g++)
@@ -319,19 +332,6 @@ int storm_lift(void)
 
 	for (int g = 0; g < NR_GROUPS && !error; g++)
 		error = quota_set(groups[g], "max");
-	return error;
-}
-
-int storm_remove(int64_t limit_ms)
-{
-	int error = 0;
-
-	for (int g = NR_GROUPS - 1; g >= 0; g--) {
-		int failed = cgroup_remove(groups[g], limit_ms);
-
-		if (failed && failed != -ENOENT)
-			error = failed;
-	}
 	return error;
 }
 

@@ -11,14 +11,13 @@
 
 /* The cgroups below top; 0 or -errno. */
 int storm_setup(const char *top);
-int storm_remove(int64_t limit_ms);
 
 /*
  * So many victims for ms. Afterwards they are in peace, with the quotas that
  * they have by then, and without those who troubled them: NULL, else what went
- * wrong. The seed says who meets what.
+ * wrong. The seed says who meets what; with plug a CPU goes and comes as well.
  */
-const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t seed);
+const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t seed, bool plug);
 /* No quota any more. */
 int storm_lift(void);
 /* In cleanup(): those who trouble others are gone, and the CPUs are back. */

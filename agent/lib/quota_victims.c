@@ -8,12 +8,15 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tasks.h"
 
 #define FOLDER "/tmp/throttle_stress"
 #define NR_FILES 400
@@ -161,7 +164,7 @@ static bool none_left(void)
 
 bool victims_end(bool kill_them)
 {
-	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL;
+	int64_t end = now_ns() + QUOTA_DEATH_MS * 1000000LL;
 	bool good = true;
 	int status;
 	pid_t pid;
@@ -288,4 +291,32 @@ void victims_cleanup(void)
 		unlink(name);
 	}
 	rmdir(FOLDER);
+}
+
+/* -- what to say of those who should be gone -- */
+
+const char *victims_left(void)
+{
+	static char text[512];
+	int64_t before[MAX_VICTIMS], now[MAX_VICTIMS];
+	int left = 0, len = 0;
+
+	look(before);
+	sleep_ms(2000);
+	look(now);
+	for (int i = 0; i < MAX_VICTIMS; i++) {
+		char file[64], cgroup[160];
+		pid_t pid = quota_scene->pids[i];
+
+		if (!pid || left++ >= 4)
+			continue;
+		snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
+		if (read_file(file, cgroup, sizeof(cgroup)) < 0)
+			cgroup[0] = '\0';
+		cgroup[strcspn(cgroup, "\n")] = '\0';
+		len += snprintf(text + len, sizeof(text) - len, ", %c in %.100s gets %lld us",
+				task_state(pid), cgroup, (long long)(now[i] - before[i]) / 1000);
+	}
+	snprintf(text + len, sizeof(text) - len, "; %d left", left);
+	return text;
 }

@@ -155,15 +155,16 @@ static bool end_victims(struct trial *t, bool kill_them, const char *of)
 	bool gone = victims_end(kill_them);
 
 	stuck = stuck || !gone;
-	return wl_check(t, "all_gone", gone, "%s: not all %s", of, kill_them ? "die" : "end well");
+	return wl_check(t, "all_gone", gone, "%s: not all %s%s", of, kill_them ? "die" : "end well",
+			gone ? "" : victims_left());
 }
 
 static void remove_uses(struct trial *t)
 {
-	int error = cgroup_remove(TOP "/nested/more", QUOTA_PATIENCE_MS);
+	int error = 0;
 
-	for (int i = ARRAY_SIZE(uses) - 1; i >= 0; i--) {
-		int failed = cgroup_remove(uses[i].cgroup, QUOTA_PATIENCE_MS);
+	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
+		int failed = cgroup_remove_tree(uses[i].cgroup, QUOTA_PATIENCE_MS);
 
 		error = error ? error : failed;
 	}
@@ -182,7 +183,9 @@ static void run_cases(struct trial *t)
 	}
 }
 
-/* Rounds end in turn with all quotas gone and everybody well, and with all killed as they are. */
+/* Rounds end in turn with all quotas gone and everybody well, and with all killed as they are. A
+ * CPU goes and comes in the first and the last of four, so that both have been seen with and
+ * without it. */
 static int one_storm(struct trial *t)
 {
 	uint64_t seed = (uint64_t)wl_param_int(t, "seed") + round_nr;
@@ -193,7 +196,8 @@ static int one_storm(struct trial *t)
 	error = storm_setup(TOP);
 	if (error)
 		return wl_fail(t, "making cgroups: %s", strerror(-error));
-	wrong = storm_run(t, wl_param_int(t, "victims"), wl_param_int(t, "storm_ms"), seed);
+	wrong = storm_run(t, wl_param_int(t, "victims"), wl_param_int(t, "storm_ms"), seed,
+			  (round_nr + round_nr / 2) % 2 == 0);
 	wl_check(t, "storm_ends", !wrong, "round %d: %s", round_nr, wrong ? wrong : "");
 	if (round_nr % 2 == 0) {
 		error = storm_lift();
@@ -201,7 +205,7 @@ static int one_storm(struct trial *t)
 	}
 	if (!end_victims(t, round_nr % 2, "the storm"))
 		return -1;
-	error = storm_remove(QUOTA_PATIENCE_MS);
+	error = cgroup_remove_tree(TOP "/storm", QUOTA_PATIENCE_MS);
 	wl_check(t, "removed", !error && !quota_scene->not_removed, "round %d: %s, %d before",
 		 round_nr, strerror(-error), quota_scene->not_removed);
 	round_nr++;
@@ -271,12 +275,7 @@ static void cleanup(struct trial *t)
 	storm_drop();
 	if (!stuck) {
 		kill_and_reap_all(0);
-		cases_remove(QUOTA_PATIENCE_MS);
-		storm_remove(QUOTA_PATIENCE_MS);
-		cgroup_remove(TOP "/nested/more", QUOTA_PATIENCE_MS);
-		for (int i = ARRAY_SIZE(uses) - 1; i >= 0; i--)
-			cgroup_remove(uses[i].cgroup, QUOTA_PATIENCE_MS);
-		cgroup_remove(TOP, QUOTA_PATIENCE_MS);
+		cgroup_remove_tree(TOP, QUOTA_PATIENCE_MS);
 		write_file(CGROUP_ROOT "cgroup.subtree_control", "-cpu");
 	}
 	victims_cleanup();

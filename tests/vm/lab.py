@@ -41,6 +41,8 @@ class Trial:
     samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     checks: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     histograms: dict[str, list[Buckets]] = field(default_factory=lambda: defaultdict(list))
+    wrong: list[str] = field(default_factory=list)
+    """What the agent said of each check that failed."""
     status: str = ""
     detail: str = ""
 
@@ -99,7 +101,9 @@ def read(records: Path) -> list[Boot]:
         elif isinstance(record, Buckets):
             trials[record.boot, record.trial].histograms[record.metric].append(record)
         elif isinstance(record, Check):
-            trials[record.boot, record.trial].checks[record.name].append(record.ok)
+            trial = trials[record.boot, record.trial]
+            trial.checks[record.name].append(record.ok)
+            trial.wrong += [] if record.ok else [f"{record.name}: {record.detail}"]
         elif isinstance(record, TrialEnd):
             trial = trials[record.boot, record.trial]
             trial.status, trial.detail = record.status, record.detail
@@ -119,3 +123,8 @@ def checks(boots: list[Boot]) -> Checks:
 def failed(found: Checks, kernel: str) -> set[str]:
     """The invariants that did not always hold on ``kernel``."""
     return {name for name, oks in found[kernel].items() if not all(oks)}
+
+
+def wrong(boots: list[Boot], kernel: str) -> list[str]:
+    """The same in the agent's words: of a kernel that should do everything right."""
+    return [line for boot in boots if boot.kernel == kernel for trial in boot.trials for line in trial.wrong]

@@ -71,16 +71,14 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], kernel: str) -> None:
     (boot,) = (boot for boot in everything if boot.kernel == kernel)
     assert boot.outcome == "ok", boot.detail
-    checks = lab.checks(everything)
-    assert set(checks[kernel]) == set(load_workload("throttle_stress").invariants)
-    assert not lab.failed(checks, kernel)
+    assert set(lab.checks(everything)[kernel]) == set(load_workload("throttle_stress").invariants)
+    assert not lab.wrong(everything, kernel)
 
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
 def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None:
-    checks = lab.checks(usage)
-    assert {"quota_used", "quota_kept"} < set(checks[kernel])
-    assert not lab.failed(checks, kernel)
+    assert {"quota_used", "quota_kept"} < set(lab.checks(usage)[kernel])
+    assert not lab.wrong(usage, kernel)
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
@@ -89,6 +87,5 @@ def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: Path, mistake:
     design = INSTRUCTIONS if part == "usage" else WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, str(broken), design, params, f"throttle_broken={mistake}")
-    checks = lab.checks(boots)
-    assert not lab.failed(checks, "base")
-    assert lab.failed(checks, BROKEN) & expected
+    assert not lab.wrong(boots, "base")
+    assert lab.failed(lab.checks(boots), BROKEN) & expected

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE /* CPU_SET() */
+#include "hotplug.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MAX_CPUS 64
+
+static char runtimes[MAX_CPUS][32]; /* of the servers that rest, ns; "": none, or it does not */
+
+static void set_server(int cpu, const char *runtime)
+{
+	char file[96];
+
+	snprintf(file, sizeof(file), "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
+	write_file(file, "%s", runtime);
+}
+
+static void stop_server(int cpu)
+{
+	char file[96];
+
+	snprintf(file, sizeof(file), "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
+	if (runtimes[cpu][0] || read_file(file, runtimes[cpu], sizeof(runtimes[cpu])) < 0)
+		return;
+	set_server(cpu, "0");
+}
+
+/* On the CPU itself: its server runs then, and 6.12 stops one that does not run twice. */
+void hotplug_begin(void)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (CPU_ISSET(cpu, &all) && !sched_setaffinity(0, sizeof(one), &one))
+			stop_server(cpu);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+int hotplug_cpu1(bool online)
+{
+	return write_file("/sys/devices/system/cpu/cpu1/online", "%d", online);
+}
+
+void hotplug_end(void)
+{
+	hotplug_cpu1(true);
+	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+		if (runtimes[cpu][0])
+			set_server(cpu, runtimes[cpu]);
+		runtimes[cpu][0] = '\0';
+	}
+}
