@@ -21,8 +21,8 @@ BROKEN = "throttle-broken"
 """The shipped series with a patch on top: each of its mistakes shows in one part of the stress."""
 CAUGHT_BY = {
     "debt": ("usage", {"quota_kept"}),
-    "clock": ("cases", {"load_follows"}),
-    "below": ("cases", {"nested", "quota_changed"}),
+    "clock": ("load_follows", {"load_follows"}),
+    "below": ("nested", {"nested"}),
 }
 WALL = 'clock = "wall"\nboots = 1'
 """There two CPUs really run at once. A busy host takes some of a quota away, never adds to it."""
