@@ -157,7 +157,7 @@ class _Builder:
         with store.scratch(objects) as work:
             tree = self._linked_tree(plan, work, plan.base_key)
             self._configure(plan, tree)
-            steps = self._compile(plan, tree, self._kernels.steps(plan.request.arch, variant=False) or _STEPS)
+            steps = self._compile(plan, tree)
             if not self._kernels.kernel_path(plan.base_key).is_dir():
                 self._publish(plan, tree, plan.base_key, "", steps, began)
             store.remove(objects)
@@ -179,7 +179,7 @@ class _Builder:
                 (tree.build / ".config").unlink()
                 self._configure(plan, tree)
             expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
-            steps = self._compile(plan, tree, expected)
+            steps = self._compile(plan, tree, expected=expected)
             self._publish(plan, tree, plan.key, plan.request.series, steps, began)
 
     def _linked_tree(self, plan: _Plan, work: Path, key: str) -> make.Tree:
@@ -199,9 +199,10 @@ class _Builder:
         config = kconfig.parse_config((tree.build / ".config").read_text())
         kconfig.check(plan.wanted, config, tree.path, plan.request.arch, plan.source.id)
 
-    def _compile(self, plan: _Plan, tree: make.Tree, expected: int) -> int:
+    def _compile(self, plan: _Plan, tree: make.Tree, expected: int = 0) -> int:
+        whole = self._kernels.steps(plan.request.arch, variant=False) or _STEPS
         try:
-            return make.compile_tree(tree, f"Building {plan.title}", expected, self._reporter)
+            return make.compile_tree(tree, f"Building {plan.title}", expected or whole, whole, self._reporter)
         except BuildError as error:
             where = tree.logs / "default" / "build.log"
             raise BuildError(

@@ -71,10 +71,11 @@ def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
             task.update(number, line.strip())
 
 
-def compile_tree(tree: Tree, title: str, expected_steps: int, reporter: Reporter) -> int:
+def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter) -> int:
     """Compile what is out of date; the number of steps that it took.
 
-    ``expected_steps`` only scales the progress. Raises BuildError with the compiler's
+    ``expected_steps``, and ``whole`` once there are more of them, only scale the progress: a patch of one
+    header can have all of the kernel built again. Raises BuildError with the compiler's
     errors and the path of the whole log.
     """
     steps = 0
@@ -83,7 +84,9 @@ def compile_tree(tree: Tree, title: str, expected_steps: int, reporter: Reporter
             step = _STEP.match(line)
             if step:
                 steps += 1
-                task.update(steps, step[1], total=max(steps, expected_steps))
+                task.update(
+                    steps, step[1], total=expected_steps if steps <= expected_steps else max(steps, whole)
+                )
     return steps
 
 

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -54,20 +56,42 @@ def fake_tree(tmp_path: Path, recipe: str) -> Tree:
 
 def test_steps_are_counted(tmp_path: Path) -> None:
     recipe = "echo '  CC      a.o'; echo '  LD [M]  a.ko'; echo 'note: not a step'; echo '  VDSO2C  b.c'"
-    assert compile_tree(fake_tree(tmp_path, recipe), "x", 3, SilentReporter()) == 3
+    assert compile_tree(fake_tree(tmp_path, recipe), "x", 3, 3, SilentReporter()) == 3
+
+
+class Totals(SilentReporter):
+    """Keeps how many steps each update said that there are."""
+
+    def __init__(self) -> None:
+        self.totals: list[float | None] = []
+
+    @contextmanager
+    def task(self, title: str, total: float | None = None) -> Iterator[Totals]:
+        self.totals.append(total)
+        yield self
+
+    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        self.totals.append(total)
+
+
+def test_a_build_that_goes_on_and_on_is_one_of_the_whole_kernel(tmp_path: Path) -> None:
+    reporter = Totals()
+    recipe = 'for i in 1 2 3 4 5; do echo "  CC      $$i.o"; done'
+    assert compile_tree(fake_tree(tmp_path, recipe), "x", 2, 4, reporter) == 5
+    assert reporter.totals == [2, 2, 2, 4, 4, 5]
 
 
 def test_a_failed_build_tells_the_errors(tmp_path: Path) -> None:
     tree = fake_tree(tmp_path, "echo 'a.c:1:2: error: no good'; false")
     with pytest.raises(BuildError, match=r"a\.c:1:2: error: no good"):
-        compile_tree(tree, "x", 3, SilentReporter())
+        compile_tree(tree, "x", 3, 3, SilentReporter())
     assert "no good" in (tree.logs / "default" / "build.log").read_text()
 
 
 def test_a_disk_that_fills_up_is_not_the_kernels_fault(tmp_path: Path) -> None:
     tree = fake_tree(tmp_path, "echo 'as: a.o: No space left on device'; false")
     with pytest.raises(LabError, match="disk filled up"):
-        compile_tree(tree, "x", 3, SilentReporter())
+        compile_tree(tree, "x", 3, 3, SilentReporter())
 
 
 def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
@@ -76,7 +100,7 @@ def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from kteardown.kernels.make import Tree, compile_tree;"
         "from kteardown.progress import SilentReporter;"
         f"tree = Tree(Path({str(tree.path)!r}), Path({str(tree.logs)!r}), 'x86_64');"
-        "compile_tree(tree, 'x', 3, SilentReporter())"
+        "compile_tree(tree, 'x', 3, 3, SilentReporter())"
     )
     lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     pid = tmp_path / "pid"
