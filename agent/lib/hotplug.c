@@ -10,22 +10,18 @@
 
 static char runtimes[MAX_CPUS][32]; /* of the servers that rest, ns; "": none, or it does not */
 
-static void set_server(int cpu, const char *runtime)
+static const char *server(int cpu)
 {
-	char file[96];
+	static char file[96];
 
 	snprintf(file, sizeof(file), "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
-	write_file(file, "%s", runtime);
+	return file;
 }
 
 static void stop_server(int cpu)
 {
-	char file[96];
-
-	snprintf(file, sizeof(file), "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
-	if (runtimes[cpu][0] || read_file(file, runtimes[cpu], sizeof(runtimes[cpu])) < 0)
-		return;
-	set_server(cpu, "0");
+	if (!runtimes[cpu][0] && read_file(server(cpu), runtimes[cpu], sizeof(runtimes[cpu])) >= 0)
+		write_file(server(cpu), "0");
 }
 
 /* On the CPU itself: its server runs then, and 6.12 stops one that does not run twice. */
@@ -54,7 +50,7 @@ void hotplug_end(void)
 	hotplug_cpu1(true);
 	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
 		if (runtimes[cpu][0])
-			set_server(cpu, runtimes[cpu]);
+			write_file(server(cpu), "%s", runtimes[cpu]);
 		runtimes[cpu][0] = '\0';
 	}
 }

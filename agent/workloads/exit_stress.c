@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../lib/fuse_server.h"
+#include "../lib/hotplug.h"
 #include "../lib/kmsg.h"
 #include "../lib/tasks.h"
 #include "../lib/victims.h"
@@ -27,7 +28,6 @@
 #define TOLD_MS 5000
 #define HUNG_S 15
 #define CORES "/cores"
-#define CPU1 "/sys/devices/system/cpu/cpu1/online"
 #define MAX_VICTIMS 4096
 
 static struct scene *scene;
@@ -52,11 +52,11 @@ static const struct victim_kind *kind_of(const char *name)
 static void plug_cpu(struct scene *s)
 {
 	for (bool online = false; !s->go || !online; online = !online) {
-		write_file(CPU1, "%d", online);
+		hotplug_cpu1(online);
 		sleep_ms(5);
 	}
 	for (int i = 0; i < 6; i++) {
-		write_file(CPU1, "%d", i % 2);
+		hotplug_cpu1(i % 2);
 		sleep_ms(10);
 	}
 }
@@ -211,7 +211,7 @@ static void clear_up(void)
 	write_file(CG_FROZEN "/cgroup.freeze", "0");
 	if (!stuck)
 		kill_and_reap_all(0);
-	write_file(CPU1, "1");
+	hotplug_cpu1(true);
 	server = leader = 0;
 }
 

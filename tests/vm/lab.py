@@ -28,6 +28,11 @@ MEASURED = ["bandwidth", "cgroup", "memory", "suspend", "tracing"]
 DEBUGGING = ["bandwidth", "cgroup", "exit", "lockdep", "memcg", "memory"]
 """What the base kernels of tests are configured for. One base takes minutes, so that tests share it."""
 
+WALL = 'clock = "wall"\nboots = 1'
+"""Of a design: one boot of each kernel in which two CPUs really run at once."""
+INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
+"""One in which time is the guest's own, whatever the host does."""
+
 Checks = dict[str, dict[str, list[bool]]]
 """By kernel and invariant: whether it held, in order."""
 

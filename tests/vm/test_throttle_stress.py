@@ -24,14 +24,14 @@ CAUGHT_BY = {
     "clock": ("load_follows", {"load_follows"}),
     "below": ("nested", {"nested"}),
 }
-WALL = 'clock = "wall"\nboots = 1'
-"""There two CPUs really run at once. A busy host takes some of a quota away, never adds to it."""
-INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
-"""There every cgroup gets all of its quota, whatever the host does."""
 
 
 def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: str) -> list[lab.Boot]:
-    """The workload on base and a variant."""
+    """The workload on base and a variant.
+
+    On the wall clock a busy host takes some of a quota away and never adds to it; on the other every cgroup
+    gets all of its quota.
+    """
     return lab.run(
         folder,
         'name = "throttle"\nquestion = "Are throttled tasks held, and never lost?"\nsource = "debian:6.12"\n'
@@ -47,13 +47,15 @@ def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: s
 def everything(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """Base and the shipped series, all parts."""
     params = 'periods = "20", least_permille = "500", rounds = "2", storm_ms = "4000"'
-    return stress(tmp_path_factory.mktemp("throttle"), SERIES, WALL, params)
+    return stress(tmp_path_factory.mktemp("throttle"), SERIES, lab.WALL, params)
 
 
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """Base and the shipped series, how much they use."""
-    return stress(tmp_path_factory.mktemp("usage"), SERIES, INSTRUCTIONS, 'only = "usage", periods = "30"')
+    return stress(
+        tmp_path_factory.mktemp("usage"), SERIES, lab.INSTRUCTIONS, 'only = "usage", periods = "30"'
+    )
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: Path, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
-    design = INSTRUCTIONS if part == "usage" else WALL
+    design = lab.INSTRUCTIONS if part == "usage" else lab.WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, str(broken), design, params, f"throttle_broken={mistake}")
     assert not lab.wrong(boots, "base")

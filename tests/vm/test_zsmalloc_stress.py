@@ -15,12 +15,6 @@ WRONG = ("zsmalloc-broken-class", "zsmalloc-broken-lost", "zsmalloc-broken-noflu
 EXPECTED = {name: [True] for name in load_workload("zsmalloc_stress").invariants}
 
 
-WALL = 'clock = "wall"\nboots = 1'
-"""There two CPUs really run at once."""
-INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
-"""There a burst of frees is one however slow the host: what is done with bursts only is seen to go wrong."""
-
-
 def run(
     folder: pytest.TempPathFactory,
     source: str,
@@ -44,15 +38,15 @@ def run(
 @pytest.fixture(scope="module")
 def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
     """6.12 with checks of locks, lists and freed memory: a kernel that other tests need as well."""
-    boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), lab.DEBUGGING, "zram", WALL)
+    boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), lab.DEBUGGING, "zram", lab.WALL)
     return {boot.kernel: boot for boot in boots}
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """The same with what is wrong."""
+    """The same with what is wrong. On this clock a burst of frees is one however slow the host is."""
     variants = [str(lab.BROKEN / name) for name in WRONG]
-    return run(tmp_path_factory, "debian:6.12", variants, lab.DEBUGGING, "zram", INSTRUCTIONS)
+    return run(tmp_path_factory, "debian:6.12", variants, lab.DEBUGGING, "zram", lab.INSTRUCTIONS)
 
 
 @pytest.mark.parametrize("kernel", RIGHT)
@@ -72,7 +66,7 @@ def test_what_is_wrong_is_caught(broken: list[lab.Boot], kernel: str) -> None:
 
 @pytest.mark.parametrize("backend", ("zram", "zswap"))
 def test_the_edition_for_7_2_keeps_every_page(tmp_path_factory: pytest.TempPathFactory, backend: str) -> None:
-    boots = run(tmp_path_factory, "debian:7.2", [SERIES], lab.MEASURED, backend, WALL)
+    boots = run(tmp_path_factory, "debian:7.2", [SERIES], lab.MEASURED, backend, lab.WALL)
     assert {"base", SERIES} <= {boot.kernel for boot in boots}
     for boot in boots:
         assert boot.outcome == "ok", boot.detail
