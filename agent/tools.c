@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What every file of the agent may need: time, files, limits, random numbers, reaping. */
+/* What every file of the agent may need: time, files, CPUs, limits, random numbers, reaping. */
+#define _GNU_SOURCE /* CPU sets */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -149,6 +151,15 @@ static int raise_rlimit(int which, rlim_t wanted)
 	if (limit.rlim_max < wanted)
 		limit.rlim_max = wanted;
 	return setrlimit(which, &limit) ? -errno : 0;
+}
+
+int stay_on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
 int raise_limits(void)

@@ -129,6 +129,9 @@ int read_file(const char *path, char *text, size_t size);
 int write_all(int fd, const void *data, size_t len);
 int read_all(int fd, void *data, size_t len);
 
+/* The calling thread on this CPU only, from now on. */
+int stay_on_cpu(int cpu);
+
 /* Let the guest hold millions of tasks: pid_max, threads-max, RLIMIT_NPROC, RLIMIT_NOFILE. */
 int raise_limits(void);
 

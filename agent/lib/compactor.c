@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* CPU sets, close_range() */
+#define _GNU_SOURCE /* close_range() */
 #include "compactor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,15 +23,12 @@ static pid_t compactor;
 
 __attribute__((noreturn)) static void compact(const char *file, int cpu)
 {
-	cpu_set_t set;
 	int fd;
 
 	/* Whoever waits for the end of a pipe waits for all who have it open. */
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	fd = open(file, O_WRONLY | O_CLOEXEC);
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	stay_on_cpu(cpu);
 	while (!state->stop && pwrite(fd, "1", 1, 0) == 1)
 		state->rounds++;
 	_exit(state->stop ? EXIT_SUCCESS : errno);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* memfd_create(), CPU sets */
+#define _GNU_SOURCE /* memfd_create() */
 #include "cputasks.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -85,24 +84,13 @@ static bool have_file(void)
 	return buffers && file >= 0 && !ftruncate(file, READ_BYTES);
 }
 
-static bool bind_to_cpu(void)
-{
-	cpu_set_t set;
-
-	if (spec.cpu < 0)
-		return true;
-	CPU_ZERO(&set);
-	CPU_SET(spec.cpu, &set);
-	return !sched_setaffinity(0, sizeof(set), &set);
-}
-
 __attribute__((noreturn)) static void be_process(const char *cgroup)
 {
 	pthread_attr_t attributes;
 	pthread_t id;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!have_file() || !bind_to_cpu() || cgroup_enter(cgroup))
+	if (!have_file() || (spec.cpu >= 0 && stay_on_cpu(spec.cpu)) || cgroup_enter(cgroup))
 		_exit(EXIT_FAILURE);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);

@@ -77,12 +77,8 @@ static int64_t count_zombies(const pid_t *pids, int64_t count, int flags)
  */
 static void stay_on_this_cpu(cpu_set_t *before)
 {
-	cpu_set_t here;
-
 	sched_getaffinity(0, sizeof(*before), before);
-	CPU_ZERO(&here);
-	CPU_SET(sched_getcpu(), &here);
-	sched_setaffinity(0, sizeof(here), &here);
+	stay_on_cpu(sched_getcpu());
 }
 
 /*

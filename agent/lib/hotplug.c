@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* CPU_SET() */
+#define _GNU_SOURCE /* CPU sets */
 #include "hotplug.h"
 
 #include <sched.h>
@@ -27,16 +27,13 @@ static void stop_server(int cpu)
 /* On the CPU itself: its server runs then, and 6.12 stops one that does not run twice. */
 void hotplug_begin(void)
 {
-	cpu_set_t all, one;
+	cpu_set_t all;
 
 	if (sched_getaffinity(0, sizeof(all), &all))
 		return;
-	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (CPU_ISSET(cpu, &all) && !sched_setaffinity(0, sizeof(one), &one))
+	for (int cpu = 0; cpu < MAX_CPUS; cpu++)
+		if (CPU_ISSET(cpu, &all) && !stay_on_cpu(cpu))
 			stop_server(cpu);
-	}
 	sched_setaffinity(0, sizeof(all), &all);
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* CPU_SET() */
 #include "memcg_ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,13 +119,7 @@ static int open_on_all_cpus(const char *cgroup)
 {
 	int error = cgroup_enter(cgroup), fds[2];
 
-	for (int cpu = 0; !error && cpu < CPU_SETSIZE; cpu++) {
-		cpu_set_t set;
-
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		if (sched_setaffinity(0, sizeof(set), &set))
-			break;
+	for (int cpu = 0; !error && !stay_on_cpu(cpu); cpu++) {
 		if (pipe(fds))
 			return -errno;
 		close(fds[0]);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* cpu_set_t */
 #include "witness.h"
 
 #include <fcntl.h>
@@ -58,11 +57,7 @@ static void stamp(struct track *track)
 
 static void bind_to(int cpu)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	if (stay_on_cpu(cpu))
 		_exit(EXIT_FAILURE);
 }
 

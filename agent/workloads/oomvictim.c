@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/cgroup.h"
@@ -24,13 +25,14 @@
 #define VICTIM_MB 10
 #define BRINK_MB 5
 #define GLUTTON_MB 4
+/* Of the glutton and the crowd. */
+#define CPU 1
 #define READY_MS 60000
 #define GONE_MS 60000
 
 struct scene {
 	_Atomic int ready;
 	_Atomic bool go;
-	_Atomic int64_t from_ns, tasks; /* when memory runs out */
 };
 
 static struct scene *scene;
@@ -48,10 +50,12 @@ static int64_t tasks_now(void)
 	return slash ? strtoll(slash + 1, NULL, 10) : -1;
 }
 
-/* Whoever counts the dying must not wait behind them; its children are as others are. */
-static int go_first(void)
+/* Who goes before the crowd, and before whom. */
+enum { GLUTTON = 1, OBSERVER };
+
+static int go_before_others(int priority)
 {
-	struct sched_param first = {.sched_priority = 1};
+	struct sched_param first = {.sched_priority = priority};
 
 	return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) ? -errno : 0;
 }
@@ -68,6 +72,7 @@ static void touch(long bytes)
 static void be_member(bool victim)
 {
 	setpgid(0, leader);
+	stay_on_cpu(CPU);
 	if (victim && !cgroup_enter(SMALL))
 		touch(VICTIM_MB * MB);
 	scene->ready++;
@@ -75,9 +80,15 @@ static void be_member(bool victim)
 		pause();
 }
 
-/* Kills the crowd, and at once wants more memory than the victim leaves it. */
+/*
+ * Kills the crowd, and at once wants more memory than the victim leaves it. Of the crowd, all
+ * on the CPU of the glutton, nobody does anything before memory has run out, since one that is
+ * gone by then is no victim. Afterwards the glutton is as others are: it tries until it has it.
+ */
 static void be_glutton(void)
 {
+	stay_on_cpu(CPU);
+	go_before_others(GLUTTON);
 	if (!cgroup_enter(SMALL)) {
 		touch(BRINK_MB * MB);
 		scene->ready++;
@@ -85,8 +96,6 @@ static void be_glutton(void)
 	while (!scene->go)
 		sleep_ms(1);
 	kill(-leader, SIGKILL);
-	scene->tasks = tasks_now();
-	scene->from_ns = now_ns();
 	touch(GLUTTON_MB * MB);
 	for (;;)
 		pause();
@@ -131,9 +140,24 @@ static int wait_until_ready(struct trial *t)
 	return 0;
 }
 
-static bool all_gone(int64_t tasks_before)
+/* As long as one of the children is left, there is one to wait for. */
+static bool all_gone(void)
 {
-	for (int64_t end = now_ns() + GONE_MS * 1000000LL; tasks_now() > tasks_before; sleep_ms(5))
+	for (int64_t end = now_ns() + GONE_MS * 1000000LL; !waitpid(-1, NULL, WNOHANG); sleep_ms(5))
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
+static int64_t out_of_memory_count(void)
+{
+	return cgroup_value(SMALL, "memory.events", "oom");
+}
+
+static bool wait_until_out_of_memory(int64_t count_before)
+{
+	for (int64_t end = now_ns() + GONE_MS * 1000000LL; out_of_memory_count() <= count_before;
+	     sleep_ms(1))
 		if (now_ns() > end)
 			return false;
 	return true;
@@ -143,24 +167,25 @@ static bool all_gone(int64_t tasks_before)
 static int kill_and_count(struct trial *t, int pidfd)
 {
 	struct pollfd victim = {.fd = pidfd, .events = POLLIN};
-	int64_t gone_ns, tasks_left;
+	struct sched_param other = {0};
+	int64_t from_ns, tasks, count = out_of_memory_count();
 
 	scene->go = true;
+	if (!wl_check(t, "memory_ran_out", wait_until_out_of_memory(count),
+		      "memory.events counts %lld, as before", (long long)count))
+		return 0;
+	tasks = tasks_now();
+	from_ns = now_ns();
+	sched_setscheduler(glutton, SCHED_OTHER, &other);
 	if (poll(&victim, 1, GONE_MS) != 1)
 		return wl_fail(t, "the victim is not dead after %d s", GONE_MS / 1000);
-	gone_ns = now_ns();
-	tasks_left = tasks_now();
-	if (!wl_check(t, "memory_ran_out", cgroup_value(SMALL, "memory.events", "oom") > 0,
-		      "memory.events has no oom"))
-		return 0;
-	wl_sample(t, "victim_ns", gone_ns - scene->from_ns);
-	wl_sample(t, "ahead_count", scene->tasks - tasks_left);
+	wl_sample(t, "victim_ns", now_ns() - from_ns);
+	wl_sample(t, "ahead_count", tasks - tasks_now());
 	return 0;
 }
 
 static int run(struct trial *t)
 {
-	int64_t before = tasks_now();
 	pid_t victim;
 	int error, pidfd;
 
@@ -178,8 +203,7 @@ static int run(struct trial *t)
 	close(pidfd);
 	kill(glutton, SIGKILL);
 	if (!error)
-		wl_check(t, "all_gone", all_gone(before), "%lld left",
-			 (long long)(tasks_now() - before));
+		wl_check(t, "all_gone", all_gone(), "not after %d s", GONE_MS / 1000);
 	leader = 0;
 	return error;
 }
@@ -205,7 +229,7 @@ static int setup(struct trial *t)
 		return wl_fail(t, "preparing " SMALL ": %s", strerror(-error));
 	/* The dead are nobody's to wait for: each goes when it is done. */
 	signal(SIGCHLD, SIG_IGN);
-	error = go_first();
+	error = go_before_others(OBSERVER);
 	return error ? wl_fail(t, "SCHED_FIFO: %s", strerror(-error)) : 0;
 }
 

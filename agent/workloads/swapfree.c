@@ -6,10 +6,9 @@
  * Every repetition starts with an empty device. Each process makes its data and
  * swaps them out; then all wait for one signal, and munmap, or are killed.
  */
-#define _GNU_SOURCE /* pipe2(), CPU sets */
+#define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -51,15 +50,6 @@ static int ready[2], go[2], done[2], leave[2];
 
 /* -- a process -- */
 
-static void bind_to(int64_t number)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(number % cpus, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* Nothing is ever written: the end of the pipe is the signal. */
 static void await_close(int *ends)
 {
@@ -89,7 +79,7 @@ __attribute__((noreturn)) static void member(int index, bool one_size)
 
 	close(go[1]);
 	close(leave[1]);
-	bind_to(index);
+	stay_on_cpu(index % cpus);
 	c->error = hoard_store(&h, &spec);
 	c->stored = c->error ? 0 : hoard_stored(&h);
 	c->stored_ns = h.stored_ns;

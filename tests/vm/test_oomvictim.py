@@ -29,8 +29,7 @@ def ahead_count(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[floa
 
 
 def test_a_victim_goes_past_those_who_wait(ahead_count: dict[str, list[float]]) -> None:
-    """Not always by far: memory may run out when it is the victim's turn anyway."""
-    assert min(ahead_count["exit-gate"]) < IN_FRONT / 2
+    assert max(ahead_count["exit-gate"]) < IN_FRONT / 2
 
 
 def test_a_gate_that_makes_victims_wait_is_caught(ahead_count: dict[str, list[float]]) -> None:
