@@ -79,19 +79,19 @@ def test_without_a_script_runs_are_narrowed_and_compared(open_page: Open) -> Non
     page.get_by_label("State").select_option("done")
     page.get_by_role("button", name="Show").click()
     rows = page.locator("table.runs tbody tr")
-    assert rows.count() == 1
+    expect(rows).to_have_count(1)
     for side in ("A", "B"):
         rows.get_by_label(f"{side}: ").check()
     page.get_by_role("button", name="Compare A and B").click()
-    assert "comparisons in both" in page.locator(".summary").inner_text()
+    expect(page.locator(".summary")).to_contain_text("comparisons in both")
 
 
 def test_without_a_script_the_history_leads_to_one_line(open_page: Open) -> None:
     page = open_page("/history", java_script_enabled=False)
     page.locator("table a").first.click()
-    assert page.locator("svg.line .figure").count() == 2
+    expect(page.locator("svg.line .figure")).to_have_count(2)
     page.locator("tbody a").first.click()
-    assert page.locator("h1").inner_text() == "Is anything lost?"
+    expect(page.locator("h1")).to_have_text("Is anything lost?")
 
 
 def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> None:
@@ -131,4 +131,4 @@ def test_it_is_usable_by_keyboard(open_page: Open) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the content"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**#main")
