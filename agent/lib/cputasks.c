@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 
 #define STACK_BYTES (64 << 10)
 #define START_MS 60000
+#define LOOKS 2
+#define LOOK_MS 10000
 /* A read of so much takes a tenth of a millisecond and more. */
 #define READ_BYTES (256 << 10)
 
@@ -27,34 +30,38 @@ struct shared {
 	_Atomic int64_t ready;
 	struct gate go;
 	_Atomic int64_t from_ns; /* set before they go */
+	struct gate look[LOOKS];
+	_Atomic int looks; /* that are done; -1: none is to be had */
+	int64_t least_ns, all_ns; /* of the last one */
 };
 
 static struct shared *shared;
 static struct cputasks spec;
 static pid_t process;
+static int looks;
 static int file;
 static char *buffers; /* one that all share: nobody looks at what was read */
 
 /* -- the process -- */
 
-static int64_t used_ns(void)
+static int64_t used_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
 static void burst_on(void)
 {
-	int64_t each_ns = spec.burst_ns / spec.tasks, wanted_ns = used_ns(),
+	int64_t each_ns = spec.burst_ns / spec.tasks, wanted_ns = used_ns(CLOCK_THREAD_CPUTIME_ID),
 		next_ns = shared->from_ns;
 
 	for (;;) {
 		int64_t left_ns;
 
 		wanted_ns += each_ns;
-		while (used_ns() < wanted_ns)
+		while (used_ns(CLOCK_THREAD_CPUTIME_ID) < wanted_ns)
 			;
 		next_ns += spec.cycle_ns;
 		left_ns = next_ns - now_ns();
@@ -84,19 +91,57 @@ static bool have_file(void)
 	return buffers && file >= 0 && !ftruncate(file, READ_BYTES);
 }
 
+static void look(const pthread_t *ids, int64_t *before_ns)
+{
+	int64_t least_ns = INT64_MAX, all_ns = 0;
+
+	for (int64_t i = 0; i < spec.tasks; i++) {
+		clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+		int64_t now, since_ns;
+
+		pthread_getcpuclockid(ids[i], &clock);
+		now = used_ns(clock);
+		since_ns = now - before_ns[i];
+		before_ns[i] = now;
+		least_ns = since_ns < least_ns ? since_ns : least_ns;
+		all_ns += since_ns;
+	}
+	shared->least_ns = least_ns;
+	shared->all_ns = all_ns;
+	shared->looks++;
+}
+
+/* The quota is one for tasks of the fair class: a real-time one is there when it is called. */
+static void look_when_asked(const pthread_t *ids)
+{
+	struct sched_param realtime = {.sched_priority = 1};
+	int64_t *before_ns = calloc(spec.tasks, sizeof(*before_ns));
+
+	if (!before_ns || sched_setscheduler(0, SCHED_FIFO, &realtime)) {
+		shared->looks = -1;
+		return;
+	}
+	for (int i = 0; i < LOOKS; i++) {
+		gate_wait(&shared->look[i]);
+		look(ids, before_ns);
+	}
+}
+
 __attribute__((noreturn)) static void be_process(const char *cgroup)
 {
+	pthread_t *ids = calloc(spec.tasks, sizeof(*ids));
 	pthread_attr_t attributes;
-	pthread_t id;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!have_file() || (spec.cpu >= 0 && stay_on_cpu(spec.cpu)) || cgroup_enter(cgroup))
+	if (!ids || !have_file() || (spec.cpu >= 0 && stay_on_cpu(spec.cpu)) ||
+	    cgroup_enter(cgroup))
 		_exit(EXIT_FAILURE);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	for (int64_t i = 0; i < spec.tasks; i++)
-		if (pthread_create(&id, &attributes, task, NULL))
+		if (pthread_create(&ids[i], &attributes, task, NULL))
 			_exit(EXIT_FAILURE);
+	look_when_asked(ids);
 	for (;;)
 		pause();
 }
@@ -116,6 +161,7 @@ int cputasks_start(struct trial *t, const char *cgroup, const struct cputasks *w
 		return wl_fail(t, "memory: %m");
 	}
 	memset(shared, 0, sizeof(*shared));
+	looks = 0;
 	process = fork();
 	if (process == 0)
 		be_process(cgroup);
@@ -135,6 +181,23 @@ int64_t cputasks_go(void)
 	shared->from_ns = now_ns();
 	gate_open(&shared->go);
 	return shared->from_ns;
+}
+
+bool cputasks_look(int64_t *least_ns, int64_t *all_ns)
+{
+	int64_t end = now_ns() + LOOK_MS * 1000000LL;
+
+	if (looks == LOOKS)
+		return false;
+	gate_open(&shared->look[looks++]);
+	while (shared->looks != looks) {
+		if (shared->looks < 0 || now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	*least_ns = shared->least_ns;
+	*all_ns = shared->all_ns;
+	return true;
 }
 
 void cputasks_kill(void)

@@ -22,6 +22,11 @@ struct cputasks {
 int cputasks_start(struct trial *t, const char *cgroup, const struct cputasks *spec);
 /* All begin, and the first cycle with them. Returns the time. */
 int64_t cputasks_go(void);
+/*
+ * CPU time since the look before: of the task that had least, and of all. At most twice. False
+ * where nobody can look: it takes a real-time thread, which the kernel may not allow in a cgroup.
+ */
+bool cputasks_look(int64_t *least_ns, int64_t *all_ns);
 /* Killed, not reaped. */
 void cputasks_kill(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#define _GNU_SOURCE /* CPU_SET(), SCHED_IDLE */
+#define _GNU_SOURCE /* SCHED_IDLE */
 #include "quota_cases.h"
 
 #include <errno.h>
@@ -15,14 +15,8 @@
 
 #include "cgroup.h"
 #include "hotplug.h"
-#include "quota_victims.h"
+#include "quota_parts.h"
 #include "tasks.h"
-
-#define EXPECT(condition, otherwise)                                                               \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			return otherwise;                                                          \
-	} while (0)
 
 /* Two with a quota of their own, one without, and three of which each is in the one before. */
 enum group { SMALL, OTHER, FREE, OUTER, INNER, LEAF, LATE, NR_GROUPS };
@@ -46,10 +40,6 @@ static const char *start(enum group g, int count)
 			return wrong;                                                              \
 	} while (0)
 
-#define EACH_VICTIM(pid)                                                                           \
-	for (int each_ = 0, pid; each_ < MAX_VICTIMS; each_++)                                     \
-		if ((pid = quota_scene->pids[each_]))
-
 static bool move_all(enum group g)
 {
 	bool moved = true;
@@ -72,28 +62,16 @@ static const char *moved(void)
 	return NULL;
 }
 
-static void pin_all(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	for (int i = 0; i < 2; i++)
-		if (cpu < 0 || cpu == i)
-			CPU_SET(i, &set);
-	EACH_VICTIM(pid)
-	sched_setaffinity(pid, sizeof(set), &set);
-}
-
 static const char *pinned(void)
 {
 	START(SMALL, 2);
 	for (int i = 0; i < 20; i++) {
-		pin_all(i % 2);
+		victims_pin(i % 2);
 		sleep_ms(5);
 	}
 	EXPECT(victims_throttled(), "taken from CPU to CPU, they are not throttled");
 	EXPECT(move_all(FREE) && victims_run(), "on one CPU, without quota, they do not run");
-	pin_all(-1);
+	victims_pin(-1);
 	EXPECT(move_all(SMALL) && victims_throttled(), "on all CPUs, they are not throttled");
 	return NULL;
 }
@@ -308,54 +286,16 @@ static const char *newborn(void)
 	return NULL;
 }
 
-/* -- what the kernel thinks a task needs, which it can only learn while its time passes -- */
-
-int64_t sched_value_in(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, len) && (line[len] == ' ' || line[len] == ':'))
-			return atoll(line + len + strspn(line + len, " :"));
-	}
-	return -1;
-}
-
-static bool util_comes_to(pid_t pid, int64_t at_least, int64_t at_most)
-{
-	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL, util = -1;
-	char path[64], text[8192];
-
-	snprintf(path, sizeof(path), "/proc/%d/sched", (int)pid);
-	while (util < at_least || util > at_most) {
-		if (now_ns() > end || read_file(path, text, sizeof(text)) < 0)
-			return false;
-		util = sched_value_in(text, "se.avg.util_avg");
-		sleep_ms(5);
-	}
-	return true;
-}
-
-/* All of a CPU is 1024. */
 static const char *load_follows(void)
 {
-	quota_scene->spin = true;
-	EXPECT(!victim_put(0, VICTIM_TOLD, groups[SMALL]), "no process can be started");
-	for (int i = 0; i < 2; i++) {
-		pid_t pid = quota_scene->pids[0];
+	return quota_load_follows(groups[SMALL]);
+}
 
-		EXPECT(victims_throttled(), "it is not throttled");
-		EXPECT(!quota_set(groups[SMALL], "max") && victims_run(),
-		       "without quota it does not run");
-		EXPECT(util_comes_to(pid, 600, 1100), "it runs all the time, and its load is low");
-		quota_scene->spin = false;
-		EXPECT(util_comes_to(pid, 0, 300), "it sleeps, and its load is high");
-		quota_scene->spin = true;
-		EXPECT(util_comes_to(pid, 600, 1100), "it runs again, and its load is low");
-		EXPECT(!quota_set(groups[SMALL], QUOTA_SMALLEST), "no quota can be set");
-	}
-	return NULL;
+/* In each period there is enough for a few of a crowd. */
+static const char *shared(void)
+{
+	EXPECT(set_nested("10000 100000", "20000 100000"), "no quota can be set");
+	return quota_shared(groups[LEAF]);
 }
 
 const struct quota_case quota_cases[] = {
@@ -365,7 +305,7 @@ const struct quota_case quota_cases[] = {
 	{"killed", killed},	{"quota_changed", quota_changed},
 	{"nested", nested},	{"plugged", plugged},
 	{"newborn", newborn},	{"load_follows", load_follows},
-	{NULL, NULL},
+	{"shared", shared},	{NULL, NULL},
 };
 
 /* -- their cgroups -- */

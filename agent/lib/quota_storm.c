@@ -166,9 +166,15 @@ static void make_group(void)
 		quota_scene->not_removed++;
 }
 
-static void (*const troubles[])(void) = {move_one, move_one,	pin_one,   change_policy,
-					 stop_one, freeze_some, trace_one, change_quota,
-					 plug_cpu, make_group};
+static const struct trouble {
+	const char *name;
+	void (*once)(void);
+} troubles[] = {
+	{"moves", move_one},	     {"moves", move_one},      {"affinity", pin_one},
+	{"policies", change_policy}, {"stops", stop_one},      {"freezes", freeze_some},
+	{"traces", trace_one},	     {"quotas", change_quota}, {"CPUs", plug_cpu},
+	{"cgroups", make_group},
+};
 static pid_t troublers[ARRAY_SIZE(troubles)];
 
 static int start_troublers(struct trial *t)
@@ -180,26 +186,42 @@ static int start_troublers(struct trial *t)
 			return wl_fail(t, "fork: %m");
 		if (!troublers[i]) {
 			while (!quota_scene->stop)
-				troubles[i]();
+				troubles[i].once();
 			_exit(VICTIM_GOOD);
 		}
 	}
 	return 0;
 }
 
-static bool end_troublers(void)
+/* Where a task is, into len bytes more of the text; how long it is then. */
+static int tell_where(char *text, int len, size_t size, const char *name, pid_t pid)
 {
-	bool good = true;
+	char file[64], where[64] = "";
+	int told;
+
+	snprintf(file, sizeof(file), "/proc/%d/wchan", (int)pid);
+	read_file(file, where, sizeof(where));
+	told = snprintf(text + len, size - len, " %s (%c in %s)", name, task_state(pid), where);
+	return len + told < (int)size ? len + told : (int)size - 1;
+}
+
+/* What is wrong, or NULL. */
+static const char *end_troublers(void)
+{
+	static char text[400];
+	int start = snprintf(text, sizeof(text), "of those who trouble them do not end:"),
+	    len = start;
 
 	quota_scene->stop = true;
 	for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
 		int status = task_reap(troublers[i], 2 * QUOTA_PATIENCE_MS);
 
-		good = good && WIFEXITED(status) && WEXITSTATUS(status) == VICTIM_GOOD;
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != VICTIM_GOOD)
+			len = tell_where(text, len, sizeof(text), troubles[i].name, troublers[i]);
 		troublers[i] = 0;
 	}
 	quota_scene->stop = false;
-	return good;
+	return len > start ? text : NULL;
 }
 
 /* -- the agent itself kills, reaps and replaces -- */
@@ -283,7 +305,7 @@ static void leave_in_peace(void)
 const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t seed, bool plug)
 {
 	int64_t end = now_ns() + ms * 1000000, told = now_ns();
-	const char *wrong = NULL;
+	const char *wrong = NULL, *endless;
 
 	dice.state = seed;
 	plugging = plug;
@@ -305,8 +327,8 @@ const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t see
 			wl_alive(t, "storm");
 		}
 	}
-	if (!end_troublers())
-		wrong = "those who trouble them do not end";
+	endless = end_troublers();
+	wrong = endless ? endless : wrong;
 	leave_in_peace();
 	return wrong ? wrong : await_doomed(victims);
 }

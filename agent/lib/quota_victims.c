@@ -154,6 +154,18 @@ int victim_move(pid_t pid, const char *cgroup)
 	return write_file(file, "%d", (int)pid);
 }
 
+void victims_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = 0; i < 2; i++)
+		if (cpu < 0 || cpu == i)
+			CPU_SET(i, &set);
+	EACH_VICTIM(pid)
+	sched_setaffinity(pid, sizeof(set), &set);
+}
+
 static bool none_left(void)
 {
 	for (int i = 0; i < MAX_VICTIMS; i++)

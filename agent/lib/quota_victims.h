@@ -33,6 +33,10 @@ struct quota_scene {
 
 extern struct quota_scene *quota_scene;
 
+#define EACH_VICTIM(pid)                                                                           \
+	for (int each_ = 0, pid; each_ < MAX_VICTIMS; each_++)                                     \
+		if ((pid = quota_scene->pids[each_]))
+
 enum victim_work {
 	VICTIM_SPIN, /* in user space all the time */
 	VICTIM_LIST, /* in the kernel nearly all the time, with a lock held */
@@ -52,6 +56,8 @@ int victim_put(int place, enum victim_work work, const char *cgroup);
 /* What victim_put() started is gone, and has been waited for. Its place, -1: it was none. */
 int victim_gone(pid_t pid);
 int victim_move(pid_t pid, const char *cgroup);
+/* All on this CPU; -1: on both. */
+void victims_pin(int cpu);
 
 /* The CPU time of a process in ns, -1 where there is none. */
 int64_t victim_cpu_ns(pid_t pid);

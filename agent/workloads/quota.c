@@ -114,6 +114,7 @@ static void sleep_until(struct trial *t, int64_t ns)
 /* What the tighter cgroup used and suffered in the time measured. */
 struct measured {
 	int64_t elapsed_ns, irqs_off_ns;
+	int64_t least_ns, all_ns; /* all_ns == 0: not known */
 	struct bandwidth_stat before, after;
 };
 
@@ -140,6 +141,7 @@ static int measure(struct trial *t, struct measured *m)
 	from_ns = cputasks_go();
 	/* Between two bursts, and not at the edge of a period. */
 	sleep_until(t, from_ns + CYCLE_PERIODS * period_ns - period_ns / 2);
+	cputasks_look(&m->least_ns, &m->all_ns);
 	start_ns = now_ns();
 	error = bandwidth_read(group, &m->before);
 	if (watch(t, m, start_ns + periods * period_ns))
@@ -147,6 +149,8 @@ static int measure(struct trial *t, struct measured *m)
 	m->elapsed_ns = now_ns() - start_ns;
 	if (!error)
 		error = bandwidth_read(group, &m->after);
+	if (!cputasks_look(&m->least_ns, &m->all_ns))
+		m->all_ns = 0;
 	return error ? wl_fail(t, "%s/cpu.stat: %s", group, strerror(-error)) : 0;
 }
 
@@ -180,6 +184,12 @@ static void tell_usage(struct trial *t, const struct measured *m)
 		 used * 1000 >= entitled * (1000 - TOLERANCE) &&
 			 used * 1000 <= entitled * (1000 + TOLERANCE),
 		 "used %lld us of %lld us", (long long)used, (long long)entitled);
+}
+
+static void tell_shares(struct trial *t, const struct measured *m)
+{
+	if (m->all_ns)
+		wl_sample_ratio(t, "least_share", m->least_ns * tasks.tasks, m->all_ns);
 }
 
 static void tell_throttling(struct trial *t, const struct measured *m)
@@ -220,6 +230,7 @@ static int run(struct trial *t)
 	tighter(&quota_us);
 	if (quota_us) {
 		tell_usage(t, &m);
+		tell_shares(t, &m);
 		tell_throttling(t, &m);
 	}
 	if (wl_param_int(t, "irq_timer_us"))

@@ -23,6 +23,7 @@ CAUGHT_BY = {
     "debt": ("usage", {"quota_kept"}),
     "clock": ("load_follows", {"load_follows"}),
     "below": ("nested", {"nested"}),
+    "order": ("shared", {"shared"}),
 }
 
 
@@ -86,7 +87,7 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: Path, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
-    design = lab.INSTRUCTIONS if part == "usage" else lab.WALL
+    design = lab.INSTRUCTIONS if part in ("usage", "shared") else lab.WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, str(broken), design, params, f"throttle_broken={mistake}")
     assert not lab.wrong(boots, "base")
