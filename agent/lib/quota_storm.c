@@ -211,10 +211,11 @@ static const char *end_troublers(void)
 	static char text[400];
 	int start = snprintf(text, sizeof(text), "of those who trouble them do not end:"),
 	    len = start;
+	int64_t end_ns = now_ns() + 2 * QUOTA_PATIENCE_MS * 1000000LL;
 
 	quota_scene->stop = true;
 	for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
-		int status = task_reap(troublers[i], 2 * QUOTA_PATIENCE_MS);
+		int status = task_reap(troublers[i], (end_ns - now_ns()) / 1000000);
 
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != VICTIM_GOOD)
 			len = tell_where(text, len, sizeof(text), troubles[i].name, troublers[i]);

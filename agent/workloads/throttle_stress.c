@@ -46,7 +46,7 @@ static struct use {
 };
 
 static int log_fd = -1, round_nr;
-static bool stuck;
+static bool stuck, plug;
 
 /* All of it from one look at the file. */
 static void read_use(struct use *u)
@@ -192,9 +192,9 @@ static void run_cases(struct trial *t)
 	}
 }
 
-/* Rounds end in turn with all quotas gone and everybody well, and with all killed as they are. A
- * CPU goes and comes in the first and the last of four, so that both have been seen with and
- * without it. */
+/* Rounds end in turn with all quotas gone and everybody well, and with all killed as they are. If
+ * asked for, a CPU goes and comes in the first and the last of four, so that both have been seen
+ * with and without it. */
 static int one_storm(struct trial *t)
 {
 	uint64_t seed = (uint64_t)wl_param_int(t, "seed") + round_nr;
@@ -206,7 +206,7 @@ static int one_storm(struct trial *t)
 	if (error)
 		return wl_fail(t, "making cgroups: %s", strerror(-error));
 	wrong = storm_run(t, wl_param_int(t, "victims"), wl_param_int(t, "storm_ms"), seed,
-			  (round_nr + round_nr / 2) % 2 == 0);
+			  plug && (round_nr + round_nr / 2) % 2 == 0);
 	wl_check(t, "storm_ends", !wrong, "round %d: %s", round_nr, wrong ? wrong : "");
 	if (round_nr % 2 == 0) {
 		error = storm_lift();
@@ -252,6 +252,7 @@ static int setup(struct trial *t)
 	int error = victims_setup();
 
 	stuck = false;
+	plug = !strcmp(wl_param_str(t, "plug"), "on");
 	round_nr = 0;
 	if (error)
 		return wl_fail(t, "preparing: %s", strerror(-error));
@@ -286,8 +287,8 @@ static void cleanup(struct trial *t)
 	log_fd = -1;
 }
 
-static const char *const params[] = {"only",   "periods",  "least_permille", "victims",
-				     "rounds", "storm_ms", "seed",	     NULL};
+static const char *const params[] = {"only",	 "periods", "least_permille", "victims", "rounds",
+				     "storm_ms", "seed",    "plug",	      NULL};
 static const struct workload throttle_stress = {
 	.name = "throttle_stress",
 	.summary = "tasks out of CPU quota in everything that can happen to them",

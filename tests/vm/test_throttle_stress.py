@@ -47,7 +47,7 @@ def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: s
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """Base and the shipped series, all parts."""
-    params = 'periods = "20", least_permille = "500", rounds = "2", storm_ms = "4000"'
+    params = 'periods = "20", least_permille = "500", rounds = "2", storm_ms = "4000", plug = "off"'
     return stress(tmp_path_factory.mktemp("throttle"), SERIES, lab.WALL, params)
 
 
@@ -76,6 +76,15 @@ def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], ker
     assert boot.outcome == "ok", boot.detail
     assert set(lab.checks(everything)[kernel]) == set(load_workload("throttle_stress").invariants)
     assert not lab.wrong(everything, kernel)
+
+
+def test_nobody_is_lost_in_a_storm_in_which_a_cpu_goes(tmp_path: Path) -> None:
+    """Not on base: there a run queue is throttled with readers under RCU, for whom a CPU that goes waits."""
+    boots = stress(tmp_path, SERIES, lab.WALL, 'only = "storm", rounds = "1", storm_ms = "4000"')
+    (boot,) = (boot for boot in boots if boot.kernel == SERIES)
+    assert boot.outcome == "ok", boot.detail
+    assert {"storm_ends", "all_gone", "log_clean"} <= set(lab.checks(boots)[SERIES])
+    assert not lab.wrong(boots, SERIES)
 
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
