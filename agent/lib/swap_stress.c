@@ -15,6 +15,8 @@
 #define RUN 32 /* pages that are looked at, written or discarded together */
 /* So much of the limit is left for what else the pool needs: a zspage that is half full. */
 #define LIMIT_SLACK (64 << 10)
+/* And for what is just being freed, which nobody waits for: a batch on each of two CPUs. */
+#define UNDER_WAY (2 * 32)
 
 static size_t page_size;
 
@@ -244,7 +246,7 @@ static int mix(struct stress *s, struct blocks *b, struct prng *p)
 
 /*
  * What has been discarded must be there for the next write, whoever has put off to free it. With
- * pages that do not compress the pool holds as much as before, to a few pages.
+ * pages that do not compress the pool holds as much as before, to a few dozen pages.
  */
 static int refill(struct stress *s, struct blocks *b)
 {
@@ -256,7 +258,8 @@ static int refill(struct stress *s, struct blocks *b)
 	for (int64_t first = 0; first < s->pages && !error; first += RUN)
 		error = write_run(b, first);
 	if (!error)
-		error = zram_disk_limit(b->disk, zram_disk_pool_bytes(b->disk) + LIMIT_SLACK);
+		error = zram_disk_limit(b->disk, zram_disk_pool_bytes(b->disk) + LIMIT_SLACK +
+							 UNDER_WAY * page_size);
 	if (!error)
 		error = discard(b, 0, half);
 	for (int64_t first = 0; first < half && !error; first += RUN) {
