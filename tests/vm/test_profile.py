@@ -26,10 +26,10 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
     # Two CPUs, so that both are sampled, and one of them has nothing to do.
     done = kteardown(
         "run", "freezer", "--profile", "--seeds", "1", "--repetitions", "1", "--workload", "zombies",
-        "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=1000,4000", "--json", str(file),
+        "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=2000,12000", "--json", str(file),
         runs=tmp_path / "runs",
     )  # fmt: skip
-    assert "where the time goes at zombies=4,000" in done.stdout
+    assert "where the time goes at zombies=12,000" in done.stdout
     result = result_of(file)
     # The sampled boots are not among those that are compared.
     assert result["boots"]["ok"] == 2
@@ -37,10 +37,10 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
 
     (profile,) = result["profiles"]
     assert [(s["kernel"], s["point"]["zombies"]) for s in profile["stretches"]] == [
-        ("base", 1000),
-        ("base", 4000),
-        ("freezer-skip-exited", 1000),
-        ("freezer-skip-exited", 4000),
+        ("base", 2000),
+        ("base", 12000),
+        ("freezer-skip-exited", 2000),
+        ("freezer-skip-exited", 12000),
     ]
     assert all(s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 30 for s in profile["stretches"])
     hottest = {f["function"]: f for f in profile["functions"]}
@@ -55,7 +55,7 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
     assert sorted(path.name for path in (run / "profile").glob("*.folded")) == [
         f"{kernel}-zombies-zombies={zombies}.folded"
         for kernel in ("base", "freezer-skip-exited")
-        for zombies in (1000, 4000)
+        for zombies in (12000, 2000)
     ]
     first = sampled(run)
     assert any("try_to_freeze_tasks;freeze_task" in record.get("stack", "") for record in first)
