@@ -18,7 +18,10 @@ CAUGHT_BY = {
     "memcg-broken-no-parent": {"files_count", "anon_count", "mapped_count"},
     "memcg-broken-no-grace": {"files_count", "mapped_count", "all_back"},
 }
-"""Which counters lose an update depends on who ran on which CPU; that none does is not right."""
+"""Which counters lose an update depends on who ran on which CPU."""
+TRIES = 5
+"""Of a boot with what is wrong: that nobody met in one is chance, that nobody met in any is not."""
+LARGE = "numa_nodes = 2\npossible_cpus = 32"
 PERCPU_KB = 50
 """Of each dying cgroup's counters with 32 possible CPUs and two nodes: at least as much on base."""
 
@@ -40,7 +43,7 @@ def remove_cgroups(folder: pytest.TempPathFactory, variants: list[str], machine:
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """One boot of every kernel, on a machine with two nodes and CPUs that never come."""
     variants = [SERIES, *(str(lab.BROKEN / name) for name in (SLOW, *CAUGHT_BY))]
-    return remove_cgroups(tmp_path_factory, variants, "numa_nodes = 2\npossible_cpus = 32")
+    return remove_cgroups(tmp_path_factory, variants, LARGE)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +69,14 @@ def test_nothing_is_lost_on_a_small_machine(small_boots: list[lab.Boot], kernel:
 
 
 @pytest.mark.parametrize("kernel", CAUGHT_BY)
-def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) -> None:
-    assert lab.failed(lab.checks(boots), kernel) & CAUGHT_BY[kernel]
+def test_a_series_that_is_wrong_is_caught(
+    boots: list[lab.Boot], tmp_path_factory: pytest.TempPathFactory, kernel: str
+) -> None:
+    tries = 1
+    while not lab.failed(lab.checks(boots), kernel) & CAUGHT_BY[kernel]:
+        assert tries < TRIES, lab.checks(boots)[kernel]
+        boots = remove_cgroups(tmp_path_factory, [str(lab.BROKEN / kernel)], LARGE)
+        tries += 1
 
 
 def test_the_counters_of_removed_cgroups_are_released(boots: list[lab.Boot]) -> None:

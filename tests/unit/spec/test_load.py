@@ -102,6 +102,17 @@ def test_a_wrong_file_is_told_with_its_name_and_key(
     assert path in error.value.message or "workload called" in error.value.message
 
 
+def test_a_name_of_the_other_kind_is_said_to_be_one() -> None:
+    with pytest.raises(InputError) as workload:
+        load_experiment("quota")
+    assert "throttle-irqs, throttle-quota" in str(workload.value.hint)
+    assert "kteardown compare quota" in str(workload.value.hint)
+    with pytest.raises(InputError) as experiment:
+        load_workload("masskill")
+    assert "kteardown run masskill" in str(experiment.value.hint)
+    assert "pipechain" in str(experiment.value.hint)
+
+
 def test_an_unknown_experiment_is_told_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'freezer'"):
         load_experiment("frezer")
