@@ -41,7 +41,8 @@ def load_experiment(name: str) -> Experiment:
         if found is None:
             raise InputError(
                 f"there is no experiment called {name!r}{did_you_mean(name, experiment_names(Path.cwd()))}",
-                hint="`kteardown list experiments` shows them; a path to a .toml file works too.",
+                hint=_users_of(name)
+                or "`kteardown list experiments` shows them; a path to a .toml file works too.",
             )
     fields = _read_toml(path)
     for sweep in fields.get("workloads", []):
@@ -63,7 +64,8 @@ def load_workload(name: str, folder: str = "") -> Workload:
     if path is None:
         raise InputError(
             f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}",
-            hint="`kteardown list workloads` shows them"
+            hint=_workloads_of(name)
+            or "`kteardown list workloads` shows them"
             + (f"; it was looked for in {folder}/workloads too." if folder else "."),
         )
     workload = _validate(Workload, _read_toml(path), path)
@@ -179,6 +181,30 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` where a known word is close, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _users_of(name: str) -> str:
+    """What to do with the name of a workload where an experiment's is expected; else nothing."""
+    if name not in workload_names(Path.cwd()):
+        return ""
+    users = [user for user in experiment_names() if name in _swept(user)]
+    alone = f"to measure it alone: kteardown compare {name} --help"
+    if not users:
+        return f"it is a workload; {alone}"
+    return f"it is a workload; run an experiment that has it ({', '.join(users)}), or {alone}"
+
+
+def _workloads_of(name: str) -> str:
+    """What to do with the name of an experiment where a workload's is expected; else nothing."""
+    if name not in experiment_names():
+        return ""
+    return f"it is an experiment: kteardown run {name}. Its workloads: {', '.join(_swept(name))}."
+
+
+def _swept(experiment: str) -> list[str]:
+    """The workloads of a shipped experiment."""
+    fields = _read_toml(data_dir("experiments") / f"{experiment}.toml")
+    return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
 
 def _names(kind: str, own: Path | None) -> list[str]:
