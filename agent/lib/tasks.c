@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tasks.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -39,4 +41,20 @@ int task_reap(pid_t pid, int64_t limit_ms)
 		sleep_ms(1);
 	}
 	return status;
+}
+
+bool group_reap(pid_t leader, int64_t limit_ms)
+{
+	int64_t end = now_ns() + limit_ms * 1000000;
+
+	for (;;) {
+		pid_t pid = waitpid(-leader, NULL, WNOHANG);
+
+		if (pid < 0 && kill(-leader, 0) && errno == ESRCH)
+			return true;
+		if (pid <= 0 && now_ns() > end)
+			return false;
+		if (pid <= 0)
+			sleep_ms(1);
+	}
 }

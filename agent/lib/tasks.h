@@ -13,5 +13,7 @@ char task_state(pid_t tid);
 bool task_wait_state(pid_t tid, char state, int64_t limit_ms);
 /* The wait status of a child, or -1 where it does not end within the limit. */
 int task_reap(pid_t pid, int64_t limit_ms);
+/* Reap a process group; false where it is not gone within the limit. */
+bool group_reap(pid_t leader, int64_t limit_ms);
 
 #endif

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/bystanders.h"
 #include "../lib/fuse_server.h"
 #include "../lib/hotplug.h"
 #include "../lib/kmsg.h"
@@ -169,22 +170,6 @@ static void kill_victims(void)
 	kill(-leader, SIGKILL);
 }
 
-static bool group_gone(int64_t limit_ms)
-{
-	int64_t end = now_ns() + limit_ms * 1000000;
-
-	for (;;) {
-		pid_t pid = waitpid(-leader, NULL, WNOHANG);
-
-		if (pid < 0 && kill(-leader, 0) && errno == ESRCH)
-			return true;
-		if (pid <= 0 && now_ns() > end)
-			return false;
-		if (pid <= 0)
-			sleep_ms(1);
-	}
-}
-
 /* Who is left, for the record: the first of them and its state. */
 static void check_gone(struct trial *t, bool gone)
 {
@@ -234,7 +219,7 @@ static int one_round(struct trial *t)
 	wl_alive(t, "round %d: %d victims", round_nr, nr_victims);
 	start = now_ns();
 	kill_victims();
-	gone = group_gone(GONE_MS);
+	gone = group_reap(leader, GONE_MS);
 	wl_sample(t, "gone_ns", now_ns() - start);
 	check_gone(t, gone);
 	check_outside(t);
@@ -242,6 +227,16 @@ static int one_round(struct trial *t)
 	clear_up();
 	round_nr++;
 	return gone ? 0 : wl_fail(t, "not all are gone");
+}
+
+static void check_bystanders(struct trial *t)
+{
+	const char *wrong = bystander_gets_event();
+
+	wl_check(t, "event_gets_through", !wrong, "%s", wrong ? wrong : "");
+	wl_alive(t, "beside rivals");
+	wrong = crowd_goes_beside_rivals();
+	wl_check(t, "nobody_starves", !wrong, "%s", wrong ? wrong : "");
 }
 
 static void check_log(struct trial *t)
@@ -284,6 +279,9 @@ static int run(struct trial *t)
 
 	for (int64_t i = wl_param_int(t, "rounds"); i && !error; i--)
 		error = one_round(t);
+	/* A round that fails may leave behind who is stuck. */
+	if (!error)
+		check_bystanders(t);
 	check_log(t);
 	return error;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kteardown.spec.load import load_workload
@@ -17,18 +19,23 @@ CAUGHT_BY = {
 }
 
 
+def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUNDS) -> list[lab.Boot]:
+    """The stress on base and the variants."""
+    return lab.run(
+        folder,
+        'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
+        f"variants = {variants!r}\nconfig = {lab.DEBUGGING!r}\n"
+        f'[[workloads]]\nworkload = "exit_stress"\nparams = {{processes = "100", rounds = "{rounds}"}}\n'
+        f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
+        guests_fail=True,
+    )
+
+
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
     """The checks of every kernel. The wall clock: there two CPUs really run at once."""
     variants = ["exit-gate", *(str(lab.BROKEN / name) for name in CAUGHT_BY)]
-    boots = lab.run(
-        tmp_path_factory.mktemp("exit"),
-        'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
-        f"variants = {variants!r}\nconfig = {lab.DEBUGGING!r}\n"
-        f'[[workloads]]\nworkload = "exit_stress"\nparams = {{processes = "100", rounds = "{ROUNDS}"}}\n'
-        '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',
-        guests_fail=True,
-    )
+    boots = kill_all(tmp_path_factory.mktemp("exit"), variants, lab.WALL)
     for boot in boots:
         assert boot.kernel in CAUGHT_BY or boot.outcome == "ok", boot.detail
     return lab.checks(boots)
@@ -36,11 +43,19 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
 
 @pytest.mark.parametrize("kernel", ("base", "exit-gate"))
 def test_every_process_goes_and_nothing_waits_for_ever(checks: lab.Checks, kernel: str) -> None:
-    once = {"log_clean"}
+    once = {"event_gets_through", "nobody_starves", "log_clean"}
     expected = {
         name: [True] * (1 if name in once else ROUNDS) for name in load_workload("exit_stress").invariants
     }
     assert checks[kernel] == expected
+
+
+def test_the_living_get_their_events_and_no_crowd_starves(tmp_path: Path) -> None:
+    """On this clock a crowd is not gone before it could be in anybody's way."""
+    boots = kill_all(tmp_path, ["exit-gate"], lab.INSTRUCTIONS, rounds=1)
+    for kernel in ("base", "exit-gate"):
+        assert not lab.wrong(boots, kernel)
+        assert {"event_gets_through", "nobody_starves"} <= set(lab.checks(boots)[kernel])
 
 
 @pytest.mark.parametrize("kernel", CAUGHT_BY)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bystanders of a mass kill: those who have to do with the killed, or are
+ * killed beside them, and must get on meanwhile. Each function does one such
+ * kill, and returns NULL, or what went wrong. None leaves a process behind
+ * that can be reaped.
+ */
+#ifndef KTEARDOWN_BYSTANDERS_H
+#define KTEARDOWN_BYSTANDERS_H
+
+/*
+ * An event that wakes one of many comes when those who waited last are dead but
+ * for their exit: does somebody get it who is alive?
+ */
+const char *bystander_gets_event(void);
+
+/*
+ * Some are killed each by itself, and for each that goes another one: does a
+ * group that is killed meanwhile go before they are all gone?
+ */
+const char *crowd_goes_beside_rivals(void);
+
+#endif
