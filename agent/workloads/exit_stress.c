@@ -279,11 +279,13 @@ static int run(struct trial *t)
 
 	for (int64_t i = wl_param_int(t, "rounds"); i && !error; i--)
 		error = one_round(t);
-	/* A round that fails may leave behind who is stuck. */
-	if (!error)
-		check_bystanders(t);
 	check_log(t);
-	return error;
+	/* A round that fails may leave behind who is stuck. */
+	if (error)
+		return error;
+	check_bystanders(t);
+	check_log(t);
+	return 0;
 }
 
 static void cleanup(struct trial *t)
