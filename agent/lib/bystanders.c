@@ -15,7 +15,7 @@
 #define IN_LINE 50 /* of the rivals: killed and not gone */
 #define READY_MS 60000
 #define EVENT_MS 10000
-#define GONE_MS 20000
+#define GONE_MS 40000
 #define NOT_READY "not all come to their sleep"
 
 static int epoll_fd, event_pipe[2];
@@ -48,8 +48,7 @@ static pid_t start(pid_t leader, void (*body)(void))
 	return pid;
 }
 
-/* A process group: the youngest of them in the body, the others asleep. False: one does not come to
- * its sleep. */
+/* A process group, its youngest in the body. False where one does not come to its sleep. */
 static bool start_group(pid_t *pids, int nr, void (*body)(void))
 {
 	for (int i = 0; i < nr; i++) {
@@ -101,8 +100,7 @@ static bool is_among(pid_t pid, const pid_t *pids, int nr)
 	return false;
 }
 
-/* For each rival that is gone kill the next one. How many live when the crowd is gone; -1: it is
- * not. */
+/* The next rival for each that is gone. How many live when the crowd is gone, or -1. */
 static int kill_one_by_one(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
