@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kteardown.paths import data_dir
 from kteardown.records.schema import (
     BootEnd,
     BootStart,
@@ -60,6 +62,16 @@ class Boot:
     outcome: str = ""
     detail: str = ""
     trials: list[Trial] = field(default_factory=list)
+
+
+def on_top(folder: Path, series: str, broken: str) -> str:
+    """The path of a series: the shipped one with the mistake of ``broken`` on top of it."""
+    made = folder / broken
+    made.mkdir()
+    for origin in (data_dir("series") / series, BROKEN / broken):
+        for patch in origin.glob("*.patch"):
+            shutil.copy(patch, made)
+    return str(made)
 
 
 def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:

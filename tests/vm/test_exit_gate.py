@@ -17,6 +17,8 @@ CAUGHT_BY = {
     "exit-gate-broken-lost": {"all_gone"},
     "exit-gate-broken-stuck": {"all_gone"},
 }
+SELFISH = "exit-gate-broken-selfish"
+"""What it does to others shows on the instruction clock."""
 
 
 def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUNDS) -> list[lab.Boot]:
@@ -34,7 +36,8 @@ def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUND
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
     """The checks of every kernel. The wall clock: there two CPUs really run at once."""
-    variants = ["exit-gate", *(str(lab.BROKEN / name) for name in CAUGHT_BY)]
+    series = tmp_path_factory.mktemp("series")
+    variants = ["exit-gate", *(lab.on_top(series, "exit-gate", name) for name in CAUGHT_BY)]
     boots = kill_all(tmp_path_factory.mktemp("exit"), variants, lab.WALL)
     for boot in boots:
         assert boot.kernel in CAUGHT_BY or boot.outcome == "ok", boot.detail
@@ -50,10 +53,13 @@ def test_every_process_goes_and_nothing_waits_for_ever(checks: lab.Checks, kerne
 
 def test_the_living_get_their_events_and_no_crowd_starves(tmp_path: Path) -> None:
     """On this clock a crowd is not gone before it could be in anybody's way."""
-    boots = kill_all(tmp_path, ["exit-gate"], lab.INSTRUCTIONS, rounds=1)
+    variants = ["exit-gate", lab.on_top(tmp_path, "exit-gate", SELFISH)]
+    boots = kill_all(tmp_path, variants, lab.INSTRUCTIONS, rounds=1)
+    of_both = {"event_gets_through", "nobody_starves"}
     for kernel in ("base", "exit-gate"):
         assert not lab.wrong(boots, kernel)
-        assert {"event_gets_through", "nobody_starves"} <= set(lab.checks(boots)[kernel])
+        assert of_both <= set(lab.checks(boots)[kernel])
+    assert lab.failed(lab.checks(boots), SELFISH) == of_both
 
 
 @pytest.mark.parametrize("kernel", CAUGHT_BY)

@@ -5,12 +5,10 @@ What is wrong with the broken kernel is chosen on its command line: all of its m
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from kteardown.paths import data_dir
 from kteardown.spec.load import load_workload
 from vm import lab
 
@@ -60,14 +58,8 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the shipped series and the patch on top of it."""
-    folder = tmp_path_factory.mktemp("series") / BROKEN
-    folder.mkdir()
-    for origin in (data_dir("series") / SERIES, lab.BROKEN / BROKEN):
-        for patch in origin.glob("*.patch"):
-            shutil.copy(patch, folder)
-    return folder
+def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return lab.on_top(tmp_path_factory.mktemp("series"), SERIES, BROKEN)
 
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
@@ -94,10 +86,10 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
-def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: Path, mistake: str) -> None:
+def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: str, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
     design = lab.INSTRUCTIONS if part in ("usage", "shared") else lab.WALL
     params = f'only = "{part}", periods = "20"'
-    boots = stress(tmp_path / mistake, str(broken), design, params, f"throttle_broken={mistake}")
+    boots = stress(tmp_path / mistake, broken, design, params, f"throttle_broken={mistake}")
     assert not lab.wrong(boots, "base")
     assert lab.failed(lab.checks(boots), BROKEN) & expected
