@@ -2,8 +2,8 @@
 /*
  * Bystanders of a mass kill: those who have to do with the killed, or are
  * killed beside them, and must get on meanwhile. Each function does one such
- * kill, and returns NULL, or what went wrong. None leaves a process behind
- * that can be reaped.
+ * kill, and returns NULL, or what went wrong: then some may be left, for
+ * kill_and_reap_all().
  */
 #ifndef KTEARDOWN_BYSTANDERS_H
 #define KTEARDOWN_BYSTANDERS_H

@@ -27,4 +27,14 @@ void test_tasks(void)
 	status = task_reap(pid, LIMIT_MS);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	CHECK(task_state(pid) == 0);
+
+	pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	CHECK(!setpgid(pid, pid));
+	CHECK(!group_reap(pid, 1));
+	kill(-pid, SIGKILL);
+	CHECK(group_reap(pid, LIMIT_MS));
+	CHECK(task_state(pid) == 0);
 }

@@ -62,9 +62,11 @@ def load_workload(name: str, folder: str = "") -> Workload:
     own = Path(folder) if folder else None
     path = _named("workloads", name, own)
     if path is None:
+        instead = _workloads_of(name)
+        near = "" if instead else did_you_mean(name, workload_names(own))
         raise InputError(
-            f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}",
-            hint=_workloads_of(name)
+            f"there is no workload called {name!r}{near}",
+            hint=instead
             or "`kteardown list workloads` shows them"
             + (f"; it was looked for in {folder}/workloads too." if folder else "."),
         )
