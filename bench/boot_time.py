@@ -24,14 +24,14 @@ from pathlib import Path
 
 from kteardown.errors import KteardownError
 from kteardown.kernels import build
-from kteardown.kernels.model import KernelRequest
-from kteardown.machines.agent import build_agent
-from kteardown.machines.base import BootJob
-from kteardown.machines.command import Channels, qemu_command
-from kteardown.machines.initramfs import pack
-from kteardown.machines.qemu import QemuMachine
+from kteardown.kernels.request import KernelRequest
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
+from kteardown.vm.agent import build_agent
+from kteardown.vm.initramfs import pack
+from kteardown.vm.job import BootJob
+from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_command import Channels, qemu_command
 
 BARE_LIMIT, VNG_LIMIT = 1.15, 0.25
 PLAN = "kteardown-plan 1\nseed 1\n"

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import psutil
 
-from kteardown.records.attempts import attempts, by_trial, completed, repeats, said
-from kteardown.records.schema import Record, TrialStart
-from kteardown.records.store import RunDir
-from kteardown.trials.plan import Plan
+from kteardown.model.plan import Plan
+from kteardown.model.record import Record, TrialStart
+from kteardown.rundir.counting import attempts, by_trial, completed, repeats, said
+from kteardown.rundir.directory import RunDir
 
 EXPERIMENT = ["run", "freezer", "--clock", "instructions", "--workload", "zombies", "--variant"]
 EXPERIMENT += ["freezer-skip-exited", "--repetitions", "1"]

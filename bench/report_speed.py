@@ -15,15 +15,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from kteardown.report.formats.registry.html import html_report
 from playwright.sync_api import Page, sync_playwright
 from stats_speed import EXPERIMENT, WORKLOAD, write
 
-from kteardown.records.store import RunDir
-from kteardown.report.html import html_report
-from kteardown.report.material import Material
-from kteardown.stats.analyse import analyse
-from kteardown.stats.gather import gather
-from kteardown.stats.results import KernelFacts
+from kteardown.analysis.analyse import analyse
+from kteardown.analysis.gather_samples import gather
+from kteardown.model.result import KernelFacts
+from kteardown.report.context import Material
+from kteardown.rundir.directory import RunDir
 
 MAKE_LIMIT_S, OPEN_LIMIT_S = 10.0, 2.0
 _FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")

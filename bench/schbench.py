@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown import pipeline
-from kteardown.records.schema import BASE, TWIN
-from kteardown.records.store import RunDir
-from kteardown.spec.load import load_workload
-from kteardown.stats.bootstrap import Boots, Resampler
-from kteardown.stats.compare import Beside, Estimate, Rules, estimate, holm, judge
-from kteardown.stats.samples import Collected, Point, expected_points, key
+from kteardown.analysis.dataset import Collected, Point, expected_points, key
+from kteardown.analysis.estimate.bootstrap import Boots, Resampler
+from kteardown.analysis.estimate.verdict import Beside, Estimate, Rules, estimate, holm, judge
+from kteardown.inputs.load import load_workload
+from kteardown.model.record import BASE, TWIN
+from kteardown.rundir.directory import RunDir
 
 HOME = "https://git.kernel.org/pub/scm/linux/kernel/git/mason/schbench.git"
 EXPERIMENT = """

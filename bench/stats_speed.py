@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kteardown.records.schema import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
-from kteardown.records.store import RunDir
-from kteardown.report import json as result_json
-from kteardown.spec.model import Design, Experiment, Metric, Parameter, Sweep, Workload
-from kteardown.stats.analyse import analyse
-from kteardown.stats.results import KernelFacts
+from kteardown.analysis.analyse import analyse
+from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
+from kteardown.model.result import KernelFacts
+from kteardown.model.workload import Metric, Parameter, Workload
+from kteardown.report.formats.registry import json as result_json
+from kteardown.rundir.directory import RunDir
 
 LIMIT_S = 5.0
 BOOTS, POINTS, REPETITIONS = 25, 100, 3

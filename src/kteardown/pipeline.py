@@ -13,33 +13,36 @@ from pathlib import Path
 from typing import Any
 
 from kteardown.errors import BuildError, GuestError, InputError, KteardownError
-from kteardown.kernels import build, kept, layout, programs
-from kteardown.kernels.model import Building, Built
+from kteardown.inputs.load import load_workloads, own_sources
+from kteardown.inputs.load import programs as programs_of
+from kteardown.inputs.published import load_reference
+from kteardown.kernels import build, guest_programs, layout_twin
+from kteardown.kernels.request import Building, Built
 from kteardown.kernels.source import Sources
-from kteardown.kernels.study import Study, look_up
-from kteardown.machines import host, probe
-from kteardown.machines.agent import build_agent
-from kteardown.machines.base import Acceleration
-from kteardown.machines.qemu import QemuMachine
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan, blocks_of, controls
+from kteardown.model.record import BASE, LAYOUT
+from kteardown.model.result import Result
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter, Standing
-from kteardown.records.schema import BASE, LAYOUT
-from kteardown.records.store import RecordWriter, RunDir
-from kteardown.report import json as result_json
-from kteardown.report import markdown, outlook
-from kteardown.report.material import Material
-from kteardown.report.reference import load_reference
-from kteardown.report.standing import rows as standing_rows
-from kteardown.spec.load import load_workloads, own_sources
-from kteardown.spec.load import programs as programs_of
-from kteardown.spec.model import Experiment
-from kteardown.stats.results import Result
-from kteardown.trials.estimate import Forecast, forecast
-from kteardown.trials.history import seen
-from kteardown.trials.plan import Plan, blocks_of, controls, make_plan, with_layout_twin
-from kteardown.trials.profile import folder_of, plan_profile
-from kteardown.trials.run import Lab, execute
-from kteardown.trials.stages import up_to
+from kteardown.report import forecast_text
+from kteardown.report.context import Material
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import markdown
+from kteardown.report.interim import rows as standing_rows
+from kteardown.run import run_kernels
+from kteardown.run.execute import Lab, execute
+from kteardown.run.forecast import Forecast, forecast
+from kteardown.run.make_plan import make_plan, with_layout_twin
+from kteardown.run.past_boots import seen
+from kteardown.run.profile_plan import plan_profile
+from kteardown.run.resolve import Study, look_up
+from kteardown.rundir.completeness import up_to
+from kteardown.rundir.directory import RecordWriter, RunDir
+from kteardown.vm import acceleration, host
+from kteardown.vm.agent import build_agent
+from kteardown.vm.job import Acceleration
+from kteardown.vm.qemu import QemuMachine
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Cost:
 def prepare(experiment: Experiment, *, ablate: bool = False) -> Study:
     """Look up what the experiment names; with ``ablate`` the parts of its series too. Raises InputError."""
     if experiment.design.until:
-        from kteardown.stats.sequential import parse_until
+        from kteardown.analysis.sequential import parse_until
 
         parse_until(experiment.design.until)
     return look_up(experiment, ablate=ablate)
@@ -66,7 +69,7 @@ def build_kernels(study: Study, reporter: Reporter) -> Built:
     """
     requests = list(study.kernels)
     if LAYOUT in controls(study.experiment.design):
-        twin = layout.request(study.base, study.series, Sources(cache_dir(), reporter))
+        twin = layout_twin.request(study.base, study.series, Sources(cache_dir(), reporter))
         if twin is None:
             raise InputError(
                 "there is no layout twin: no series changes a .c file of the base",
@@ -75,7 +78,7 @@ def build_kernels(study: Study, reporter: Reporter) -> Built:
         requests.append(twin)
     built = build.ensure(requests, cache_dir=cache_dir(), reporter=reporter)
     if LAYOUT in built.images:
-        layout.check(built.images[BASE], built.images[LAYOUT])
+        layout_twin.check(built.images[BASE], built.images[LAYOUT])
     for name, reason in built.left_out.items():
         reporter.note(f"{name} is left out: {reason.splitlines()[0]}")
     return built
@@ -99,7 +102,7 @@ def cost(study: Study, planned: Plan, *, jobs: int | None = None) -> Cost:
     requests = list(study.kernels)
     if LAYOUT in controls(study.experiment.design):
         sources = Sources(cache_dir(), SilentReporter())
-        twin = layout.request(study.base, study.series, sources, unpack=False)
+        twin = layout_twin.request(study.base, study.series, sources, unpack=False)
         requests.append(twin or replace(study.series[0], name=LAYOUT))
     return Cost(build.cost(requests, cache_dir=cache_dir()), _forecast(study.experiment, planned, jobs))
 
@@ -108,7 +111,7 @@ def begin(study: Study, built: Built, command: str, reporter: Reporter) -> RunDi
     """A run directory that holds all that a resume or a report needs. Raises LabError."""
     run = RunDir.create(runs_dir(), study.experiment.name)
     run.save(run.plan_file, plan(study, built.left_out).model_dump_json(indent=1))
-    kept.keep(run, study, built, Sources(cache_dir(), reporter))
+    run_kernels.keep(run, study, built, Sources(cache_dir(), reporter))
     run.save(run.environment_file, json.dumps({"command": command, "machine": host.facts()}, indent=1))
     if study.experiment.design.profile:
         _plan_profile(run, study)
@@ -132,7 +135,7 @@ def complete(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Res
             measure(run, log, reporter, expected, jobs=jobs, after=result)
             result = conclude(run)
             if result.stopping is not None:
-                reporter.note(outlook.standing(result, load_workloads(experiment)))
+                reporter.note(forecast_text.standing(result, load_workloads(experiment)))
             sure = result.stopping is None or result.stopping.done
             if sure and not _add_layout_twin(run, result, reporter):
                 break
@@ -161,12 +164,12 @@ def measure(
     def between() -> None:
         reporter.standing(lambda: standing(run))
 
-    execute(due, kept.bootable(run), lab, log, reporter, expected.weight, between)
+    execute(due, run_kernels.bootable(run), lab, log, reporter, expected.weight, between)
 
 
 def profile(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> bool:
     """Boot what the profile of ``run`` has left: whether anything was booted. Raises LabError."""
-    experiment, into = load_experiment_of(run), folder_of(run)
+    experiment, into = load_experiment_of(run), run.profile
     if not into.plan_file.is_file():
         return False
     planned = _read_plan(into)
@@ -174,23 +177,23 @@ def profile(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> bool
         if all(boot.index in log.finished() for boot in planned.boots):
             return False
         reporter.note("sampling where the time goes, in boots that are not compared")
-        execute(planned, kept.bootable(run), _lab(experiment, reporter, jobs), log, reporter)
+        execute(planned, run_kernels.bootable(run), _lab(experiment, reporter, jobs), log, reporter)
     return True
 
 
 def conclude(run: RunDir) -> Result:
     """The result from what the run directory holds, saved there. Raises InputError, GuestError."""
     # Here, not above: scipy takes longer to import than a cached run takes to its first guest.
-    from kteardown.trials.conclude import result_of
-    from kteardown.trials.conclude_profile import profiles_of
+    from kteardown.analysis.conclude import result_of
+    from kteardown.analysis.profile.summarize import profiles_of
 
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
-    result = result_of(run, experiment, workloads, kept.facts(run), kept.unavailable(run))
+    result = result_of(run, experiment, workloads, run_kernels.facts(run), run_kernels.unavailable(run))
     told = profiles_of(run, experiment, workloads)
     result = result.model_copy(update={"profiles": told.profiles, "notes": (*result.notes, *told.notes)})
     for name, stacks in told.folded.items():
-        run.save(folder_of(run).path / name, stacks)
+        run.save(run.profile.path / name, stacks)
     run.save(run.result_file, result_json.dumps(result))
     run.save(run.report_file, markdown.render(result, workloads, load_reference(experiment.reference)))
     if any(result.boots.values()) and not result.comparisons and not result.boots.get("ok"):
@@ -204,12 +207,12 @@ def conclude(run: RunDir) -> Result:
 def standing(run: RunDir) -> list[Standing]:
     """How the comparisons stand by what was recorded so far, by the report's statistics; nothing where that
     is too little. Nothing is written."""
-    from kteardown.trials.conclude import result_of
+    from kteardown.analysis.conclude import result_of
 
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
     try:
-        result = result_of(run, experiment, workloads, kept.facts(run), kept.unavailable(run))
+        result = result_of(run, experiment, workloads, run_kernels.facts(run), run_kernels.unavailable(run))
     except KteardownError:
         return []
     return standing_rows(result, workloads)
@@ -222,13 +225,13 @@ def material(run: RunDir) -> Material:
 
 def material_of(run: RunDir, result: Result) -> Material:
     """A result with every sample of its run; nothing is written. Raises InputError."""
-    from kteardown.stats.gather import gather
+    from kteardown.analysis.gather_samples import gather
 
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
     at = result.stopping.stopped_at if result.stopping else None
     variants = [name for name in result.kernels if result.is_asked_for(name)]
-    samples = gather(experiment, workloads, run.boots(), folder_of(run).boots(), variants, blocks=at)
+    samples = gather(experiment, workloads, run.boots(), run.profile.boots(), variants, blocks=at)
     reference = load_reference(experiment.reference)
     return Material(run.name, result, workloads, reference, samples)
 
@@ -262,7 +265,7 @@ def all_runs() -> Sequence[RunDir]:
 
 
 def _plan_profile(run: RunDir, study: Study) -> None:
-    into = folder_of(run)
+    into = run.profile
     (into.path / "console").mkdir(parents=True)
     run.save(into.plan_file, plan_sampled(study, _read_plan(run)).model_dump_json(indent=1))
 
@@ -277,14 +280,14 @@ def _lab(experiment: Experiment, reporter: Reporter, jobs: int | None) -> Lab:
         acceleration=_acceleration(experiment, reporter),
         jobs=_jobs(experiment, jobs),
         kernel_args=spec.kernel_args,
-        programs=programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        programs=guest_programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
     )
 
 
 def _acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:
     if experiment.design.clock == "instructions":
         return "icount"
-    found = probe.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
+    found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
     if found.reason:
         reporter.note(found.reason)
     return found.acceleration
@@ -295,7 +298,7 @@ def _add_layout_twin(run: RunDir, result: Result, reporter: Reporter) -> bool:
 
     False where nothing is to be booted: it is not needed, is there already, or cannot be had.
     """
-    from kteardown.stats.analyse import needs_layout_twin
+    from kteardown.analysis.analyse import needs_layout_twin
 
     experiment = load_experiment_of(run)
     workloads = load_workloads(experiment)
@@ -303,7 +306,7 @@ def _add_layout_twin(run: RunDir, result: Result, reporter: Reporter) -> bool:
     if not needs_layout_twin(result, workloads) or any(boot.kernel == LAYOUT for boot in planned.boots):
         return False
     try:
-        kept.add_layout_twin(run, experiment, cache_dir(), reporter)
+        run_kernels.add_layout_twin(run, experiment, cache_dir(), reporter)
     except (BuildError, InputError) as error:
         reporter.note(f"a claim of less than 10% needs a layout twin, and there is none: {error.message}")
         return False
@@ -322,7 +325,7 @@ def _due(experiment: Experiment, planned: Plan, after: Result | None) -> Plan:
     design = experiment.design
     if not design.until:
         return planned
-    from kteardown.trials.conclude import next_look
+    from kteardown.analysis.conclude import next_look
 
     added = [boot for boot in planned.boots if boot.block >= blocks_of(design)]
     due = up_to(planned, next_look(design, after)).boots
@@ -337,7 +340,9 @@ def _announce(run: RunDir, log: RecordWriter, reporter: Reporter, jobs: int | No
     left = tuple(boot for boot in planned.boots if boot.index not in finished)
     expected = _forecast(experiment, planned.model_copy(update={"boots": left}), jobs)
     if left:
-        for line in outlook.measuring(expected, planned.memory_mb, at_most=bool(experiment.design.until)):
+        for line in forecast_text.measuring(
+            expected, planned.memory_mb, at_most=bool(experiment.design.until)
+        ):
             reporter.note(line)
     return expected
 

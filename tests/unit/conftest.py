@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
-from kteardown.stats.results import Result
+from kteardown.model.result import Result
 from unit.simulation import Noise, analysed, freezer, simulate
 
 # No test may fail because the machine is slow.

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kteardown.records.schema import (
+from kteardown.analysis.analyse import analyse
+from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.plan import PlannedBoot, PlannedTrial
+from kteardown.model.record import (
     AgentRecord,
     BootEnd,
     BootStart,
@@ -19,11 +22,10 @@ from kteardown.records.schema import (
     TrialEnd,
     TrialStart,
 )
-from kteardown.records.store import BootRecords
-from kteardown.spec.model import Clock, Design, Experiment, Metric, Parameter, Sweep, Workload
-from kteardown.stats.analyse import analyse
-from kteardown.stats.results import KernelFacts, Result
-from kteardown.trials.plan import PlannedBoot, PlannedTrial, make_plan
+from kteardown.model.result import KernelFacts, Result
+from kteardown.model.workload import Metric, Parameter, Workload
+from kteardown.run.make_plan import make_plan
+from kteardown.rundir.directory import BootRecords
 
 Cost = Callable[[str, str, Mapping[str, ParamValue]], float]
 """The true cost by kernel, metric and parameters."""

@@ -26,8 +26,8 @@ from kteardown.cli import app
 from kteardown.cli.compare import experiment_for, told
 from kteardown.cli.options import Designed, Kernels, Parts, changed
 from unit.cli.test_main import kteardown
-from unit.kernels.test_branch import git
-from unit.trials import killable
+from unit.kernels.test_git_branch import git
+from unit.run import killable
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
@@ -205,7 +205,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     made = {path.name for path in (tmp_path / "site").rglob("*.html")}
     assert {"index.html", "tutorial.html", "methodology.html", "cli.html", "stats.html"} <= made
     site = (tmp_path / "site/reference/stats.html").read_text()
-    assert "kteardown.stats.bootstrap" in site
+    assert "kteardown.analysis.estimate.bootstrap" in site
     for path in (tmp_path / "site").rglob("*.html"):
         fetched = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.?https?:[^>]*>", path.read_text())
         assert fetched == [], path

@@ -13,18 +13,19 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.errors import BuildError
-from kteardown.kernels import kept
-from kteardown.machines import host
-from kteardown.machines.base import BootJob
-from kteardown.machines.fake import FakeBoot, FakeMachine
+from kteardown.inputs.load import load_workloads
+from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.plan import Plan
+from kteardown.model.record import BASE, LAYOUT, BootStart
+from kteardown.model.result import Result
 from kteardown.progress import SilentReporter, Standing
-from kteardown.records.schema import BASE, LAYOUT, BootStart
-from kteardown.records.store import RunDir
-from kteardown.report.standing import rows
-from kteardown.spec.load import load_workloads
-from kteardown.spec.model import Design, Experiment, Sweep
-from kteardown.stats.results import Result
-from kteardown.trials.plan import Plan, make_plan
+from kteardown.report.interim import rows
+from kteardown.run import run_kernels
+from kteardown.run.make_plan import make_plan
+from kteardown.rundir.directory import RunDir
+from kteardown.vm import host
+from kteardown.vm.job import BootJob
+from unit.fake_machine import FakeBoot, FakeMachine
 
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns")
@@ -132,7 +133,7 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
         folder = Path(kernels[BASE]["image"]).parent
         run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
 
-    monkeypatch.setattr(kept, "add_layout_twin", add)
+    monkeypatch.setattr(run_kernels, "add_layout_twin", add)
 
 
 def test_a_run_without_a_rule_boots_its_whole_plan(
@@ -241,7 +242,7 @@ def test_where_no_layout_twin_can_be_had_the_user_is_told_and_the_run_ends(
     run = make_run(clock="wall", boots=4)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
     assert any("no variant is a series that changes a .c file" in note for note in notes)
-    monkeypatch.setattr(kept, "add_layout_twin", refuse)
+    monkeypatch.setattr(run_kernels, "add_layout_twin", refuse)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
     assert any("it does not build" in note for note in notes)
 

@@ -1,6 +1,6 @@
 """The statistics against known truths: how often they keep what they promise.
 
-Everything goes through the code that makes a report; ``tests/unit/stats/test_validation.py`` asserts what
+Everything goes through the code that makes a report; ``tests/unit/analysis/test_validation.py`` asserts what
 ``bench/validate_stats.py`` prints from many more runs.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.spec.model import Experiment
-from kteardown.stats.analyse import analyse
-from kteardown.stats.bootstrap import Resampler, ratio_interval
-from kteardown.stats.law import fit, predict
-from kteardown.stats.results import KernelFacts, Result
-from kteardown.stats.sequential import StopRule, conclude
+from kteardown.analysis.analyse import analyse
+from kteardown.analysis.estimate.bootstrap import Resampler, ratio_interval
+from kteardown.analysis.growth.fit import fit, predict
+from kteardown.analysis.sequential import StopRule, conclude
+from kteardown.model.experiment import Experiment
+from kteardown.model.result import KernelFacts, Result
 from unit.simulation import WORKLOADS, Noise
 from unit.worlds import World, experiment, records
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.records.store import BootRecords
-from kteardown.spec.model import Clock, Design, Experiment, Sweep
-from kteardown.stats.bootstrap import Boots
+from kteardown.analysis.estimate.bootstrap import Boots
+from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.rundir.directory import BootRecords
 from unit.simulation import Logs, Noise, simulate
 
 Shape = tuple[int, ...]

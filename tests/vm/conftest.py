@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kteardown import pipeline
+from kteardown.inputs.load import load_experiment
 from kteardown.kernels import build
-from kteardown.machines.base import BootJob
-from kteardown.machines.initramfs import pack
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.spec.load import load_experiment
+from kteardown.vm.initramfs import pack
+from kteardown.vm.job import BootJob
 
 
 @pytest.fixture(scope="session")

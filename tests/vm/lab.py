@@ -10,8 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kteardown.paths import data_dir
-from kteardown.records.schema import (
+from kteardown.model.record import (
     BootEnd,
     BootStart,
     Buckets,
@@ -22,6 +21,7 @@ from kteardown.records.schema import (
     TrialStart,
     parse,
 )
+from kteardown.paths import data_dir
 
 BROKEN = Path(__file__).parents[1] / "data" / "series"
 """Series that are wrong on purpose: a test that does not catch them is too weak."""

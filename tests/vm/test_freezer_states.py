@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.spec.load import load_workload
+from kteardown.inputs.load import load_workload
 from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

@@ -12,16 +12,18 @@ import pytest
 
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels import build, image, kept
+from kteardown.inputs.load import load_experiment
+from kteardown.kernels import build
 from kteardown.kernels.kconfig import parse_config
-from kteardown.kernels.model import Built, KernelImage, KernelRequest
+from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources, file_hash
-from kteardown.kernels.study import look_up
+from kteardown.model.record import LAYOUT
 from kteardown.progress import SilentReporter, Task
-from kteardown.records.schema import LAYOUT
-from kteardown.records.store import RunDir
-from kteardown.spec.load import load_experiment
+from kteardown.run import run_kernels
+from kteardown.run.resolve import look_up
+from kteardown.rundir.directory import RunDir
+from kteardown.vm.image_header import read_header
 
 pytestmark = pytest.mark.build
 
@@ -82,7 +84,7 @@ def test_a_base_and_its_variants() -> None:
     label = chosen.label
     found = ensure(base(), KernelRequest(label, SOURCE, chosen.patches, label, FRAGMENTS))
 
-    assert {kernel.release for kernel in found.values()} == {image.read(found["base"].image, "base").release}
+    assert {kernel.release for kernel in found.values()} == {read_header(found["base"].image, "base").release}
     assert found["base"].source.startswith("debian:6.12.")
     assert found["base"].config_hash == found[label].config_hash
     assert found["base"].image_hash != found[label].image_hash
@@ -161,18 +163,18 @@ def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path) -> None:
     study = look_up(freezer.model_copy(update={"design": design}))
     run = RunDir.create(tmp_path, "wall")
     found = built(*study.kernels)
-    kept.keep(run, study, found, Sources(paths.cache_dir(), SilentReporter()))
-    assert LAYOUT not in kept.facts(run)
+    run_kernels.keep(run, study, found, Sources(paths.cache_dir(), SilentReporter()))
+    assert LAYOUT not in run_kernels.facts(run)
     # As if the series had been changed since: what was kept is what is built.
     later = study.experiment.model_copy(update={"variants": ()})
-    kept.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
-    twin = kept.facts(run)[LAYOUT]
+    run_kernels.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
+    twin = run_kernels.facts(run)[LAYOUT]
     assert twin.image_hash not in {image.image_hash for image in found.images.values()}
-    assert kept.bootable(run)[LAYOUT].image.is_file()
+    assert run_kernels.bootable(run)[LAYOUT].image.is_file()
     text = run.kernels_file.read_text()
     run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
     with pytest.raises(InputError, match="another kernel now"):
-        kept.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
+        run_kernels.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
 
 
 def test_a_symbol_that_cannot_be_set_is_told_with_its_reason(

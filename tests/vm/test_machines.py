@@ -17,9 +17,10 @@ import psutil
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.machines import probe
-from kteardown.machines.base import Arch, BootJob, BootResult
-from kteardown.machines.qemu import QemuMachine
+from kteardown.model.arch import Arch
+from kteardown.vm import acceleration
+from kteardown.vm.job import BootJob, BootResult
+from kteardown.vm.qemu import QemuMachine
 
 pytestmark = pytest.mark.vm
 
@@ -155,8 +156,8 @@ def test_stop_ends_a_boot_of_another_thread(make_job: MakeJob) -> None:
 
 LAB = """
     import sys
-    from kteardown.machines.base import BootJob
-    from kteardown.machines.qemu import QemuMachine
+    from kteardown.vm.job import BootJob
+    from kteardown.vm.qemu import QemuMachine
     from pathlib import PosixPath
     try:
         QemuMachine().boot({job!r}, lambda line: print(line, flush=True))
@@ -194,16 +195,16 @@ def test_the_guest_dies_with_its_lab(
 
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
 def test_the_probe_guest_runs_where_guests_run(arch: Arch) -> None:
-    assert probe.probe_boot(arch, "mttcg") == ""
+    assert acceleration.probe_boot(arch, "mttcg") == ""
 
 
 def test_what_the_probe_finds_is_kept(tmp_path: Path) -> None:
-    found = probe.best_wall_acceleration("x86_64", cache=tmp_path)
+    found = acceleration.best_wall_acceleration("x86_64", cache=tmp_path)
     assert (found.acceleration == "kvm") == (found.reason == "")
     for kept in tmp_path.iterdir():
         kept.write_text(kept.read_text()[:-5])
-    assert probe.best_wall_acceleration("x86_64", cache=tmp_path).acceleration == found.acceleration
+    assert acceleration.best_wall_acceleration("x86_64", cache=tmp_path).acceleration == found.acceleration
     for kept in tmp_path.iterdir():
         before = kept.stat().st_mtime_ns
-        assert probe.best_wall_acceleration("x86_64", cache=tmp_path) == found
+        assert acceleration.best_wall_acceleration("x86_64", cache=tmp_path) == found
         assert kept.stat().st_mtime_ns == before

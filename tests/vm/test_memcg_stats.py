@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.spec.load import load_workload
+from kteardown.inputs.load import load_workload
 from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.inputs.load import fragments, load_experiment, load_workloads
 from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.spec.load import fragments, load_experiment, load_workloads
-from unit.kernels.test_branch import git
+from unit.kernels.test_git_branch import git
 from vm.test_run import kteardown, result_of
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

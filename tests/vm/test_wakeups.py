@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.spec.load import load_workload
-from kteardown.stats.histogram import Histogram, merged
+from kteardown.analysis.estimate.histogram import Histogram, merged
+from kteardown.inputs.load import load_workload
 from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

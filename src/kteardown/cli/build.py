@@ -9,7 +9,7 @@ from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.spec.load import load_experiment
+from kteardown.inputs.load import load_experiment
 
 
 def register(app: typer.Typer) -> None:

@@ -10,9 +10,7 @@ import typer
 from kteardown.cli import complete, options
 from kteardown.cli.run import finish, start
 from kteardown.errors import InputError
-from kteardown.kernels.branch import of_branch
-from kteardown.paths import cache_dir
-from kteardown.spec.load import (
+from kteardown.inputs.load import (
     experiment_names,
     fragments,
     load_experiment,
@@ -20,7 +18,9 @@ from kteardown.spec.load import (
     load_workloads,
     workload_names,
 )
-from kteardown.spec.model import Experiment, Sweep
+from kteardown.kernels.git_branch import of_branch
+from kteardown.model.experiment import Experiment, Sweep
+from kteardown.paths import cache_dir
 
 
 def register(app: typer.Typer) -> None:

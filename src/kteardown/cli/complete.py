@@ -9,16 +9,16 @@ from pathlib import Path
 import typer
 
 from kteardown.errors import KteardownError
-from kteardown.kernels.series import known_series
-from kteardown.paths import cache_dir, runs_dir
-from kteardown.spec.load import (
+from kteardown.inputs.load import (
     experiment_names,
     load_experiment,
     load_workload,
     load_workloads,
     workload_names,
 )
-from kteardown.spec.model import MACHINE_PARAMETERS
+from kteardown.kernels.series import known_series
+from kteardown.model.experiment import MACHINE_PARAMETERS
+from kteardown.paths import cache_dir, runs_dir
 
 Offer = tuple[str, str]
 """A word, and what it is."""

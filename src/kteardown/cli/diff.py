@@ -11,11 +11,11 @@ from rich.console import Console
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
-from kteardown.records.environment import guest_differences
-from kteardown.records.store import RunDir
-from kteardown.report import text
-from kteardown.report.difference import Difference, Side, hold, read
-from kteardown.report.sidebyside import comparison_tables, passages, summary
+from kteardown.report.diff import Difference, Side, hold, read
+from kteardown.report.diff_tables import comparison_tables, passages, summary
+from kteardown.report.formats import text
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.environment import guest_differences
 
 
 def register(app: typer.Typer) -> None:

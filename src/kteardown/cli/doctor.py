@@ -11,15 +11,15 @@ from typing import Annotated, get_args
 import psutil
 import typer
 
-from kteardown.cli import mend, options
+from kteardown.cli import doctor_fix, options
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
-from kteardown.kernels.tools import compiler_version, need_build_tools
-from kteardown.machines import probe
-from kteardown.machines.agent import build_agent
-from kteardown.machines.base import Arch
-from kteardown.machines.qemu import qemu_version
+from kteardown.kernels.toolchain import compiler_version, need_build_tools
+from kteardown.model.arch import Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
+from kteardown.vm import acceleration
+from kteardown.vm.agent import build_agent
+from kteardown.vm.qemu import qemu_version
 
 _DISK_GB = 8
 _MEMORY_GB = 4
@@ -66,10 +66,10 @@ def doctor(
     if fix:
         out = options.output()
         packages = [package for finding in findings for package in finding.packages]
-        commands = [*mend.install(packages), *mend.allow_kvm()]
+        commands = [*doctor_fix.install(packages), *doctor_fix.allow_kvm()]
         if commands:
             out.print("what mends this machine:", highlight=False)
-            mend.carry_out(commands, out, yes=yes)
+            doctor_fix.carry_out(commands, out, yes=yes)
             findings = _look()
         else:
             out.print("there is nothing that a command could mend", highlight=False)
@@ -124,7 +124,7 @@ _LOOKS: dict[str, Callable[[Arch], str]] = {
 
 
 def _acceleration() -> Iterator[Finding]:
-    found = probe.best_wall_acceleration("x86_64", cache=cache_dir())
+    found = acceleration.best_wall_acceleration("x86_64", cache=cache_dir())
     yield Finding("instruction clock", True, "QEMU's emulator counts instructions on any host")
     works = found.acceleration == "kvm"
     otherwise = "the wall clock then runs on multi-threaded emulation, and every report says so."

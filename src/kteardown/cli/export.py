@@ -13,7 +13,7 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.query import known_parameters
 from kteardown.errors import InputError, LabError
-from kteardown.records.database import TABLES, database
+from kteardown.sql.database import TABLES, database
 
 
 class Format(StrEnum):

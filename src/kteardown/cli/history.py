@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kteardown import archive, pipeline
+from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.report import history as tables
-from kteardown.report import text
-from kteardown.spec.sweep import parse_assignments
-from kteardown.stats.history import History
+from kteardown.history import archive
+from kteardown.history.lines import History
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.report import history_tables as tables
+from kteardown.report.formats import text
 
 _IN_DETAIL = 3
 

@@ -13,10 +13,10 @@ from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
-from kteardown.spec.load import experiment_names, load_experiment, load_workload, workload_names
 
 Row = dict[str, str | int]
 

@@ -13,10 +13,10 @@ import typer
 
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
-from kteardown.kernels.branch import of_branch
+from kteardown.inputs.load import did_you_mean, experiment_names, load_workload, workload_names
+from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import known_series, resolve
 from kteardown.paths import cache_dir
-from kteardown.spec.load import did_you_mean, experiment_names, load_workload, workload_names
 
 _SKELETONS = Path(__file__).parent / "skeletons"
 

@@ -23,9 +23,9 @@ from rich.console import Console
 from kteardown.cli import complete
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
-from kteardown.spec.model import Experiment
-from kteardown.spec.override import Overrides, apply, parse_seconds
-from kteardown.spec.sweep import parse_assignments
+from kteardown.inputs.override import Overrides, apply, parse_seconds
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.experiment import Experiment
 
 _WHAT, _HOW, _OUT = "What is compared", "How it is measured", "How it runs and what comes out"
 

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.report import outlook
-from kteardown.spec.load import load_experiment
-from kteardown.trials.plan import Plan
+from kteardown.inputs.load import load_experiment
+from kteardown.model.plan import Plan
+from kteardown.report import forecast_text
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def plan(
     planned = pipeline.plan(study)
     cost = pipeline.cost(study, planned, jobs=jobs)
     if as_json:
-        estimate = {**outlook.fields(cost.measuring), "build": asdict(cost.building)}
+        estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
         typer.echo(json.dumps({**planned.model_dump(mode="json"), "estimate": estimate}, indent=1))
         return
     out = options.output()
@@ -59,8 +59,8 @@ def plan(
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (
         f"{head} of {each}; guests of {guest}",
-        *outlook.building(cost.building),
-        *outlook.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
+        *forecast_text.building(cost.building),
+        *forecast_text.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
     ):
         out.print(line, highlight=False, soft_wrap=True)
     _table(planned, out)

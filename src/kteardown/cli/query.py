@@ -15,8 +15,8 @@ from rich.table import Table
 
 from kteardown import pipeline
 from kteardown.errors import InputError
-from kteardown.records.database import Answer, database
-from kteardown.spec.load import load_workload, workload_names
+from kteardown.inputs.load import load_workload, workload_names
+from kteardown.sql.database import Answer, database
 
 _WIDE = 100_000
 

@@ -12,8 +12,8 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.run import context_of, gate, show_result
 from kteardown.errors import InputError, LabError
-from kteardown.records.store import RunDir
-from kteardown.report.material import Material
+from kteardown.report.context import Material
+from kteardown.rundir.directory import RunDir
 
 
 class Format(StrEnum):
@@ -80,7 +80,7 @@ def _make(run: RunDir, material: Material, form: Format, output: Path | None, ch
         for file in _pictures(run, material, "svg" if form is Format.svg else "png", output, chart):
             typer.echo(str(file))
         return
-    from kteardown.report.formats import TEXTS
+    from kteardown.report.formats.registry import TEXTS
 
     if form is Format.text:
         raise InputError("text is for the terminal", hint="for a file take --format cover or markdown.")
@@ -98,8 +98,8 @@ def _pictures(
     run: RunDir, material: Material, form: Literal["svg", "png"], output: Path | None, chart: str
 ) -> list[Path]:
     """The files: one where ``output`` names a file and one chart is meant, else a file for each chart."""
-    from kteardown.report.html import all_charts
-    from kteardown.report.image import choose, draw, names
+    from kteardown.report.formats.html import all_charts
+    from kteardown.report.formats.image import choose, draw, names
 
     charts = choose(all_charts(material), chart)
     single = output is not None and output.suffix == f".{form}"

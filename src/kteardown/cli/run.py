@@ -13,14 +13,15 @@ from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError, InputError
-from kteardown.records.store import RunDir
-from kteardown.report import json as result_json
-from kteardown.report import markdown, text
-from kteardown.report.groups import is_headline
-from kteardown.report.reference import Reference, load_reference
-from kteardown.spec.load import load_experiment, load_workloads
-from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.results import Result
+from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.inputs.published import Reference, load_reference
+from kteardown.model.experiment import Experiment
+from kteardown.model.result import Result
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import markdown, text
+from kteardown.rundir.directory import RunDir
 
 
 def register(app: typer.Typer) -> None:

@@ -11,8 +11,8 @@ from rich.table import Table
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.errors import InputError
-from kteardown.records.store import RunDir
-from kteardown.trials.plan import Plan
+from kteardown.model.plan import Plan
+from kteardown.rundir.directory import RunDir
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,1 @@
+"""Kernels from sources and patch series: fetched, configured, built, cached."""

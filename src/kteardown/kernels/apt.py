@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import store, tools
+from kteardown.kernels import cache_folder, toolchain
 from kteardown.progress import Reporter
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -105,7 +105,9 @@ def newest(versions: Sequence[str]) -> str:
     def order(one: str, other: str) -> int:
         if one == other:
             return 0
-        return 1 if tools.capture(["dpkg", "--compare-versions", one, "gt", other]).returncode == 0 else -1
+        return (
+            1 if toolchain.capture(["dpkg", "--compare-versions", one, "gt", other]).returncode == 0 else -1
+        )
 
     return max(versions, key=functools.cmp_to_key(order))
 
@@ -151,15 +153,15 @@ class Apt:
     def download(self, package: Package, folder: Path) -> Path:
         """The package's .deb, verified by apt, in ``folder``; one that is there is used again."""
         target = folder / f"{package.name}_{package.version}_{self._architecture}.deb"
-        with store.locked(target, self._reporter, f"download of {package.name}"):
+        with cache_folder.locked(target, self._reporter, f"download of {package.name}"):
             if target.exists():
                 return target
             root = _Root(
                 self._folder / f"{package.tier.name}-{self._architecture}", package.tier, self._architecture
             )
             size = root.size(package)
-            store.need_space(folder, 2 * size // 2**20, f"{package.name} {package.version}")
-            with store.scratch(target) as work:
+            cache_folder.need_space(folder, 2 * size // 2**20, f"{package.name} {package.version}")
+            with cache_folder.scratch(target) as work:
                 title = f"Downloading {package.name} {package.version} (MB)"
                 with self._reporter.task(title, total=size / 1e6) as task:
                     for done in root.download(package, work, self._reporter):
@@ -220,8 +222,8 @@ class _Root:
             return []
         argv = ["apt-get", "-qq", "update"]
         reporter.command(argv)
-        with store.locked(self._folder, reporter, "apt-get update"):
-            done = tools.capture(argv, env=self._environment)
+        with cache_folder.locked(self._folder, reporter, "apt-get update"):
+            done = toolchain.capture(argv, env=self._environment)
         if done.returncode == 0:
             self._stamp.touch()
             return []
@@ -260,7 +262,7 @@ class _Root:
         if process.returncode:
             text = log.read_text(errors="replace").strip()
             if "No space left" in text:
-                raise store.disk_full(folder)
+                raise cache_folder.disk_full(folder)
             raise LabError(
                 f"{package.name} {package.version} could not be downloaded: {text}",
                 hint="Check the network and the mirror of /etc/apt, then try again.",
@@ -321,7 +323,7 @@ def _codename() -> str:
 
 
 def _output(argv: list[str], environment: dict[str, str]) -> str:
-    done = tools.capture(argv, env=environment)
+    done = toolchain.capture(argv, env=environment)
     if done.returncode:
         raise LabError(
             f"{' '.join(argv[:2])} failed: {done.stderr.strip()}",

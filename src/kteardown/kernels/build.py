@@ -16,10 +16,19 @@ from statistics import median
 
 from kteardown import paths
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import cache, editions, kconfig, make, patching, ready, store, tools
+from kteardown.kernels import (
+    apply_patches,
+    backports,
+    cache,
+    cache_folder,
+    kbuild,
+    kconfig,
+    prebuilt,
+    toolchain,
+)
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import Wanted
-from kteardown.kernels.model import Building, Built, KernelImage, KernelRequest
+from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.progress import Reporter, SilentReporter
 
@@ -63,8 +72,8 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     images: dict[str, KernelImage] = {}
     plans: list[_Plan] = []
     for request in requests:
-        if ready.is_ready(request.source):
-            images[request.name] = ready.ensure(request, kernels, sources, reporter)
+        if prebuilt.is_ready(request.source):
+            images[request.name] = prebuilt.ensure(request, kernels, sources, reporter)
             continue
         plan = _plan(request, sources)
         image = kernels.lookup(plan.key, request.name)
@@ -76,7 +85,7 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     if plans:
         # In the cache, where the next build sweeps away what a killed one left.
         patched = kernels.tree_path(f"patched-{os.getpid()}")
-        with store.locked(patched, reporter, "patches"), store.scratch(patched) as folder:
+        with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
             left_out = _Builder(kernels, sources, reporter, folder).build(plans, images)
     there = [request for request in requests if request.name not in left_out]
     # Equal patches are one kernel in the cache, whatever each request calls its series.
@@ -110,11 +119,11 @@ class _Builder:
     def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> dict[str, str]:
         """Build ``plans`` into ``images``, the unpatched ones first; the optional ones left out, and why."""
         for arch in {plan.request.arch for plan in plans}:
-            tools.need_build_tools(arch)
+            toolchain.need_build_tools(arch)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
-        store.sweep(self._kernels.folder / "trees")
+        cache_folder.sweep(self._kernels.folder / "trees")
         left_out: dict[str, str] = {}
-        patched: dict[str, patching.Patched] = {}
+        patched: dict[str, apply_patches.Patched] = {}
         for plan in plans:
             with _may_fail(plan.request, left_out):
                 if plan.key not in patched:
@@ -128,9 +137,9 @@ class _Builder:
                     images[plan.request.name] = self._build_one(plan, patched[plan.key])
         return left_out
 
-    def _build_one(self, plan: _Plan, patched: patching.Patched) -> KernelImage:
+    def _build_one(self, plan: _Plan, patched: apply_patches.Patched) -> KernelImage:
         tree = self._kernels.tree_path(plan.base_key)
-        with store.locked(tree, self._reporter, f"build {plan.title}"):
+        with cache_folder.locked(tree, self._reporter, f"build {plan.title}"):
             image = self._kernels.lookup(plan.key, plan.request.name)
             if image is None:
                 if plan.key == plan.base_key or not tree.is_dir():
@@ -141,36 +150,36 @@ class _Builder:
         assert image is not None
         return image
 
-    def _patched(self, plan: _Plan) -> patching.Patched:
+    def _patched(self, plan: _Plan) -> apply_patches.Patched:
         tree = self._sources.tree(plan.source)
         folder = self._scratch / plan.key
         # A patch that did not apply for one name is tried for the other too, from nothing.
-        store.remove(folder)
+        cache_folder.remove(folder)
         folder.mkdir()
-        return patching.apply(tree, plan.request.patches, folder, plan.source.id)
+        return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
     def _build_base(self, plan: _Plan) -> None:
         """The unpatched kernel of ``plan`` from nothing; its objects stay for the variants."""
         objects = self._kernels.tree_path(plan.base_key)
-        store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
-        with store.scratch(objects) as work:
+        with cache_folder.scratch(objects) as work:
             tree = self._linked_tree(plan, work, plan.base_key)
             self._configure(plan, tree)
             steps = self._compile(plan, tree)
             if not self._kernels.kernel_path(plan.base_key).is_dir():
                 self._publish(plan, tree, plan.base_key, "", steps, began)
-            store.remove(objects)
+            cache_folder.remove(objects)
             tree.build.rename(objects)
 
-    def _build_variant(self, plan: _Plan, patched: patching.Patched) -> None:
+    def _build_variant(self, plan: _Plan, patched: apply_patches.Patched) -> None:
         """The patched kernel of ``plan`` from the objects of its base."""
         objects = self._kernels.tree_path(plan.base_key)
-        store.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
+        cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
         # The same path as the base was built at: objtool's dependencies are absolute, and every
         # object depends on objtool, so that anywhere else all would be compiled again.
-        with store.scratch(objects) as work:
+        with cache_folder.scratch(objects) as work:
             tree = self._linked_tree(plan, work, plan.key)
             subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
             os.utime(objects)
@@ -182,35 +191,39 @@ class _Builder:
             steps = self._compile(plan, tree, expected=expected)
             self._publish(plan, tree, plan.key, plan.request.series, steps, began)
 
-    def _linked_tree(self, plan: _Plan, work: Path, key: str) -> make.Tree:
+    def _linked_tree(self, plan: _Plan, work: Path, key: str) -> kbuild.Tree:
         """A tree of hard links: its files are replaced as a whole or not at all."""
         source = self._sources.tree(plan.source)
         os.utime(source)
-        done = tools.capture(["cp", "-al", f"{source}/.", str(work)])
+        done = toolchain.capture(["cp", "-al", f"{source}/.", str(work)])
         if done.returncode:
             subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", str(work)], check=True)
         logs = self._kernels.log_path(key)
-        store.remove(logs)
+        cache_folder.remove(logs)
         logs.mkdir(parents=True)
-        return make.Tree(work, logs, plan.request.arch)
+        return kbuild.Tree(work, logs, plan.request.arch)
 
-    def _configure(self, plan: _Plan, tree: make.Tree) -> None:
-        make.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
+    def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
+        kbuild.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
         config = kconfig.parse_config((tree.build / ".config").read_text())
         kconfig.check(plan.wanted, config, tree.path, plan.request.arch, plan.source.id)
 
-    def _compile(self, plan: _Plan, tree: make.Tree, expected: int = 0) -> int:
+    def _compile(self, plan: _Plan, tree: kbuild.Tree, expected: int = 0) -> int:
         whole = self._kernels.steps(plan.request.arch, variant=False) or _STEPS
         try:
-            return make.compile_tree(tree, f"Building {plan.title}", expected or whole, whole, self._reporter)
+            return kbuild.compile_tree(
+                tree, f"Building {plan.title}", expected or whole, whole, self._reporter
+            )
         except BuildError as error:
             where = tree.logs / "default" / "build.log"
             raise BuildError(
                 f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint
             ) from error
 
-    def _publish(self, plan: _Plan, tree: make.Tree, key: str, series: str, steps: int, began: float) -> None:
-        with store.published(self._kernels.kernel_path(key)) as folder:
+    def _publish(
+        self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, steps: int, began: float
+    ) -> None:
+        with cache_folder.published(self._kernels.kernel_path(key)) as folder:
             image = folder / tree.image.name
             shutil.copyfile(tree.image, image)
             shutil.copyfile(tree.build / ".config", folder / "config")
@@ -230,12 +243,12 @@ class _Builder:
             )
             seconds = round(time.monotonic() - began, 1)
             self._kernels.describe(folder, described, steps=steps, seconds=seconds)
-        store.remove(tree.logs)
+        cache_folder.remove(tree.logs)
 
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
-    request = editions.settle(request, source, sources)
+    request = backports.settle(request, source, sources)
     wanted = tuple(kconfig.wanted_of(paths.data_dir("kernels"), request.arch, request.fragments))
     compiler = _compiler(request.arch)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
@@ -244,7 +257,7 @@ def _plan(request: KernelRequest, sources: Sources) -> _Plan:
 
 
 def _is_there(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
-    if ready.is_ready(request.source):
+    if prebuilt.is_ready(request.source):
         return True  # It is unpacked, which takes no time worth telling.
     source = sources.known(request.source)
     if source is None:
@@ -267,4 +280,4 @@ def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None
         left_out[request.name] = error.message
 
 
-_compiler = lru_cache(tools.compiler_version)
+_compiler = lru_cache(toolchain.compiler_version)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kteardown.errors import InputError
-from kteardown.kernels import store
+from kteardown.kernels import cache_folder
 from kteardown.kernels.kconfig import Wanted
-from kteardown.kernels.model import KernelImage
-from kteardown.machines.base import Arch
+from kteardown.kernels.request import KernelImage
+from kteardown.model.arch import Arch
 
 # Raised where the same inputs come to mean another image or another layout of an entry.
 _FORMAT = 1
@@ -96,7 +96,7 @@ class Cache:
         del fields["name"]
         fields["image"] = str(image.image.relative_to(folder))
         fields["modules"] = [str(module.relative_to(folder)) for module in image.modules]
-        size = store.size_kb([folder])
+        size = cache_folder.size_kb([folder])
         (folder / _META).write_text(json.dumps({"image": fields, "size_kb": size, **more}, indent=1) + "\n")
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
@@ -142,7 +142,7 @@ class Cache:
             "logs": "log",
         }
         return [
-            Entry(kind, path.name, path, store.size_kb([path]), _modified(path))
+            Entry(kind, path.name, path, cache_folder.size_kb([path]), _modified(path))
             for name, kind in folders.items()
             for path in self._folders(name)
         ]
@@ -173,20 +173,20 @@ class Cache:
             named = entry.kind in ("kernel", "tree") and any(entry.key.startswith(wanted) for wanted in keys)
             return everything or named or (limit is not None and entry.last_used < limit)
 
-        chosen = [entry for entry in entries if goes(entry) and not store.is_locked(entry.path)]
+        chosen = [entry for entry in entries if goes(entry) and not cache_folder.is_locked(entry.path)]
         if not dry_run:
             self._remove(chosen)
         return chosen
 
     def _remove(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            store.remove(entry.path)
+            cache_folder.remove(entry.path)
         if any(entry.kind == "source" for entry in entries):
             # What debian:X.Y means is asked again: the archive may have dropped that version.
-            store.remove(self.folder / "resolved")
+            cache_folder.remove(self.folder / "resolved")
         for name in ("kernels", "trees", "sources", "downloads", "apt"):
             if (self.folder / name).is_dir():
-                store.sweep(self.folder / name)
+                cache_folder.sweep(self.folder / name)
 
     def _folders(self, name: str) -> Iterator[Path]:
         parent = self.folder / name

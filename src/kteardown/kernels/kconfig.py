@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.kconfig_why import why
-from kteardown.machines.base import Arch
+from kteardown.kernels.kconfig_refusal import why
+from kteardown.model.arch import Arch
 
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
 _BYSTANDER = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")

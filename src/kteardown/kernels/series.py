@@ -13,10 +13,10 @@ from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError
-from kteardown.kernels import store
+from kteardown.kernels import cache_folder
+from kteardown.model.experiment import Series
+from kteardown.model.result import PatchSet
 from kteardown.progress import SilentReporter
-from kteardown.spec.model import Series
-from kteardown.stats.results import PatchSet
 
 # The line between two mails of an mbox, told from prose that begins with "From " by its date.
 _MAIL_START = re.compile(rb"^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d{4}[ \t]*\r?$", re.MULTILINE)
@@ -217,9 +217,9 @@ def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
     if not mails:
         raise InputError(f"{path} has no patch in it", hint="Name a patch, a folder of patches or an mbox.")
     folder = cache_dir / "series" / hashlib.sha256(content).hexdigest()[:16]
-    with store.locked(folder, SilentReporter(), f"split {path}"):
+    with cache_folder.locked(folder, SilentReporter(), f"split {path}"):
         if not folder.is_dir():
-            with store.published(folder) as work:
+            with cache_folder.published(folder) as work:
                 for number, mail in enumerate(mails, 1):
                     (work / f"{number:04}-{slug(mail.title)[:60]}.patch").write_bytes(mail.content)
     return of_folder(folder)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import store, tools
+from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.apt import Apt, Package, Tier
 from kteardown.progress import Reporter
 
@@ -93,16 +93,16 @@ class Sources:
         target = self.tree_path(source)
         if target.is_dir():
             return target
-        with store.locked(target, self._reporter, f"unpack {source.id}"):
+        with cache_folder.locked(target, self._reporter, f"unpack {source.id}"):
             if target.is_dir():
                 return target
-            store.need_space(target.parent, _TREE_MB, f"the source tree of {source.id}")
+            cache_folder.need_space(target.parent, _TREE_MB, f"the source tree of {source.id}")
             unpack: dict[str, Callable[[Source, Path], None]] = {
                 "debian": self._unpack_debian,
                 "git": self._unpack_git,
                 "tar": self._unpack_tar,
             }
-            with store.published(target) as folder:
+            with cache_folder.published(target) as folder:
                 unpack[source.kind](source, folder)
                 _protect(folder)
         return target
@@ -214,7 +214,7 @@ def _git(rest: str) -> Source:
     if not repository.is_dir():
         raise InputError(f"git:{rest}: {repository} is no folder", hint="Write git:PATH@REV.")
     argv = ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
-    done = tools.capture(argv)
+    done = toolchain.capture(argv)
     commit = done.stdout.strip()
     if done.returncode or not commit:
         raise InputError(
@@ -225,7 +225,7 @@ def _git(rest: str) -> Source:
 
 
 def _host_architecture() -> str:
-    return tools.capture(["dpkg", "--print-architecture"]).stdout.strip()
+    return toolchain.capture(["dpkg", "--print-architecture"]).stdout.strip()
 
 
 def _untar(folder: Path, decompress: str) -> list[str]:
@@ -265,7 +265,7 @@ def _pipe(stages: list[list[str]], folder: Path) -> None:
     if failures:
         text = "; ".join(failures)
         if "No space left" in text:
-            raise store.disk_full(folder)
+            raise cache_folder.disk_full(folder)
         raise UnpackError(text, hint="Try again; where it fails again, prune the cache of its downloads.")
 
 

@@ -1,0 +1,1 @@
+"""Reports from results, in every format."""

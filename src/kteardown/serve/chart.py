@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kteardown.report.history import figure_text, size, when
-from kteardown.stats.history import Line
+from kteardown.history.lines import Line
+from kteardown.report.history_tables import figure_text, size, when
 
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 14, 40

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kteardown.records.schema import BASE, LAYOUT, TWIN
-from kteardown.report.groups import point_cells
-from kteardown.report.layout import Block, Cell, Table
-from kteardown.report.words import Scale, percent, scale
-from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.samples import expected_points, headlines, key
-from kteardown.trials.follow import Progress
+from kteardown.analysis.dataset import expected_points, headlines, key
+from kteardown.model.experiment import Experiment
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import point_cells
+from kteardown.report.formatting import Scale, percent, scale
+from kteardown.report.table import Block, Cell, Table
+from kteardown.run.live_progress import Progress
 
 _MINUTE_S, _HOUR_S = 60, 3600
 

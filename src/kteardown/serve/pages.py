@@ -14,21 +14,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kteardown import archive, pipeline, version
+from kteardown import pipeline, version
 from kteardown.errors import InputError, KteardownError
+from kteardown.history import archive
+from kteardown.history.lines import Line, Order
+from kteardown.inputs.load import load_workloads
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
-from kteardown.records.environment import guest_differences
-from kteardown.records.store import RunDir
-from kteardown.report import history as lines
-from kteardown.report import sidebyside, tables, text
-from kteardown.report.difference import hold, read
+from kteardown.report import contents, diff_tables
+from kteardown.report import history_tables as lines
+from kteardown.report.diff import hold, read
+from kteardown.report.formats import text
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.environment import guest_differences
 from kteardown.serve import live
 from kteardown.serve.chart import picture
 from kteardown.serve.runs import Known, Runs, Told, charts, told
-from kteardown.spec.load import load_workloads
-from kteardown.spec.model import Clock
-from kteardown.spec.sweep import parse_assignments
-from kteardown.stats.history import Line, Order
 
 _PAGE = 100
 _WIDTH = 118
@@ -103,7 +105,7 @@ class Pages:
             run=known,
             told=found,
             unreadable=unreadable,
-            verdicts=tables.verdicts(found.result, found.workloads) if found else [],
+            verdicts=contents.verdicts(found.result, found.workloads) if found else [],
             report=_report(found) if found else "",
             others=sorted(others, key=lambda other: _unlike(known, other)),
             **self._standing(run, known),
@@ -152,9 +154,9 @@ class Pages:
             runs=done,
             names=names,
             found=found,
-            passages=list(sidebyside.passages(found)) if found else [],
-            tables=sidebyside.comparison_tables(found) if found else [],
-            summary=sidebyside.summary(found.rows) if found else "",
+            passages=list(diff_tables.passages(found)) if found else [],
+            tables=diff_tables.comparison_tables(found) if found else [],
+            summary=diff_tables.summary(found.rows) if found else "",
         )
 
     def history(self, request: Request) -> Response:

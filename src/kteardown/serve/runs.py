@@ -12,16 +12,17 @@ from threading import Lock
 
 from kteardown import pipeline
 from kteardown.errors import KteardownError
-from kteardown.records.store import RunDir
-from kteardown.records.working import at_work
-from kteardown.report import json as result_json
-from kteardown.report.groups import is_headline
-from kteardown.report.html import html_report
-from kteardown.report.reference import Reference, load_reference
-from kteardown.spec.load import load_workloads
-from kteardown.spec.model import Experiment, Workload
-from kteardown.stats.results import Result, Verdict
-from kteardown.trials.follow import Follower, Progress
+from kteardown.inputs.load import load_workloads
+from kteardown.inputs.published import Reference, load_reference
+from kteardown.model.experiment import Experiment
+from kteardown.model.result import Result, Verdict
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats.html import html_report
+from kteardown.run.live_progress import Follower, Progress
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.lock import at_work
 
 _KEPT = 512
 _STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")

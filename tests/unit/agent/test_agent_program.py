@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.machines import host
-from kteardown.machines.agent import build_agent
+from kteardown.inputs.load import load_workload, workload_names
+from kteardown.model.record import AgentError, Bye, Hello, parse
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
-from kteardown.records.schema import AgentError, Bye, Hello, parse
-from kteardown.spec.load import load_workload, workload_names
+from kteardown.vm import host
+from kteardown.vm.agent import build_agent
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unit.cli.test_main import kteardown
-from unit.trials import killable
+from unit.run import killable
 
 
 def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.report import json as result_json
-from kteardown.stats.results import Result
+from kteardown.model.result import Result
+from kteardown.report.formats import json as result_json
 from unit.cli.test_main import kteardown
-from unit.trials import killable
+from unit.run import killable
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,14 @@ import pytest
 
 from kteardown.cli.compare import experiment_for
 from kteardown.errors import InputError
-from kteardown.kernels import patching
+from kteardown.inputs.load import load_experiment, own_sources
+from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
-from kteardown.machines.agent import build_agent
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
-from kteardown.spec.load import load_experiment, own_sources
+from kteardown.vm.agent import build_agent
 from unit.cli.test_main import kteardown as called_here
-from unit.kernels.test_branch import git
+from unit.kernels.test_git_branch import git
 
 
 def kteardown(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -108,7 +108,7 @@ def test_the_patch_applies_where_do_exit_begins(mine: Path, tmp_path: Path) -> N
     source.write_text("{\n}\n\nvoid __noreturn do_exit(long code)\n{\n}\n")
     (tmp_path / "work").mkdir()
     chosen = resolve("my-change")
-    patched = patching.apply(tmp_path / "tree", chosen.patches, tmp_path / "work", "tree")
+    patched = apply_patches.apply(tmp_path / "tree", chosen.patches, tmp_path / "work", "tree")
     assert patched.changed == ("kernel/exit.c",)
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from kteardown.cli.options import Designed, Kernels, Parts, changed, grouped
-from kteardown.spec.load import load_experiment
+from kteardown.inputs.load import load_experiment
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from unit.cli.test_main import kteardown
-from unit.report.materials import write_run
+from unit.report.contexts import write_run
 
 
 @pytest.fixture(scope="module")

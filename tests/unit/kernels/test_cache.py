@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import store
+from kteardown.kernels import cache_folder
 from kteardown.kernels.cache import Cache, key
 from kteardown.kernels.kconfig import Wanted
-from kteardown.kernels.model import KernelImage
+from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from kteardown.kernels import store
+from kteardown.kernels import cache_folder
 from kteardown.progress import SilentReporter
 
 target, log = Path(sys.argv[1]), Path(sys.argv[2])
-with store.locked(target, SilentReporter(), "build"):
+with cache_folder.locked(target, SilentReporter(), "build"):
     if not target.is_dir():
-        with store.published(target) as work:
+        with cache_folder.published(target) as work:
             for number in range(20):
                 (work / str(number)).write_text(sys.argv[3])
                 time.sleep(0.01)
@@ -37,7 +37,7 @@ print(len({path.read_text() for path in target.iterdir()}), len(list(target.iter
 
 
 def kernel(cache: Cache, name: str, *, series: str = "", used: float = 0.0) -> Path:
-    with store.published(cache.kernel_path(name)) as folder:
+    with cache_folder.published(cache.kernel_path(name)) as folder:
         (folder / "bzImage").write_bytes(b"image of " + name.encode())
         image = KernelImage(
             name="", image=folder / "bzImage", source="debian:6.12.117-1", series=series, arch="x86_64",
@@ -95,7 +95,7 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
 def test_prune_leaves_what_another_is_making(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     kernel(cache, "aaaa")
-    with store.locked(cache.kernel_path("aaaa"), SilentReporter(), "x"):
+    with cache_folder.locked(cache.kernel_path("aaaa"), SilentReporter(), "x"):
         assert cache.prune(everything=True) == []
     assert [e.key for e in cache.prune(everything=True)] == ["aaaa"]
 
@@ -154,14 +154,14 @@ def test_a_killed_process_leaves_nothing_that_counts(tmp_path: Path) -> None:
 def test_sweep_takes_what_the_dead_left_and_spares_the_living(tmp_path: Path) -> None:
     (tmp_path / ".dead.tmp").mkdir()
     (tmp_path / ".alive.tmp").mkdir()
-    with store.locked(tmp_path / "alive", SilentReporter(), "x"):
-        store.sweep(tmp_path)
+    with cache_folder.locked(tmp_path / "alive", SilentReporter(), "x"):
+        cache_folder.sweep(tmp_path)
         assert not (tmp_path / ".dead.tmp").exists()
         assert (tmp_path / ".alive.tmp").exists()
 
 
 def test_a_failed_block_publishes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), store.published(tmp_path / "k") as work:
+    with pytest.raises(RuntimeError), cache_folder.published(tmp_path / "k") as work:
         (work / "half").touch()
         raise RuntimeError
     assert not any(path for path in tmp_path.iterdir() if path.name != ".locks")
@@ -169,8 +169,8 @@ def test_a_failed_block_publishes_nothing(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told_before_and_during(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="needs 1000000000 MB"):
-        store.need_space(tmp_path, 10**9, "all")
-    with pytest.raises(LabError, match="disk filled up"), store.scratch(tmp_path / "k"):
+        cache_folder.need_space(tmp_path, 10**9, "all")
+    with pytest.raises(LabError, match="disk filled up"), cache_folder.scratch(tmp_path / "k"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(OSError, match="other"), store.scratch(tmp_path / "k"):
+    with pytest.raises(OSError, match="other"), cache_folder.scratch(tmp_path / "k"):
         raise OSError(errno.EIO, "other")

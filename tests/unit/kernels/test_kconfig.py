@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels.kconfig import Wanted, check, digest, parse_config, parse_fragment, refused, wanted_of
-from kteardown.kernels.kconfig_why import why
+from kteardown.kernels.kconfig_refusal import why
 
 KCONFIG = """
 menu "Power"

@@ -21,9 +21,9 @@ from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict import cards
 from kteardown.report.charts.waterfall import waterfalls
-from kteardown.report.html import all_charts
-from kteardown.report.material import Material
-from unit.report.materials import ENTRY, instructions, rich, wall
+from kteardown.report.context import Material
+from kteardown.report.formats.html import all_charts
+from unit.report.contexts import ENTRY, instructions, rich, wall
 
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])

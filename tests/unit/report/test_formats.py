@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.report import benchstat, cover, mmtests
-from kteardown.report.claim import claims, limits
-from kteardown.report.formats import TEXTS
-from kteardown.report.material import Material
-from unit.report.materials import instructions, rich, wall
+from kteardown.report.context import Material
+from kteardown.report.formats import benchstat, cover, mmtests
+from kteardown.report.formats.registry import TEXTS
+from kteardown.report.summary import claims, limits
+from unit.report.contexts import instructions, rich, wall
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import pytest
 
-from kteardown.report.html import all_charts, html_report
-from kteardown.report.material import Material
-from unit.report.materials import instructions, rich, wall
+from kteardown.report.context import Material
+from kteardown.report.formats.html import all_charts, html_report
+from unit.report.contexts import instructions, rich, wall
 
 
 class Page(HTMLParser):

@@ -9,9 +9,9 @@ import pytest
 from choreographer.browsers.chromium import Chromium
 
 from kteardown.errors import InputError, LabError
-from kteardown.report.html import all_charts
-from kteardown.report.image import WIDTH, choose, draw, figure_of
-from unit.report.materials import rich
+from kteardown.report.formats.html import all_charts
+from kteardown.report.formats.image import WIDTH, choose, draw, figure_of
+from unit.report.contexts import rich
 
 
 def test_a_chart_is_chosen_by_its_name_or_its_beginning() -> None:

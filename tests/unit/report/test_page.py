@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from kteardown.report.charts import spread
-from kteardown.report.html import html_report
-from unit.report.materials import instructions, rich, wall
+from kteardown.report.formats.html import html_report
+from unit.report.contexts import instructions, rich, wall
 
 PHONE = {"width": 390, "height": 844}
 Open = Callable[..., Page]

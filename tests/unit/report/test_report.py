@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kteardown.records.schema import BootEnd
-from kteardown.report import markdown, text
-from kteardown.report.layout import Block, Cell, Table
-from kteardown.report.reference import load_reference
-from kteardown.report.words import Scale, number, percent, scale
-from kteardown.stats.results import Result
+from kteardown.inputs.published import load_reference
+from kteardown.model.record import BootEnd
+from kteardown.model.result import Result
+from kteardown.report.formats import markdown, text
+from kteardown.report.formatting import Scale, number, percent, scale
+from kteardown.report.table import Block, Cell, Table
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
 GOLDEN = Path(__file__).parent / "golden"

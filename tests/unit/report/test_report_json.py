@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.report import json as result_json
-from kteardown.stats.results import Result
+from kteardown.model.result import Result
+from kteardown.report.formats import json as result_json
 from unit.simulation import Noise, analysed, freezer, simulate
 
 

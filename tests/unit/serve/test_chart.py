@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from kteardown.serve.chart import HEIGHT, WIDTH, picture
-from unit.stats.test_history import boot, facts, kernel, lines
+from unit.history.test_lines import boot, facts, kernel, lines
 
 
 def test_marks_are_inside_and_in_their_order() -> None:

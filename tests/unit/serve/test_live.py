@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.inputs.load import load_workloads
+from kteardown.model.experiment import Experiment
+from kteardown.run.live_progress import Follower
 from kteardown.serve.live import duration, median_tables, share
-from kteardown.spec.load import load_workloads
-from kteardown.spec.model import Experiment
-from kteardown.trials.follow import Follower
-from unit.trials import killable
+from unit.run import killable
 
 
 @pytest.mark.parametrize(

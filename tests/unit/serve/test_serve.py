@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from kteardown.records.store import RunDir
+from kteardown.rundir.directory import RunDir
 from unit.cli.test_main import kteardown
-from unit.trials import killable
+from unit.run import killable
 
 _EVIL = "<script>alert(1)</script>"
 

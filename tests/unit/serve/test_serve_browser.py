@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from kteardown.records.store import RunDir
+from kteardown.rundir.directory import RunDir
+from unit.run import killable
 from unit.serve.test_serve import Site, serving
-from unit.trials import killable
 
 PATIENCE_MS = 60_000
 PHONE = {"width": 390, "height": 844}

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kteardown.model.result import Verdict
 from kteardown.report.charts.palette import LIGHT
-from kteardown.report.words import percent
-from kteardown.stats.results import Verdict
+from kteardown.report.formatting import percent
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kteardown.model.samples import Stacks
 from kteardown.report.charts.figure import Chart, Gallery, layout, slug
-from kteardown.report.material import Material
-from kteardown.report.words import place
-from kteardown.stats.evidence import Stacks
+from kteardown.report.context import Material
+from kteardown.report.formatting import place
 
 _LEAST = 0.003
 """A smaller part of the whole is a line too thin to see, and is left out."""

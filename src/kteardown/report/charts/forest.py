@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kteardown.records.schema import ParamValue
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, Result
 from kteardown.report.charts.figure import (
     MARKS,
     Chart,
@@ -17,9 +18,8 @@ from kteardown.report.charts.figure import (
     ratio_ticks,
     slug,
 )
-from kteardown.report.groups import Group, groups, point_cells, variants
-from kteardown.report.words import VERDICTS, change, decimals, parameter
-from kteardown.stats.results import Comparison, Result
+from kteardown.report.comparison_groups import Group, groups, point_cells, variants
+from kteardown.report.formatting import VERDICTS, change, decimals, parameter
 
 _ROWS = 48
 """More than this in one chart is no picture any more: each metric then has a chart of its own."""

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.records.schema import ParamValue
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, Law
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
-from kteardown.report.groups import Group, groups, is_headline
-from kteardown.report.material import Material
-from kteardown.report.words import Scale, parameter, place, scale
-from kteardown.stats.results import Comparison, Law
+from kteardown.report.comparison_groups import Group, groups, is_headline
+from kteardown.report.context import Material
+from kteardown.report.formatting import Scale, parameter, place, scale
 
 Level = tuple[float, float, float]
 """A level with the two ends of its interval."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kteardown.records.schema import ParamValue
+from kteardown.inputs.published import Figure as PostedFigure
+from kteardown.inputs.published import Posted, PostedRow, Reference
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison
 from kteardown.report.charts.figure import Chart, Figure, Trace, axis, colour, dash, layout, mark, slug
-from kteardown.report.material import Material
-from kteardown.report.posting import ours_beside
-from kteardown.report.reference import Figure as PostedFigure
-from kteardown.report.reference import Posted, PostedRow, Reference
-from kteardown.report.words import change, parameter, percent
-from kteardown.stats.results import Comparison
+from kteardown.report.context import Material
+from kteardown.report.formatting import change, parameter, percent
+from kteardown.report.sections.published_table import ours_beside
 
 _SAME_MACHINE = "as posted, on another machine: compare the shapes and the changes, not the levels"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
-from kteardown.report.material import Material
-from kteardown.report.words import Scale, number, place, scale
-from kteardown.stats.evidence import Samples
+from kteardown.report.context import Material
+from kteardown.report.formatting import Scale, number, place, scale
 
 _GL_FROM = 3000
 """So many samples are drawn by the graphics card, where there is one; as many points either way."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kteardown.model.result import Distribution
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
-from kteardown.report.material import Material
-from kteardown.report.words import Scale, percent, place, scale
-from kteardown.stats.results import Distribution
+from kteardown.report.context import Material
+from kteardown.report.formatting import Scale, percent, place, scale
 
 
 def tail_gallery(material: Material) -> Gallery | None:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kteardown.model.result import Comparison, Verdict
 from kteardown.report.charts.figure import ratio_range, ratio_ticks
-from kteardown.report.groups import Group, headlines, variants
-from kteardown.report.material import Material
-from kteardown.report.words import VERDICTS, change, interval, percent, place, sentence, tone
-from kteardown.stats.results import Comparison, Verdict
+from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.report.context import Material
+from kteardown.report.formatting import VERDICTS, change, interval, percent, place, sentence, tone
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kteardown.report.ablation import shown
+from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
-from kteardown.report.material import Material
-from kteardown.report.words import change_of, place, portion
-from kteardown.stats.results import Ablation
+from kteardown.report.context import Material
+from kteardown.report.formatting import change_of, place, portion
+from kteardown.report.sections.ablation_table import shown
 
 _WORDS = 34
 

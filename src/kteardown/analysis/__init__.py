@@ -1,0 +1,1 @@
+"""From records to a result: dataset, comparisons, growth laws, ablations."""

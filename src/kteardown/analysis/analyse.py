@@ -1,0 +1,179 @@
+"""The stage: records in, a Result out. Knows no machine and prints nothing.
+
+The statistic inside a boot is the median of its measured repetitions, or a percentile that the metric
+declares; that of a kernel at a point is the median over its boots. The same records give the same Result, bit
+for bit: every draw is seeded from the experiment's design, and nothing of the host's time or load comes in
+but what ``environment_notes`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kteardown.analysis.ablation import ablations
+from kteardown.analysis.comparisons import Data, compare_all
+from kteardown.analysis.dataset import Collected, expected_points
+from kteardown.analysis.distributions import distributions
+from kteardown.analysis.estimate.bootstrap import Resampler
+from kteardown.analysis.estimate.verdict import Rules
+from kteardown.analysis.growth.laws import laws
+from kteardown.model.experiment import Experiment
+from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
+from kteardown.model.result import Comparison, KernelFacts, Result, Unavailable
+from kteardown.model.workload import Workload
+from kteardown.rundir.directory import BootRecords
+
+LAYOUT_CLAIM = 0.1
+"""A smaller change is not claimed without the layout twin: moving code alone was seen to make 4 to 9%."""
+_MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
+"""Units of what the placing of code can change; it makes no object and no kB."""
+
+
+def analyse(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    boots: Sequence[BootRecords],
+    kernels: Mapping[str, KernelFacts],
+    machine: Mapping[str, Any],
+    command: str,
+    *,
+    blocks: int | None = None,
+    confidence: float | None = None,
+    environment_notes: Sequence[str] = (),
+    unavailable: Sequence[Unavailable] = (),
+    predict_at: Mapping[str, Sequence[float]] | None = None,
+) -> Result:
+    """The whole result of a run, or of the part of it that is there.
+
+    ``boots`` holds the last finished attempt of each boot; ``kernels`` base and the variants, in
+    report order; ``machine`` the host as it was read, stable facts only; ``command`` what repeats the run.
+    ``blocks``: use only the blocks numbered below it; ``confidence``: instead of the design's. Blocks
+    numbered beyond the design's hold base and its layout twin, and serve only to compare these two.
+    ``unavailable``: kernels of an ablation that could not be had. ``predict_at``: by parameter, where its
+    laws are carried on to, instead of to twice the largest value measured.
+    """
+    design = experiment.design
+    planned = design.boots if design.clock == "wall" else design.seeds
+    limit = planned if blocks is None else min(planned, blocks)
+    main = [boot for boot in boots if boot.start.block < limit]
+    used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
+    variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    data = Data(
+        experiment=experiment,
+        workloads=workloads,
+        collected=Collected(main),
+        moved=Collected(_beside_layout(used)),
+        expected=expected_points(experiment, workloads),
+        variants=variants,
+        rules=Rules(confidence or design.confidence, design.same_within),
+        resampler=Resampler(design.seed),
+    )
+    comparisons, outliers = compare_all(data)
+    ended = [boot.end.outcome for boot in used]
+    result = Result(
+        experiment=experiment.name,
+        question=experiment.question,
+        clock=design.clock,
+        command=command,
+        machine=dict(machine),
+        kernels=_as_they_ran(kernels, data.collected),
+        comparisons=comparisons,
+        laws=laws(data, [BASE, *variants], predict_at or {}),
+        boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
+        voids=data.collected.voids(_in_every_block(data), limit, data.expected),
+        notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
+        ablations=ablations(data, kernels, comparisons, unavailable),
+        outliers=outliers,
+        distributions=distributions(data, [BASE, *variants]),
+    )
+    return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
+
+
+def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool:
+    """A claim is made that the placing of the code alone could explain, with no layout twin beside it:
+    on the wall clock, of a metric of time, and of less than ten percent."""
+    return result.clock == "wall" and any(
+        c.verdict in ("better", "worse")
+        and c.layout_ci is None
+        and c.ratio is not None
+        and abs(c.ratio - 1) < LAYOUT_CLAIM
+        and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
+        for c in result.comparisons
+    )
+
+
+def _beside_layout(boots: Sequence[BootRecords]) -> list[BootRecords]:
+    """The boots of the layout twin, and those of base in the same blocks."""
+    blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
+    return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
+
+
+def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Collected) -> dict[str, KernelFacts]:
+    return {
+        name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
+        for name, facts in kernels.items()
+    }
+
+
+def _in_every_block(data: Data) -> list[str]:
+    design = data.experiment.design
+    twins = [TWIN, *([LAYOUT] if design.layout_twin else [])] if design.clock == "wall" else []
+    return [BASE, *twins, *data.variants]
+
+
+def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
+    if not any(boot.start.acceleration == "mttcg" for boot in boots):
+        return ()
+    return (
+        "multi-threaded emulation, not hardware: real time of translated code, without caches or interrupts "
+        "between CPUs as hardware has them",
+    )
+
+
+def _notes(
+    workloads: Mapping[str, Workload], collected: Collected, kernels: Mapping[str, KernelFacts]
+) -> tuple[str, ...]:
+    notes = [
+        f"the agent recorded {metric}, which workload {workload} does not declare: not analysed"
+        for workload, metric in sorted(collected.metrics)
+        if workload not in workloads or metric not in workloads[workload].metrics
+    ]
+    given = {workload for workload, _ in collected.metrics} & workloads.keys()
+    notes += [
+        f"no trial of workload {workload} gave {metric}, which it declares"
+        for workload in sorted(given)
+        for metric, spec in workloads[workload].metrics.items()
+        if not spec.optional and (workload, metric) not in collected.metrics
+    ]
+    notes += [
+        f"{name} was built as {facts.release} and called itself {collected.releases[name]} when it ran"
+        for name, facts in kernels.items()
+        if facts.release and collected.releases.get(name, facts.release) != facts.release
+    ]
+    return tuple(notes)
+
+
+def _cautions(result: Result, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """What the reader of the verdicts has to know."""
+    notes = []
+    if needs_layout_twin(result, workloads):
+        notes.append(
+            f"claims below {LAYOUT_CLAIM:.0%} stand here without a layout twin: moving code alone was seen "
+            "to change a result by 4 to 9%"
+        )
+    extreme = {(c.metric, c.statistic): None for c in result.comparisons if _is_extreme(c)}
+    notes += [
+        f"{metric} {statistic}: a boot has too few samples to tell it from their largest or smallest"
+        for metric, statistic in extreme
+    ]
+    return tuple(notes)
+
+
+def _is_extreme(comparison: Comparison) -> bool:
+    """A percentile beyond which not even one of a boot's samples is to be expected."""
+    if comparison.statistic == "median":
+        return False
+    percent = float(comparison.statistic.removeprefix("p"))
+    fewest = min(side.n / side.boots for side in (comparison.base, comparison.changed))
+    return fewest * min(percent, 100 - percent) < 100

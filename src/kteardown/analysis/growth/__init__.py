@@ -1,0 +1,1 @@
+"""How a metric grows with a parameter."""

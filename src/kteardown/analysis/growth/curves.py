@@ -1,0 +1,156 @@
+"""The candidate laws of growth, each fitted by weighted least squares: cost = a + b * g(n).
+
+g is one of nothing, n, n log n, n squared and n to a fitted power. ``curved``, a + b * n + c * n squared, is
+no candidate: it bounds how far the costs may bend away from one. Residuals are in units of the cost where
+that is large (the error of a cost grows with the cost), with a floor at a tenth of the median cost, below
+which the constant parts rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from kteardown.model.result import LawModel
+
+Array = NDArray[np.float64]
+
+PARSIMONY = 1e-3
+"""A law that misses by less than a thousandth of the cost is not beaten by a richer one."""
+_EXPONENTS = np.linspace(0.1, 4.0, 1561)
+_Terms = Callable[[Array], tuple[Array, ...]]
+"""What the coefficients belong to, beside the constant, at each n."""
+_SHAPES: dict[LawModel, _Terms] = {
+    "linear": lambda n: (n,),
+    "nlogn": lambda n: (n * np.log(np.maximum(n, 1.0)),),
+    "quadratic": lambda n: (n**2,),
+}
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs ``y`` at ``x``, one a value of the parameter, as medians over the boots of ``rows``."""
+
+    x: Array
+    y: Array
+    rows: Array
+
+    @staticmethod
+    def of(x: Array, rows: Array) -> Costs:
+        """``rows``: a row per boot, a column per value of ``x``."""
+        return Costs(x, np.median(rows, axis=0), rows)
+
+    def weights(self, costs: Array) -> Array:
+        """What residuals at such costs are multiplied by."""
+        sizes = np.abs(self.y)
+        floor = max(float(np.median(sizes)), float(np.max(sizes)) / 10) / 10
+        weights: Array = 1 / np.maximum(np.abs(costs), floor)
+        return weights
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One law, fitted: the constant's coefficient comes first. ``rss`` is weighted."""
+
+    model: LawModel
+    terms: _Terms
+    coefficients: Array
+    rss: float
+    exponent: float | None = None
+    exponent_ci: tuple[float, float] | None = None
+
+    @property
+    def parameters(self) -> int:
+        """How many were fitted, the exponent too, the error's variance not."""
+        return len(self.coefficients) + (self.exponent is not None)
+
+    def values(self, n: Array) -> Array:
+        """The cost at each ``n``."""
+        costs: Array = _design(self.terms, n) @ self.coefficients
+        return costs
+
+    def gradient(self, n: Array) -> Array:
+        """How the cost at each ``n`` goes with each parameter: (points, parameters)."""
+        design = _design(self.terms, n)
+        if self.exponent is None:
+            return design
+        by_exponent = self.coefficients[1] * design[:, 1] * np.log(np.maximum(n, 1e-300))
+        return np.column_stack((design, by_exponent))
+
+    def aicc(self, points: int) -> float:
+        """The corrected Akaike criterion (C. Hurvich, C. Tsai, Biometrika 76, 1989)."""
+        k = self.parameters + 1
+        return points * math.log(self.variance(points)) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
+
+    def variance(self, points: int, spent: int = 0) -> float:
+        """The mean square of a weighted residual, after ``spent`` parameters, never below ``PARSIMONY``."""
+        return max(self.rss, points * PARSIMONY**2) / (points - spent)
+
+
+def candidates(costs: Costs) -> list[Curve]:
+    """The constant, the straight line, n log n and the square."""
+    flat = _through(costs, "constant", lambda n: ())
+    return [flat, *(_through(costs, model, terms) for model, terms in _SHAPES.items())]
+
+
+def curved(costs: Costs) -> Curve:
+    """a + b * n + c * n squared: a square with a straight part."""
+    return _through(costs, "quadratic", lambda n: (n, n**2))
+
+
+def power(costs: Costs, confidence: float) -> Curve:
+    """a + b * n**p: for each p the rest is a straight line, so p alone is searched.
+
+    The interval of p is the profile likelihood's (D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988,
+    section 6.1); None where the data does not bound it.
+    """
+    weights = costs.weights(costs.y)
+    w2 = weights**2
+    grown = (costs.x / np.max(costs.x)) ** _EXPONENTS[:, None]
+    off = grown - np.average(grown, axis=1, weights=w2)[:, None]
+    level = costs.y - np.average(costs.y, weights=w2)
+    slopes = (off @ (w2 * level)) / (np.square(off) @ w2)
+    rss = np.square(level - slopes[:, None] * off) @ w2
+    best = int(np.argmin(rss))
+    df = len(costs.x) - 3
+    floor = max(float(rss[best]), len(costs.x) * PARSIMONY**2)
+    t = float(special.stdtrit(df, (1 + confidence) / 2))
+    inside = np.flatnonzero(rss <= floor * (1 + t * t / df))
+    low, high = int(inside[0]), int(inside[-1])
+    bounded = low > 0 and high < len(_EXPONENTS) - 1
+    exponent = float(_EXPONENTS[best])
+    ci = (float(_EXPONENTS[low]), float(_EXPONENTS[high])) if bounded else None
+    return replace(_through(costs, "power", lambda n: (n**exponent,)), exponent=exponent, exponent_ci=ci)
+
+
+def slope(x: Array, y: Array, weights: Array) -> Array:
+    """The weighted least squares slope of each row of ``y`` over ``x``."""
+    w2 = weights**2
+    off = x - np.average(x, weights=w2)
+    slopes: Array = y @ (w2 * off) / float(np.sum(w2 * off**2))
+    return slopes
+
+
+def slope_error(line: Curve, costs: Costs) -> float:
+    """The standard error of the straight line's slope by the scatter around it."""
+    w2 = costs.weights(costs.y) ** 2
+    off = costs.x - np.average(costs.x, weights=w2)
+    return math.sqrt(line.rss / max(1, len(costs.x) - 2) / float(np.sum(w2 * off**2)))
+
+
+def _through(costs: Costs, model: LawModel, terms: _Terms) -> Curve:
+    weights = costs.weights(costs.y)
+    design = weights[:, None] * _design(terms, costs.x)
+    scales = np.linalg.norm(design, axis=0)
+    coefficients = np.linalg.lstsq(design / scales, weights * costs.y, rcond=None)[0] / scales
+    rss = float(np.sum(np.square(weights * costs.y - design @ coefficients)))
+    return Curve(model, terms, coefficients, rss)
+
+
+def _design(terms: _Terms, n: Array) -> Array:
+    return np.column_stack((np.ones(len(n)), *terms(n)))

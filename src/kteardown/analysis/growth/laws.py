@@ -1,0 +1,84 @@
+"""The growth laws of a report: each metric of each kernel over the workload's parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kteardown.analysis.comparisons import Data
+from kteardown.analysis.dataset import Collected, Key, Point, compared
+from kteardown.analysis.estimate.rounding import tidy, tidy_pair
+from kteardown.analysis.growth.fit import Fit, fit, predict
+from kteardown.model.result import Law, Prediction
+
+_FURTHER = 2.0
+"""Times the largest value measured: where a law is carried on to when nobody says where."""
+
+
+def laws(data: Data, kernels: Sequence[str], predict_at: Mapping[str, Sequence[float]]) -> tuple[Law, ...]:
+    """A law for each metric that is judged, each kernel, and each set of values of the other parameters.
+
+    ``predict_at``: by parameter, where its laws are carried on to.
+    """
+    result: list[Law] = []
+    for workload, metric, spec in compared(data.experiment, data.workloads):
+        param = data.workloads[workload].law
+        for family in _families(data.expected, workload, param):
+            rest = {name: value for name, value in family[0].shown.items() if name != param}
+            for kernel in kernels:
+                sizes, rows = _costs(data.collected, kernel, family, param, metric)
+                found = fit(sizes, rows, data.rules.confidence) if rows else None
+                if found is not None:
+                    fields = {"workload": workload, "kernel": kernel, "metric": metric, "unit": spec.unit}
+                    ahead = _ahead(found, sizes, predict_at.get(param, ()), data.rules.confidence)
+                    about = {"param": param, "point": rest, "predictions": ahead}
+                    result.append(Law.model_validate({**fields, **about, **_fields(found)}))
+    return tuple(result)
+
+
+def _ahead(
+    found: Fit, sizes: Sequence[float], wanted: Sequence[float], confidence: float
+) -> tuple[Prediction, ...]:
+    """The predictions at ``wanted``, else at twice the largest size; with the digits of a result."""
+    told = [predict(found, at, confidence) for at in wanted or (_FURTHER * max(sizes),)]
+    return tuple(
+        p.model_copy(update={"value": tidy(p.value), "low": tidy(p.low), "high": tidy(p.high)}) for p in told
+    )
+
+
+def _costs(
+    collected: Collected, kernel: str, family: Sequence[Point], param: str, metric: str
+) -> tuple[list[float], list[list[float]]]:
+    """The points where this kernel has samples, and a row of medians for each boot that has all of those."""
+    sizes: list[float] = []
+    medians: list[dict[int, float]] = []
+    for point in family:
+        found = collected.boots(kernel, point, metric)
+        size = point.shown.get(param)
+        if found is not None and isinstance(size, int):
+            sizes.append(size)
+            medians.append(found.medians)
+    common = sorted(set.intersection(*(set(blocks) for blocks in medians))) if medians else []
+    return sizes, [[blocks[block] for blocks in medians] for block in common]
+
+
+def _fields(found: Fit) -> dict[str, object]:
+    return {
+        "model": found.model,
+        "per_unit": tidy(found.per_unit),
+        "per_unit_ci": tidy_pair(found.per_unit_ci),
+        "intercept": tidy(found.intercept),
+        "exponent": tidy(found.exponent),
+        "exponent_ci": tidy_pair(found.exponent_ci),
+        "r2": tidy(found.r2),
+        "points": found.points,
+    }
+
+
+def _families(expected: Sequence[Point], workload: str, param: str) -> list[list[Point]]:
+    """The points of a workload, grouped by all parameters but ``param``; none where it has no law."""
+    families: dict[Key, list[Point]] = {}
+    for point in expected:
+        if point.workload == workload and param in dict(point.full):
+            rest = tuple(item for item in point.full if item[0] != param)
+            families.setdefault(rest, []).append(point)
+    return list(families.values())

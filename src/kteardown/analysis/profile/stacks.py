@@ -1,0 +1,288 @@
+"""Where the time goes: from sampled stacks to the share, the growth and the difference of functions. Pure.
+
+A sample stands for the time since its CPU's sample before. Interrupts that were off do not hide time so, but
+move it: to the place where they came on again. What is between two samples is decided by chance, so the
+time of a function is a sum of n weights with a standard deviation of at most their root sum of squares (a
+compound Poisson process, e.g. Ross, "Introduction to Probability Models", 11th ed., section 5.4.2);
+samples at a fixed period scatter less. Where there are several boots, they scatter more than that, by the
+order in which tasks ran: the variance is then multiplied by how much more on average (the dispersion of a
+quasi-Poisson model; McCullagh & Nelder, "Generalized Linear Models", 2nd ed., section 6.2.3), and is no
+less than what the function's own boots show.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist, mean, variance
+
+from kteardown.model.record import ParamValue, ProfileStretch, Stack, TrialEnd, TrialStart
+from kteardown.rundir.directory import BootRecords
+
+IDLE_TASK = "[idle task]"
+NO_INTERRUPTS = "[no interrupts]"
+
+Key = tuple[tuple[str, ParamValue], ...]
+"""All parameters of a point, sorted by name."""
+
+_OFTEN = 10
+"""Samples of a function from which the scatter between boots can be judged."""
+# The same function under a name that the compiler made for a part or a copy of it.
+_COMPILER = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)\b.*$")
+_IDLE = frozenset(
+    ("default_idle_call", "cpuidle_enter", "cpuidle_enter_state", "cpuidle_idle_call", "arch_cpu_idle")
+)
+# On the idle task's stack: it was interrupted, and somebody else's work is done.
+_WORK = re.compile(r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$")
+
+
+@dataclass
+class Weight:
+    """Samples of one kind: how many, how long together, and the variance of that."""
+
+    count: int = 0
+    ns: int = 0
+    variance: float = 0.0
+
+    def add(self, count: int, ns: int) -> None:
+        """``count`` samples of one stack that stand for ``ns`` together."""
+        self.count += count
+        self.ns += ns
+        self.variance += ns * ns / count
+
+
+@dataclass
+class Stretches:
+    """What was sampled of one kernel at one point, all repetitions of all boots together."""
+
+    kernel: str
+    workload: str
+    key: Key
+    stacks: dict[str, Weight] = field(default_factory=lambda: defaultdict(Weight))
+    """By their text, "outermost;...;innermost", as the guest names functions."""
+    boots: dict[int, int] = field(default_factory=Counter)
+    """By block: repetitions."""
+    by_boot: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By block: ns in each function itself."""
+    periods: list[ProfileStretch] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Repetitions, of all boots."""
+        return len(self.periods)
+
+    def begin(self, record: ProfileStretch, block: int) -> None:
+        """Another repetition."""
+        self.periods.append(record)
+        self.boots[block] += 1
+
+    def add(self, record: Stack, block: int) -> None:
+        """One stack of a repetition."""
+        self.stacks[record.stack].add(record.count, record.ns)
+        frames = frames_of(record.stack)
+        if not is_idle(frames):
+            self.by_boot[block][innermost(frames)] += record.ns
+
+
+def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
+    """What was sampled in trials that ended ok, by kernel, workload and point, in the order of its coming."""
+    found: dict[tuple[str, str, Key], Stretches] = {}
+    for boot in boots:
+        usable = {r.trial for r in boot.records if isinstance(r, TrialEnd) and r.status == "ok"}
+        trials: dict[int, Stretches] = {}
+        for record in boot.records:
+            if isinstance(record, TrialStart) and record.trial in usable:
+                place = (boot.start.kernel, record.workload, tuple(sorted(record.params.items())))
+                trials[record.trial] = found.setdefault(place, Stretches(*place))
+            elif isinstance(record, ProfileStretch) and record.trial in trials:
+                trials[record.trial].begin(record, boot.start.block)
+            elif isinstance(record, Stack) and record.trial in trials:
+                trials[record.trial].add(record, boot.start.block)
+    return [stretches for stretches in found.values() if stretches.count]
+
+
+def frames_of(stack: str) -> tuple[str, ...]:
+    """The functions of a stack, outermost first, under the names that their sources give them."""
+    return tuple(_COMPILER.sub("", frame) for frame in stack.split(";"))
+
+
+def innermost(frames: Sequence[str]) -> str:
+    """The function in which the sample was taken."""
+    return next(frame for frame in reversed(frames) if frame != NO_INTERRUPTS or len(frames) == 1)
+
+
+def is_idle(frames: Sequence[str]) -> bool:
+    """Whether the CPU had nothing to do: interrupts and soft interrupts of that time are work."""
+    return (
+        frames[0] == IDLE_TASK
+        and not _IDLE.isdisjoint(frames)
+        and not any(_WORK.search(frame) for frame in frames)
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean per stretch in ns, and its standard error."""
+
+    ns: float
+    se: float
+
+    def interval(self, z: float, scale: float = 1.0) -> tuple[float, float]:
+        """Of ``ns * scale``; a time is never below zero."""
+        return max(0.0, self.ns - z * self.se) * scale, (self.ns + z * self.se) * scale
+
+
+class Costs:
+    """The functions of one kernel at one point: times per stretch, over all CPUs."""
+
+    def __init__(self, stretches: Stretches) -> None:
+        self.stretches = stretches
+        idle = 0
+        self._self: dict[str, Weight] = defaultdict(Weight)
+        self._all: Counter[str] = Counter()
+        self._silent: Counter[str] = Counter()
+        self._callers: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        for text, weight in stretches.stacks.items():
+            frames = frames_of(text)
+            if is_idle(frames):
+                idle += weight.ns
+            else:
+                self._stack(frames, weight)
+        self.busy_ns = sum(weight.ns for weight in self._self.values()) / stretches.count
+        self.idle_ns = idle / stretches.count
+        self.samples = sum(weight.count for weight in stretches.stacks.values())
+        often = [name for name, weight in self._self.items() if weight.count >= _OFTEN]
+        ratios = [self._between_boots(name) / self._scatter(self._self[name]) for name in often]
+        self._dispersion = max(1.0, mean(ratios)) if ratios else 1.0
+
+    @property
+    def functions(self) -> set[str]:
+        """Those in which a sample was taken."""
+        return set(self._self)
+
+    def own(self, function: str) -> Spread:
+        """The time in the function itself."""
+        weight = self._self.get(function, Weight())
+        scatter = max(self._scatter(weight) * self._dispersion, self._between_boots(function))
+        return Spread(weight.ns / self.stretches.count, math.sqrt(scatter))
+
+    def sampled(self, function: str) -> int:
+        """How many samples were taken in the function itself."""
+        return self._self[function].count if function in self._self else 0
+
+    def share(self, function: str) -> float:
+        """The function's own part of the busy time."""
+        return self.own(function).ns / self.busy_ns if self.busy_ns else 0.0
+
+    def share_with_callees(self, function: str) -> float:
+        """The part of the busy time in the function and all that it calls."""
+        return self._all[function] / self.stretches.count / self.busy_ns if self.busy_ns else 0.0
+
+    def no_interrupts(self, function: str) -> float:
+        """The part of the function's own time in which its CPU took no interrupts."""
+        own = self._self[function].ns if function in self._self else 0.0
+        return self._silent[function] / own if own else 0.0
+
+    def callers(self, function: str, most: int = 2) -> tuple[str, ...]:
+        """Through whom most of its time was reached, the nearest first, while one has most of it."""
+        chain: tuple[str, ...] = ()
+        times = self._callers.get(function, Counter())
+        whole = sum(times.values())
+        while len(chain) < most:
+            longer: Counter[tuple[str, ...]] = Counter()
+            for callers, ns in times.items():
+                if callers[: len(chain)] == chain and len(callers) > len(chain):
+                    longer[callers[: len(chain) + 1]] += ns
+            best, ns = max(longer.items(), key=lambda item: (item[1], item[0]), default=((), 0))
+            if not best or ns <= whole / 2:
+                break
+            chain = best
+        return chain
+
+    def _scatter(self, weight: Weight) -> float:
+        """The variance of a mean per stretch, were chance in the sampling alone."""
+        return weight.variance / self.stretches.count**2
+
+    def _between_boots(self, function: str) -> float:
+        """The variance of the same, as boots differ; 0 where there is only one."""
+        boots = self.stretches.boots
+        if len(boots) < 2:
+            return 0.0
+        means = [self.stretches.by_boot[block][function] / number for block, number in boots.items()]
+        return variance(means) / len(means)
+
+    def _stack(self, frames: tuple[str, ...], weight: Weight) -> None:
+        function = innermost(frames)
+        own = self._self[function]
+        own.count += weight.count
+        own.ns += weight.ns
+        own.variance += weight.variance
+        for frame in set(frames):
+            self._all[frame] += weight.ns
+        if frames[-1] == NO_INTERRUPTS:
+            self._silent[function] += weight.ns
+        depth = len(frames) - 1 - frames[::-1].index(function)
+        self._callers[function][frames[:depth][::-1]] += weight.ns
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The slope of log time over log size, and its standard error."""
+
+    exponent: float
+    se: float
+
+
+def growth(sizes: Sequence[float], times: Sequence[Spread]) -> Growth | None:
+    """How a time grows with the size: by least squares on both logarithms, weighted by what is known of each.
+
+    Where the points lie farther from the line than their own errors, the error of the slope is widened
+    by as much (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are left out: the
+    function was not seen there. None where fewer than two are left.
+    """
+    known = [
+        (math.log(n), math.log(t.ns), t.se / t.ns)
+        for n, t in zip(sizes, times, strict=True)
+        if t.ns > 0 and n > 0
+    ]
+    if len({x for x, _, _ in known}) < 2:
+        return None
+    weights = [1 / max(se, 1e-9) ** 2 for _, _, se in known]
+    total = sum(weights)
+    mean_x = sum(w * x for w, (x, _, _) in zip(weights, known, strict=True)) / total
+    mean_y = sum(w * y for w, (_, y, _) in zip(weights, known, strict=True)) / total
+    spread = sum(w * (x - mean_x) ** 2 for w, (x, _, _) in zip(weights, known, strict=True))
+    slope = sum(w * (x - mean_x) * (y - mean_y) for w, (x, y, _) in zip(weights, known, strict=True)) / spread
+    residual = sum(
+        w * (y - mean_y - slope * (x - mean_x)) ** 2 for w, (x, y, _) in zip(weights, known, strict=True)
+    )
+    free = len(known) - 2
+    birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
+    return Growth(slope, birge / math.sqrt(spread))
+
+
+def quantile(confidence: float, claims: int) -> float:
+    """Standard errors that each of ``claims`` two-sided claims needs for all to hold at ``confidence``."""
+    return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / max(1, claims))
+
+
+def folded(stretches: Stretches) -> str:
+    """The stacks as flame graph tools read them: one a line, ``outermost;...;innermost MICROSECONDS``.
+
+    Per stretch and as the guest named the functions; stacks of less than half a microsecond are left out.
+    """
+    lines = []
+    for stack, weight in sorted(stretches.stacks.items()):
+        us = round(weight.ns / stretches.count / 1000)
+        if us:
+            lines.append(f"{stack} {us}\n")
+    return "".join(lines)
+
+
+def merged(profiles: Mapping[str, Costs]) -> list[str]:
+    """Every function that was seen on any kernel; the most time first."""
+    names = set[str]().union(*(costs.functions for costs in profiles.values()))
+    return sorted(names, key=lambda name: (-max(costs.own(name).ns for costs in profiles.values()), name))

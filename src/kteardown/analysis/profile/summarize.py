@@ -1,0 +1,63 @@
+"""What the profiled boots of a run tell, from their records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kteardown.analysis.profile.hotspots import profiles
+from kteardown.analysis.profile.stacks import Stretches, collect, folded
+from kteardown.model.experiment import Experiment
+from kteardown.model.profile_result import Profile
+from kteardown.model.record import BASE, TrialEnd
+from kteardown.model.workload import Workload
+from kteardown.rundir.directory import BootRecords, RunDir
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a profile tells: its summary, its stacks by file name, and what went wrong."""
+
+    profiles: tuple[Profile, ...]
+    folded: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def profiles_of(run: RunDir, experiment: Experiment, workloads: Mapping[str, Workload]) -> Told:
+    """What the profiled boots of ``run`` tell so far; nothing where there are none. Raises InputError."""
+    boots = run.profile.boots()
+    kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
+    found = profiles(boots, experiment, workloads, kernels)
+    files = {_file_name(s, experiment, workloads): folded(s) for s in collect(boots)}
+    return Told(found, files, tuple(_troubles(boots, found)))
+
+
+def _file_name(stretches: Stretches, experiment: Experiment, workloads: Mapping[str, Workload]) -> str:
+    """``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the experiment chose."""
+    sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
+    shown = {*experiment.machine.swept, *sweep.params, workloads[stretches.workload].law}
+    words = [f"{name}={value}" for name, value in stretches.key if name in shown]
+    return "-".join((stretches.kernel, stretches.workload, *words)).replace("/", "_") + ".folded"
+
+
+def _troubles(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[str]:
+    notes = [
+        f"the profiled boot of {boot.start.kernel}: {boot.end.outcome}: {boot.end.detail}"
+        for boot in boots
+        if boot.end.outcome != "ok"
+    ]
+    notes += [
+        f"the profiled boot of {boot.start.kernel}: trial {end.trial} {end.status}: {end.detail}"
+        for boot in boots
+        for end in boot.records
+        if isinstance(end, TrialEnd) and end.status != "ok"
+    ]
+    notes += [
+        f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples found no room beside "
+        f"{stretch.samples}: it is of the beginning only; give the guest more memory, or the "
+        "workload a longer profile_ns"
+        for profile in found
+        for stretch in profile.stretches
+        if stretch.lost
+    ]
+    return list(dict.fromkeys(notes))

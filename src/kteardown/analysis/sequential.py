@@ -1,0 +1,187 @@
+"""Stop when sure: looks at a run while it grows, with an error rate that holds over all of them.
+
+Whoever looks again and again at 5% finds something sooner or later (P. Armitage, C. McPherson, B. Rowe, J.
+Royal Statistical Society A 132, 1969). Here the looks share one alpha: a spending function says how much of
+it has been spent when a share of the blocks is there (K. Lan, D. DeMets, Biometrika 70, 1983), and each look
+tests, and gives intervals, at what is added there. The function is alpha times the share to the power of 1.5
+(K. Kim, D. DeMets, Biometrika 74, 1987): of those tried it stops almost as early as a linear one at
+large effects, and finds nearly as much at the end as O'Brien and Fleming's (figures in METHODOLOGY.md).
+
+The shares are added up (Bonferroni's bound), not turned into the sharper boundaries of jointly normal
+looks (C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7): those do not hold for medians
+of four boots, nor when Holm's correction divides them. So the chance of any false verdict in a report, at
+whichever look it ends, is at most alpha: at each look Holm's correction works inside that look's share.
+
+``ci=W%`` ends when every headline ratio is known to within W percent: on the log scale its interval reaches
+no further than log(1 + W) to either side. Intervals that are valid at the stop of such a rule need the same
+care, since small samples that happen to look quiet stop it (Y. Chow, H. Robbins, Annals of Mathematical
+Statistics 36, 1965, have it only as W goes to zero): they are repeated confidence intervals (C. Jennison,
+B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kteardown.errors import InputError
+from kteardown.model.result import Comparison, Result, Stopping
+
+FIRST_LOOK = 4
+"""Blocks; fewer give intervals that decide nothing at a fraction of alpha."""
+_GROWTH = 1.4
+_POWER = 1.5
+"""Of the spending function."""
+
+Headline = set[tuple[str, str]]
+"""Workload and metric of the comparisons that decide."""
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When a run may end. ``width``, of ``ci`` alone: 0.02 is two percent to either side of the ratio."""
+
+    kind: Literal["verdict", "ci"]
+    width: float | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.width is None else f"ci={self.width * 100:g}%"
+
+
+def parse_until(text: str) -> StopRule:
+    """``verdict`` or ``ci=2%``. Raises InputError for anything else."""
+    if text == "verdict":
+        return StopRule("verdict")
+    found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
+    width = float(found[1]) / 100 if found else 0.0
+    if width <= 0:
+        raise InputError(
+            f"--until: {text!r} is no rule to stop by",
+            hint="give verdict, or ci=W% with W above zero, as in ci=2%.",
+        )
+    return StopRule("ci", width)
+
+
+def looks(most: int) -> tuple[int, ...]:
+    """After which numbers of blocks a run of at most ``most`` may stop; the last is ``most``.
+
+    They grow by about 1.4, since a look that adds little costs as much of alpha.
+    """
+    found = []
+    look = FIRST_LOOK
+    while look * 1.2 <= most:
+        found.append(look)
+        look = round(look * _GROWTH)
+    return (*found, most)
+
+
+def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
+    """The confidence used for tests and intervals at each look; their errors add up to 1 - ``confidence``."""
+    shares = [_share(look, looks[-1]) for look in looks]
+    return tuple(
+        1 - (1 - confidence) * (share - before) for before, share in zip([0.0, *shares], shares, strict=False)
+    )
+
+
+def stop_here(result: Result, rule: StopRule, headline: Headline) -> tuple[bool, str]:
+    """Whether ``rule`` holds for all headline comparisons, and in a few words why or why not."""
+    decisive = [c for c in result.asked_for if (c.workload, c.metric) in headline]
+    if not decisive:
+        return False, "nothing to compare yet"
+    met = _decided if rule.width is None else _narrow(rule.width)
+    count = sum(map(met, decisive))
+    what = "have a verdict" if rule.width is None else f"are known to within {rule.width * 100:g}%"
+    return count == len(decisive), f"{count} of {len(decisive)} headline comparisons {what}"
+
+
+def conclude(
+    analyse_at: Callable[[int, float], Result],
+    complete_blocks: int,
+    most: int,
+    rule: StopRule,
+    confidence: float,
+    headline: Headline,
+    spent: bool = False,
+) -> tuple[Result, Stopping | None]:
+    """The result at the first look where ``rule`` holds, else at the last one that is there.
+
+    Pure: the same records give the same answer, whether the run went on in between or not.
+    ``analyse_at`` gets how many blocks to use and at which confidence. ``spent``: the budget is used
+    up, so this many blocks are all; they are the last look, which gets all of alpha that is left. Before
+    the first look there is a result at that look's confidence, and nothing is decided by it.
+    """
+    planned = looks(most)
+    plan = list(zip(planned, levels(planned, confidence), strict=True))
+    reached = [(look, level) for look, level in plan if look <= complete_blocks]
+    if spent and complete_blocks < most:
+        before = [(look, level) for look, level in reached if look < complete_blocks]
+        reached = [*before, (complete_blocks, confidence + sum(1 - level for _, level in before))]
+    if reached:
+        return _first_that_holds(analyse_at, reached, planned, rule, headline, spent=spent)
+    stopping = Stopping(
+        rule=str(rule),
+        looks=planned,
+        stopped_at=complete_blocks,
+        confidence=plan[0][1],
+        alpha=0.0,
+        done=False,
+        reason=f"the first look is after {planned[0]} blocks",
+    )
+    return analyse_at(complete_blocks, plan[0][1]), stopping
+
+
+def _first_that_holds(
+    analyse_at: Callable[[int, float], Result],
+    reached: Sequence[tuple[int, float]],
+    planned: tuple[int, ...],
+    rule: StopRule,
+    headline: Headline,
+    *,
+    spent: bool,
+) -> tuple[Result, Stopping]:
+    alpha = 0.0
+    for look, level in reached:
+        alpha += 1 - level
+        result = analyse_at(look, level)
+        holds, reason = stop_here(result, rule, headline)
+        if holds:
+            break
+    last = look == reached[-1][0]
+    if not holds and last and look == planned[-1]:
+        reason += "; no more blocks are planned"
+    elif not holds and spent:
+        reason += "; the budget is used up"
+    return result, Stopping(
+        rule=str(rule),
+        looks=planned,
+        stopped_at=look,
+        confidence=level,
+        alpha=alpha,
+        spent=spent and last and not holds,
+        done=holds or spent or look == planned[-1],
+        reason=reason,
+    )
+
+
+def _share(look: int, most: int) -> float:
+    return float((look / most) ** _POWER)
+
+
+def _decided(comparison: Comparison) -> bool:
+    return comparison.verdict != "inconclusive"
+
+
+def _narrow(width: float) -> Callable[[Comparison], bool]:
+    """Whether the interval reaches no further than ``width``; without an interval, whether it is decided."""
+    limit = math.log1p(width)
+
+    def narrow(comparison: Comparison) -> bool:
+        if comparison.ci is None or not comparison.ratio:
+            return _decided(comparison)
+        low, high = comparison.ci
+        return max(math.log(high / comparison.ratio), math.log(comparison.ratio / low)) <= limit
+
+    return narrow

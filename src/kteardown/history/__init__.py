@@ -1,0 +1,1 @@
+"""One metric over the kernels and the time of many runs."""

@@ -1,0 +1,117 @@
+"""The runs together: what their directories tell as one.
+
+Unlike ``pipeline`` nothing here builds, boots or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from kteardown.errors import InputError
+from kteardown.history.lines import History, Line, Order, RunFacts, history
+from kteardown.inputs.load import did_you_mean, load_workload
+from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Metric
+from kteardown.run import run_kernels
+from kteardown.rundir.directory import RunDir
+from kteardown.sql.boot_figures import BootFigure, boot_figures
+
+LEAST = 0.02
+"""The margin of the verdict "same", unless the user says otherwise."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which lines of the history; what is None or empty wants all. ``points`` has values by parameter."""
+
+    experiment: str | None = None
+    workload: str | None = None
+    metric: str | None = None
+    kernel: str | None = None
+    clock: Clock | None = None
+    points: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict)
+
+    def of_run(self, experiment: Experiment) -> bool:
+        """Whether a run can have such lines."""
+        return self.experiment in (None, experiment.name) and self.clock in (None, experiment.design.clock)
+
+    def of_figure(self, figure: BootFigure) -> bool:
+        """Whether a figure can be in such a line."""
+        params = dict(figure.params)
+        return (
+            self.workload in (None, figure.workload)
+            and self.metric in (None, figure.metric)
+            and all(params.get(name) in values for name, values in self.points.items())
+        )
+
+    def of_line(self, line: Line) -> bool:
+        """Whether a line is one of them."""
+        return (
+            self.experiment in (None, line.experiment)
+            and self.clock in (None, line.clock)
+            and self.workload in (None, line.workload)
+            and self.metric in (None, line.metric)
+            and self.kernel in (None, line.kernel)
+            and all(line.point.get(name) in values for name, values in self.points.items())
+        )
+
+
+def history_of(
+    runs: Sequence[RunDir], wanted: Wanted, *, order: Order = "release", least: float = LEAST
+) -> History:
+    """The wanted lines over ``runs``; those of a run that cannot be read are left out, and it is named."""
+    known: dict[str, RunFacts] = {}
+    unread: list[str] = []
+    for run in runs:
+        try:
+            experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
+            if wanted.of_run(experiment):
+                known[run.name] = _facts(run, experiment)
+        except (OSError, ValueError, ValidationError, InputError):
+            unread.append(run.name)
+    figures = filter(wanted.of_figure, boot_figures([run for run in runs if run.name in known]))
+    found = history(figures, known, order=order, least=least)
+    lines = tuple(filter(wanted.of_line, found.lines))
+    return found.model_copy(update={"lines": lines, "unread": tuple(unread)})
+
+
+def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
+    """Why there is no such line, by what there is: the first word of ``wanted`` that no line left has."""
+    left = list(everything)
+    for name in ("experiment", "clock", "workload", "metric", "kernel"):
+        word = getattr(wanted, name)
+        has = dict.fromkeys(str(getattr(line, name)) for line in left)
+        left = [line for line in left if word in (None, getattr(line, name))]
+        if not left:
+            listed = ", ".join(has) or "none"
+            return InputError(
+                f"no such run has the {name} {word!r}{did_you_mean(word, has)}", hint=f"there are: {listed}."
+            )
+    return InputError("no run has figures at that point", hint="`kteardown history` shows the points.")
+
+
+def _facts(run: RunDir, experiment: Experiment) -> RunFacts:
+    environment = run.environment()
+    return RunFacts(
+        experiment=experiment.name,
+        clock=experiment.design.clock,
+        kernels=run_kernels.facts(run),
+        machine=environment["machine"],
+        metrics=_metrics(experiment),
+    )
+
+
+def _metrics(experiment: Experiment) -> dict[tuple[str, str], Metric]:
+    """Those of the workloads that are still there."""
+    result = {}
+    for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
+        try:
+            metrics = load_workload(name, experiment.folder).metrics
+        except InputError:
+            continue
+        result.update({(name, metric): spec for metric, spec in metrics.items()})
+    return result

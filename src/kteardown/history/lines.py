@@ -1,0 +1,264 @@
+"""A metric over kernels and time: the figures of many runs in lines, and where a line changes.
+
+A line has what can be held against each other: one experiment, clock, workload, metric and point, one set of
+patches, guests with as many CPUs; in real time also one CPU model of the host and one acceleration, since
+another machine gives other figures.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.model.experiment import Clock
+from kteardown.model.record import LAYOUT, ParamValue
+from kteardown.model.result import KernelFacts
+from kteardown.model.workload import Better, Metric
+from kteardown.rundir.environment import differences
+from kteardown.sql.boot_figures import BootFigure
+
+Order = Literal["release", "time"]
+UNPATCHED = "unpatched"
+_FACTS = ("release", "source", "compiler", "config_hash")
+_HASH_DIGITS = 12
+_FINAL = 1 << 30
+"""As the number of a release candidate: later than any."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Model):
+    """What one run says of one kernel: the median over its boots, and its lowest and highest boot.
+
+    ``at`` is when the first of the boots began, UTC, ISO 8601.
+    """
+
+    run: str
+    kernel: str
+    release: str
+    at: str
+    value: float
+    low: float
+    high: float
+    boots: int
+
+
+class Shift(_Model):
+    """A change of level: ``index`` is the first figure after it, ``ratio`` of the medians of both levels.
+
+    ``why``: what the records say that differs between the figures on its two sides, before / after.
+    """
+
+    index: int
+    before: float
+    after: float
+    ratio: float | None
+    verdict: Literal["better", "worse"]
+    why: tuple[str, ...]
+
+
+class Line(_Model):
+    """Figures that can be held against each other, in their order.
+
+    ``kernel`` is ``unpatched`` or what the patches are called. ``unlooked`` says why no shift was looked
+    for, and is empty where one was.
+    """
+
+    experiment: str
+    clock: Clock
+    workload: str
+    metric: str
+    unit: str
+    better: Better
+    headline: bool
+    kernel: str
+    point: dict[str, ParamValue]
+    cpus: int
+    host: str
+    """In real time: the CPU model of the host and the acceleration; else empty."""
+    figures: tuple[Figure, ...]
+    shifts: tuple[Shift, ...]
+    unlooked: str
+
+
+class History(_Model):
+    """Every line; ``least`` is the relative size below which a change is none; ``unread`` names the runs
+    that cannot be read."""
+
+    schema_: int = 1
+    order: Order
+    least: float
+    lines: tuple[Line, ...]
+    unread: tuple[str, ...] = ()
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")
+    )
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a line takes from a run beside its figures; ``metrics`` by workload and name."""
+
+    experiment: str
+    clock: Clock
+    kernels: Mapping[str, KernelFacts]
+    machine: Mapping[str, Any]
+    metrics: Mapping[tuple[str, str], Metric]
+
+
+_Place = tuple[object, ...]
+
+
+def history(
+    figures: Iterable[BootFigure], runs: Mapping[str, RunFacts], *, order: Order, least: float
+) -> History:
+    """The lines that ``figures`` make, points in order.
+
+    Figures of base's twins, and of a run that is not known, are left out.
+    """
+    places: dict[_Place, list[BootFigure]] = {}
+    for figure in figures:
+        facts = runs.get(figure.run)
+        if facts is not None and figure.kernel in facts.kernels and figure.kernel != LAYOUT:
+            places.setdefault(_place(figure, facts), []).append(figure)
+    lines = (_line(found, runs, order, least) for found in places.values())
+    return History(order=order, least=least, lines=tuple(sorted(lines, key=_line_key)))
+
+
+def release_key(release: str) -> tuple[object, ...]:
+    """Orders releases as they came: 6.9 before 6.12, 7.0-rc3 before 7.0; what is none of these first."""
+    numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?", release)
+    if numbers is None:
+        return (0, 0, 0, 0, release)
+    major, minor, patch, candidate = numbers.groups()
+    return (int(major), int(minor), int(patch or 0), int(candidate or _FINAL), release)
+
+
+def _place(figure: BootFigure, facts: RunFacts) -> _Place:
+    params = tuple(sorted(figure.params))
+    question = (facts.experiment, facts.clock, figure.workload, figure.metric, params)
+    return (*question, _patches(figure, facts), figure.cpus, _host(figure, facts))
+
+
+def _patches(figure: BootFigure, facts: RunFacts) -> str:
+    """A second source is a kernel without patches, as base is."""
+    kernel = facts.kernels[figure.kernel]
+    return figure.kernel if kernel.patch_set is not None or kernel.series else UNPATCHED
+
+
+def _host(figure: BootFigure, facts: RunFacts) -> str:
+    if facts.clock == "instructions":
+        return ""
+    model = (facts.machine.get("cpu") or {}).get("model") or "unknown CPU"
+    return f"{model}, {figure.acceleration}"
+
+
+def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float) -> Line:
+    first = found[0]
+    facts = runs[first.run]
+    metric = facts.metrics.get((first.workload, first.metric))
+    better: Better = metric.better if metric else "lower"
+    parts: dict[tuple[str, str], list[BootFigure]] = {}
+    for figure in found:
+        parts.setdefault((figure.run, figure.kernel), []).append(figure)
+    ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
+    values = [[figure.value for figure in boots] for boots in ordered]
+    # Here, not above: numpy takes longer to import than the rest of a command that needs none of it.
+    from kteardown.history.change_points import change_points
+
+    points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
+    return Line(
+        experiment=facts.experiment,
+        clock=facts.clock,
+        workload=first.workload,
+        metric=first.metric,
+        unit=metric.unit if metric else first.metric.rpartition("_")[2],
+        better=better,
+        headline=metric.headline if metric else False,
+        kernel=_patches(first, facts),
+        point=dict(first.params),
+        cpus=first.cpus,
+        host=_host(first, facts),
+        figures=tuple(_figure(boots) for boots in ordered),
+        shifts=tuple(_shifts(ordered, points, better, runs)),
+        unlooked=unlooked,
+    )
+
+
+def _line_key(line: Line) -> tuple[object, ...]:
+    # Numbers before words, and each by its own order.
+    point = [(isinstance(value, str), value) for _, value in line.point.items()]
+    question = (line.experiment, line.clock, line.workload, not line.headline, line.metric)
+    return (*question, line.kernel != UNPATCHED, line.kernel, line.cpus, line.host, sorted(line.point), point)
+
+
+def _order_key(boots: Sequence[BootFigure], order: Order) -> tuple[object, ...]:
+    release, at = release_key(boots[0].release), boots[0].started_at
+    return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
+
+
+def _figure(boots: Sequence[BootFigure]) -> Figure:
+    values = [boot.value for boot in boots]
+    return Figure(
+        run=boots[0].run,
+        kernel=boots[0].kernel,
+        release=boots[0].release,
+        at=min(boot.started_at for boot in boots),
+        value=statistics.median(values),
+        low=min(values),
+        high=max(values),
+        boots=len(boots),
+    )
+
+
+def _shifts(
+    ordered: Sequence[Sequence[BootFigure]],
+    points: Sequence[int],
+    better: Better,
+    runs: Mapping[str, RunFacts],
+) -> Iterator[Shift]:
+    medians = [statistics.median(boot.value for boot in boots) for boots in ordered]
+    ends = [0, *points, len(medians)]
+    for start, index, end in zip(ends, ends[1:], ends[2:], strict=False):
+        before, after = statistics.median(medians[start:index]), statistics.median(medians[index:end])
+        yield Shift(
+            index=index,
+            before=before,
+            after=after,
+            ratio=after / before if before > 0 and after > 0 else None,
+            verdict="better" if (after < before) == (better == "lower") else "worse",
+            why=tuple(_why(ordered[index - 1][0], ordered[index][0], runs)),
+        )
+
+
+def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator[str]:
+    """What differs between two runs beside the figure."""
+    facts_a, facts_b = runs[a.run], runs[b.run]
+    ours, theirs = facts_a.kernels[a.kernel], facts_b.kernels[b.kernel]
+    told = False
+    for name in _FACTS:
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if one != other:
+            told = True
+            yield f"{name.replace('_', ' ')}: {_short(name, one)} / {_short(name, other)}"
+    for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch):
+        if facts_a.clock == "wall" or sentence.startswith("QEMU"):
+            told = True
+            yield sentence
+    if not told and ours.image_hash != theirs.image_hash:
+        yield "the patches"
+    elif not told:
+        host = ", so it is the host" if facts_a.clock == "wall" else ""
+        yield f"nothing that is recorded: the kernel's image is the same{host}"
+
+
+def _short(name: str, value: object) -> str:
+    return str(value)[:_HASH_DIGITS] if name.endswith("_hash") else str(value)

@@ -1,0 +1,1 @@
+"""How files and command-line options become an experiment."""

@@ -1,0 +1,137 @@
+"""Applying a series: on copies of the files that it touches, never on a tree.
+
+A series that does not apply therefore leaves nothing behind, and a tree of hard links gets
+whole new files in place of old ones, so that the tree it was linked from stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchedFile, PatchSet
+
+from kteardown.errors import BuildError, InputError
+from kteardown.kernels.toolchain import capture
+
+_FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Patched:
+    """The outcome of a series: files as they became, below ``folder``, and files that went away."""
+
+    folder: Path
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    @property
+    def changes_kconfig(self) -> bool:
+        return any(PurePosixPath(name).name.startswith("Kconfig") for name in (*self.changed, *self.removed))
+
+    def install(self, tree: Path) -> None:
+        """Put the outcome into ``tree``, whose files may be hard links."""
+        for name in (*self.changed, *self.removed):
+            (tree / name).unlink(missing_ok=True)
+        for name in self.changed:
+            target = tree / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # Not a rename: the new file must be younger than the objects compiled from the old.
+            shutil.copyfile(self.folder / name, target)
+            shutil.copymode(self.folder / name, target)
+
+
+def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Patched:
+    """Apply ``patches`` in order, without fuzz, to copies in the empty ``folder``.
+
+    Raises BuildError naming the patch, the file and the hunk that does not apply to
+    ``source``, and InputError for a file that is no patch.
+    """
+    touched: dict[str, None] = {}
+    for patch in patches:
+        parsed = _parse(patch)
+        for name in _names(parsed, patch):
+            if name not in touched and (tree / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree / name, folder / name)
+                shutil.copymode(tree / name, folder / name)
+            touched[name] = None
+        _apply_one(patch, parsed, folder, source)
+    changed = tuple(name for name in touched if (folder / name).is_file())
+    removed = tuple(name for name in touched if name not in changed and (tree / name).exists())
+    return Patched(folder, changed, removed)
+
+
+def files_of(patch: Path) -> list[tuple[str, bool]]:
+    """The files of a patch by name, and whether each is there both before and after it.
+
+    Raises InputError where ``patch`` is none.
+    """
+    parsed = _parse(patch)
+    stays = {file.path: file.is_modified_file for file in parsed}
+    return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, patch))]
+
+
+def _parse(patch: Path) -> list[PatchedFile]:
+    try:
+        # Latin-1 gives every byte a character; the text is only looked at, git reads the file.
+        parsed = list(PatchSet.from_filename(str(patch), encoding="latin-1", newline="\n"))
+    except UnidiffParseError as error:
+        raise InputError(
+            f"{patch} is a damaged patch: {error}", hint="Save it again, without line wrapping."
+        ) from error
+    if not parsed:
+        raise InputError(f"{patch} has no diff in it", hint="Name a patch as `git format-patch` writes it.")
+    return parsed
+
+
+def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
+    names = []
+    for file in parsed:
+        for side in (file.source_file, file.target_file):
+            if side == "/dev/null":
+                continue
+            name = re.sub(r"^[ab]/", "", side.split("\t")[0])
+            if name.startswith("/") or ".." in PurePosixPath(name).parts:
+                raise InputError(
+                    f"{patch} reaches outside of the kernel tree: {name}",
+                    hint="make it again with `git format-patch`, at the top of the tree.",
+                )
+            names.append(name)
+    return names
+
+
+def _apply_one(patch: Path, parsed: Sequence[PatchedFile], folder: Path, source: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    # Inside of a repository, git would take the paths as its own and skip them in silence.
+    environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent), "LC_ALL": "C"}
+    done = capture(["git", "apply", "--whitespace=nowarn", str(patch)], env=environment, cwd=folder)
+    if done.returncode == 0:
+        return
+    lines = [f"{patch.name} does not apply to {source}:"]
+    failures = [(name, int(line)) for name, line in _FAILED_AT.findall(done.stderr)]
+    for name, line in failures:
+        lines += _explain(parsed, name, line)
+    if not failures:
+        lines += [f"  {line.removeprefix('error: ')}" for line in done.stderr.strip().splitlines()]
+    raise BuildError(
+        "\n".join(lines), hint="Port the patch to this source, or choose the source it was written for."
+    )
+
+
+def _explain(parsed: Sequence[PatchedFile], name: str, line: int) -> list[str]:
+    """File, hunk and the lines that the hunk expects; ``line`` is where git expected it."""
+    for file in parsed:
+        if file.path != name:
+            continue
+        for number, hunk in enumerate(file, 1):
+            if hunk.source_start == line:
+                header = f"@@ -{hunk.source_start},{hunk.source_length} @@ {hunk.section_header}".rstrip()
+                expected = [f"    {text.rstrip()}" for text in hunk.source[:12]]
+                return [f"  {name}, hunk {number} of {len(file)} ({header}), expects:", *expected]
+    return [f"  {name}, near line {line}"]

@@ -1,0 +1,143 @@
+"""Configuring and compiling one tree with tuxmake's native runtime."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import BuildError
+from kteardown.kernels import cache_folder
+from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.progress import Reporter
+
+BUILD = "build"
+"""The build's folder inside its tree.
+
+Kbuild refers to a source tree that is the parent of the build's folder by a relative path
+(srctree = ..), so that no folder's name gets into the image.
+"""
+
+# Equal sources make equal images: nothing of the clock, the user or the machine goes in.
+_ENVIRONMENT = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
+    "KBUILD_BUILD_USER": "kteardown",
+    "KBUILD_BUILD_HOST": "kteardown",
+    "KBUILD_BUILD_VERSION": "1",
+    # tuxmake's own value has the folder's name in it, and flags that change recompile everything.
+    "KCFLAGS": "",
+}
+_STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
+_ERROR = re.compile(
+    r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A source tree with its build folder inside; logs and tuxmake's metadata go to ``logs``."""
+
+    path: Path
+    logs: Path
+    arch: Arch
+
+    @property
+    def build(self) -> Path:
+        return self.path / BUILD
+
+    @property
+    def image(self) -> Path:
+        return self.build / ARCHITECTURES[self.arch].image
+
+
+def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
+    """Write ``.config``: tinyconfig with the lines ``wanted`` on top, through ``olddefconfig``.
+
+    Raises BuildError where Kconfig itself fails.
+    """
+    tree.build.mkdir(exist_ok=True)
+    fragment = tree.build / "wanted.config"
+    fragment.write_text(wanted)
+    options = ["--kconfig", "tinyconfig", "--kconfig-add", str(fragment), "config"]
+    with reporter.task("Configuring") as task:
+        for number, line in enumerate(_tuxmake(tree, "config", options, reporter), 1):
+            task.update(number, line.strip())
+
+
+def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter) -> int:
+    """Compile what is out of date; the number of steps that it took.
+
+    ``expected_steps``, and ``whole`` once there are more of them, only scale the progress: a patch of one
+    header can have all of the kernel built again. Raises BuildError with the compiler's
+    errors and the path of the whole log.
+    """
+    steps = 0
+    with reporter.task(title, total=expected_steps) as task:
+        for line in _tuxmake(tree, "default", ["default"], reporter):
+            step = _STEP.match(line)
+            if step:
+                steps += 1
+                task.update(
+                    steps, step[1], total=expected_steps if steps <= expected_steps else max(steps, whole)
+                )
+    return steps
+
+
+def errors_of(log: str, most: int = 12) -> list[str]:
+    """The lines of a build log that say what went wrong, make's own summary only where nothing else does."""
+    lines = [line.rstrip() for line in log.splitlines() if _ERROR.search(line)]
+    telling = [line for line in lines if not line.lstrip().startswith("make")]
+    return (telling or lines or log.splitlines()[-most:])[:most]
+
+
+def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> Iterator[str]:
+    output = tree.logs / step
+    output.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
+    argv += ["--directory", str(tree.path), "--build-dir", str(tree.build), "--output-dir", str(output)]
+    argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
+    for key, value in _ENVIRONMENT.items():
+        argv += ["--environment", f"{key}={value}"]
+    argv += options
+    reporter.command(argv)
+    with _running(argv) as process:
+        assert process.stdout is not None
+        yield from process.stdout
+    if process.returncode:
+        text = (output / "build.log").read_text(errors="replace") if (output / "build.log").exists() else ""
+        if "No space left on device" in text:
+            raise cache_folder.disk_full(tree.path)
+        raise BuildError(
+            "\n".join(["the kernel did not build:", *(f"  {e}" for e in errors_of(text))]),
+            hint="mend what the first error names; where it is in no patch, `kteardown doctor` looks at the "
+            "tools.",
+        )
+
+
+@contextmanager
+def _running(argv: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process in a group of its own, all of which is gone when the block ends."""
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        yield process
+        process.wait()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()

@@ -1,0 +1,229 @@
+"""Kernels that somebody else built: an image, or a distribution's package with the modules it needs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from kteardown import paths
+from kteardown.errors import InputError, LabError
+from kteardown.kernels import cache_folder, kconfig, toolchain
+from kteardown.kernels.cache import Cache
+from kteardown.kernels.request import KernelImage, KernelRequest
+from kteardown.kernels.source import Sources, file_hash, package_from_json, split
+from kteardown.model.arch import ARCHITECTURES
+from kteardown.progress import Reporter
+from kteardown.vm.image_header import read_header
+
+# The records' port and the bus that it is on.
+_MODULES = ("virtio_pci", "virtio_console")
+
+
+def is_ready(spec: str) -> bool:
+    """Whether a source's name is that of a ready image. Raises InputError where it is no source."""
+    return split(spec)[0] in ("image", "debian-image")
+
+
+def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: Reporter) -> KernelImage:
+    """The ready kernel of ``request``, copied into the cache.
+
+    Raises InputError where it is no kernel, is for another architecture or has no way to
+    the records' port, and LabError where it cannot be fetched or unpacked.
+    """
+    if request.patches:
+        raise InputError(
+            f"{request.source} is a ready image: {request.series or request.name} cannot be applied to it",
+            hint="Use a source of the same version, such as debian:6.12.",
+        )
+    kind, rest = split(request.source)
+    architecture = ARCHITECTURES[request.arch].debian
+    if kind == "image":
+        path = Path(rest).expanduser().absolute()
+        if not path.is_file():
+            raise InputError(
+                f"{request.source}: there is no such file", hint="Name a bzImage, an Image or a .deb."
+            )
+        stat = path.stat()
+        facts = (path, stat.st_size, stat.st_mtime_ns)
+        digest = sources.remember(str(path), facts, lambda: {"sha256": file_hash(path)})["sha256"]
+        identity = f"image:{path.name}#{digest[:16]}"
+    else:
+        found = sources.remember(
+            request.source, architecture, lambda: {"package": _find_package(rest, architecture, sources)}
+        )
+        package = package_from_json(found["package"])
+        identity = f"debian-image:{package.version}"
+    key = hashlib.sha256(f"1 {identity} {request.arch}".encode()).hexdigest()[:16]
+    if kernels.lookup(key, request.name) is None:
+        target = kernels.kernel_path(key)
+        with cache_folder.locked(target, reporter, f"unpack {identity}"):
+            if not target.is_dir():
+                if kind != "image":
+                    path = sources.package_file(package, architecture)
+                with cache_folder.published(target) as folder:
+                    _fill(folder, path, request, identity, kernels)
+    image = kernels.lookup(key, request.name)
+    assert image is not None
+    _note_lacks(request, image, reporter)
+    return image
+
+
+def load_order(
+    wanted: tuple[str, ...], depends: Mapping[str, tuple[str, ...]], builtin: set[str]
+) -> list[str]:
+    """Modules with what they depend on before them; built-in ones left out.
+
+    Raises KeyError with the name of a module that is neither built in nor there.
+    """
+    order: list[str] = []
+
+    def add(name: str) -> None:
+        if name in order or name in builtin:
+            return
+        for other in depends[name]:
+            add(other)
+        order.append(name)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+def module_depends(data: bytes) -> tuple[str, ...]:
+    """What a module's own information says that it depends on."""
+    match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", data)
+    return tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name) if match else ()
+
+
+def _fill(folder: Path, path: Path, request: KernelRequest, identity: str, kernels: Cache) -> None:
+    modules: list[Path] = []
+    config = ""
+    if path.read_bytes()[:8] == b"!<arch>\n":
+        path, config = _unpack(path, folder)
+        modules = _modules(folder, identity)
+        cache_folder.remove(folder / "package")
+    facts = read_header(path, identity)
+    if path.parent == folder:
+        path.unlink()
+    if facts.arch != request.arch:
+        raise InputError(
+            f"{identity} is a kernel for {facts.arch}, and {request.arch} was asked for",
+            hint="Set machine.arch.",
+        )
+    name = Path(ARCHITECTURES[facts.arch].image).name
+    (folder / name).write_bytes(facts.data)
+    compiler = re.search(r'^CONFIG_CC_VERSION_TEXT="(.*)"', config, re.MULTILINE)
+    described = KernelImage(
+        name="",
+        image=folder / name,
+        source=identity,
+        series="",
+        arch=facts.arch,
+        release=facts.release,
+        compiler=compiler[1] if compiler else "unknown",
+        config_hash=kconfig.digest(config) if config else "",
+        image_hash=hashlib.sha256(facts.data).hexdigest(),
+        modules=tuple(modules),
+    )
+    kernels.describe(folder, described)
+
+
+def _unpack(deb: Path, folder: Path) -> tuple[Path, str]:
+    """The kernel of a package moved into ``folder`` and its configuration; the rest below ``package``."""
+    unpacked = folder / "package"
+    done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
+    if done.returncode:
+        if "No space left" in done.stderr:
+            raise cache_folder.disk_full(folder)
+        raise LabError(
+            f"{deb.name} could not be unpacked: {done.stderr.strip()}", hint="remove it and run this again."
+        )
+    kernel = next(iter(sorted(unpacked.glob("boot/vmlinu[xz]-*"))), None)
+    if kernel is None:
+        raise InputError(
+            f"{deb.name} has no kernel in boot/", hint="Name a linux-image package, not a meta-package."
+        )
+    config = next(iter(sorted(unpacked.glob("boot/config-*"))), None)
+    text = config.read_text() if config else ""
+    (folder / "config").write_text(text)
+    for symbols in unpacked.glob("boot/System.map-*"):
+        symbols.rename(folder / "System.map")
+    return kernel.rename(folder / "vmlinuz"), text
+
+
+def _modules(folder: Path, identity: str) -> list[Path]:
+    files: dict[str, Path] = {}
+    builtin: set[str] = set()
+    for root in (folder / "package" / "lib/modules", folder / "package" / "usr/lib/modules"):
+        files |= {_module_name(path): path for path in root.rglob("*.ko*")}
+        for listing in root.glob("*/modules.builtin"):
+            builtin |= {_module_name(Path(line)) for line in listing.read_text().splitlines()}
+    plain: dict[str, bytes] = {}
+
+    class Depends(dict[str, tuple[str, ...]]):
+        def __missing__(self, name: str) -> tuple[str, ...]:
+            plain[name] = _decompress(files[name])
+            return module_depends(plain[name])
+
+    try:
+        order = load_order(_MODULES, Depends(), builtin)
+    except KeyError as error:
+        raise InputError(
+            f"{identity} has no module {error.args[0]}, without which no record leaves the guest",
+            hint="Use another flavour of the kernel, or a source of the same version.",
+        ) from error
+    (folder / "modules").mkdir()
+    written = [folder / "modules" / f"{name}.ko" for name in order]
+    for path in written:
+        path.write_bytes(plain[path.stem])
+    return written
+
+
+def _module_name(path: Path) -> str:
+    return path.name.split(".ko")[0].replace("-", "_")
+
+
+def _decompress(path: Path) -> bytes:
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes())
+    if path.suffix == ".zst":
+        try:
+            return subprocess.run(["zstd", "-dcq", str(path)], check=True, capture_output=True).stdout
+        except FileNotFoundError as error:
+            raise toolchain.missing(["zstd"], ["zstd"]) from error
+    return path.read_bytes()
+
+
+def _find_package(version: str, architecture: str, sources: Sources) -> str:
+    match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
+    if not match:
+        raise InputError(f"debian-image:{version} is no kernel version", hint="Write debian-image:6.12.")
+    # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64: no cloud or real-time flavour.
+    pattern = rf"linux-image-{re.escape(match[1])}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
+    exact = version if match[2] else ""
+    return json.dumps(asdict(sources.find_package(pattern, architecture, exact)))
+
+
+def _note_lacks(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:
+    """Say which symbols of the fragments a package's kernel was built without."""
+    config = image.image.with_name("config")
+    if not config.is_file() or not request.fragments:
+        return
+    folder = paths.data_dir("kernels")
+    asked = {w.symbol: w for w in kconfig.wanted_of(folder, request.arch, request.fragments)}
+    for base in kconfig.wanted_of(folder, request.arch, ()):
+        asked.pop(base.symbol, None)
+    lacks = kconfig.refused(
+        [want for want in asked.values() if want.value != "n"], kconfig.parse_config(config.read_text())
+    )
+    if lacks:
+        symbols = ", ".join(f"CONFIG_{want.symbol}" for want in lacks)
+        reporter.note(
+            f"{image.source} was built without {symbols}; a workload that needs it will fail and say so"
+        )

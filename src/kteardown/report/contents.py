@@ -1,0 +1,194 @@
+"""What a report says, out of a Result: sentences, tables in their order, and facts; text and Markdown only
+set them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kteardown.inputs.published import Reference
+from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import groups, headlines, is_headline, named, variants
+from kteardown.report.formatting import CLOCKS, VERDICTS, percent, place, sentence, tone
+from kteardown.report.sections.ablation_table import ablation_tables, sentences
+from kteardown.report.sections.distribution_table import distribution_tables
+from kteardown.report.sections.growth_table import law_tables
+from kteardown.report.sections.main_table import seed_tables
+from kteardown.report.sections.profile_table import profile_tables
+from kteardown.report.sections.published_table import posting_tables
+from kteardown.report.table import Block, Cell, Table
+
+_HASH = 10
+_LONG_FACT = 160
+_OUTLIERS = 10
+_COLUMNS = (
+    "A/A: base against itself; layout: base against itself with its code moved by functions that are never "
+    "called; mde: the smallest change that would have been found four times in five; rank p: of no change, "
+    "signed-rank test over boots, before Holm's correction"
+)
+
+
+def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
+    """A sentence for each variant and headline metric: what a reader wants to know first. Then what the
+    patches carry, and why the run stopped."""
+    lines = []
+    for variant in variants(result):
+        for group in headlines(result, workloads):
+            mine = group.of(variant)
+            if mine:
+                lines.append(Cell(sentence(group.name, variant, mine), tone(mine)))
+    if len(result.kernels) == 1:
+        return [Cell("base ran alone: there is nothing to compare it with", "inconclusive")]
+    if not lines:
+        return [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
+    lines += [Cell(text) for text in sentences(result, workloads)]
+    if result.stopping is not None:
+        lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))
+    return lines
+
+
+def all_tables(
+    result: Result,
+    workloads: Mapping[str, Workload],
+    reference: Reference | None,
+    room: tuple[int, int] | None = None,
+) -> list[Table]:
+    """Every table but that of the kernels. ``room``: the characters of a line and between columns, where
+    bars can be drawn."""
+    tables = [
+        *seed_tables(result, workloads),
+        *ablation_tables(result, workloads, room),
+        *law_tables(result, workloads),
+        *profile_tables(result),
+        *posting_tables(result, reference),
+        *distribution_tables(result),
+    ]
+    last = (other_metrics(result, workloads), outliers_table(result))
+    return [*tables, *(table for table in last if table is not None)]
+
+
+def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
+    """The metrics that have no table of their own, a row for each of them and each variant."""
+    rows = []
+    for group in groups(result):
+        if is_headline(workloads, group.workload, group.metric):
+            continue
+        for variant in variants(result):
+            mine = group.of(variant)
+            counts = Counter(c.verdict for c in mine)
+            told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+            spans = [_span([c.ratio, c.ratio] for c in mine if c.ratio is not None)]
+            spans += [
+                _span(c.null_ci for c in mine if c.null_ci),
+                _span(c.layout_ci for c in mine if c.layout_ci),
+            ]
+            if mine:
+                cells = (Cell(group.name), Cell(variant), Cell(told, tone(mine)))
+                rows.append((*cells, *(Cell(span) for span in spans)))
+    if not rows:
+        return None
+    names = ("metric", "variant", "points", "change", "A/A", "layout")
+    used = [n for n, _ in enumerate(names) if n < 4 or any(row[n].text for row in rows)]
+    columns = tuple(names[n] for n in used)
+    block = Block(columns, tuple(tuple(row[n] for n in used) for row in rows), left=frozenset(columns))
+    return Table("Other metrics", block)
+
+
+def _span(intervals: Iterable[Sequence[float]]) -> str:
+    """The lowest and the highest end, as changes."""
+    ends = [end for interval in intervals for end in interval]
+    return f"{percent(min(ends))} to {percent(max(ends))}" if ends else ""
+
+
+def outliers_table(result: Result) -> Table | None:
+    """The boots that lie far from the others of their kernel, the farthest first."""
+    boots: dict[tuple[str, int], list[Outlier]] = {}
+    for outlier in result.outliers:
+        boots.setdefault((outlier.kernel, outlier.block), []).append(outlier)
+    if not boots:
+        return None
+    found = [(kernel, block, len(of), max(of, key=_distance)) for (kernel, block), of in boots.items()]
+    found.sort(key=lambda row: -_distance(row[3]))
+    rows = tuple(
+        (
+            Cell(kernel),
+            Cell(str(block)),
+            Cell(str(count)),
+            Cell(f"{farthest.value / farthest.median:.2f}x"),
+            Cell(f"{named(farthest.metric, farthest.statistic)} {place(farthest.point)}".rstrip()),
+        )
+        for kernel, block, count, farthest in found
+    )
+    columns = ("kernel", "block", "figures", "farthest", "of the median of")
+    notes = ["beyond the quartiles by more than three interquartile ranges; they are in all figures above"]
+    if len(rows) > _OUTLIERS:
+        notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
+    left = frozenset(("kernel", "of the median of"))
+    block = Block(columns, rows[:_OUTLIERS], left)
+    return Table("Boots far from the others of their kernel", block, notes=tuple(notes))
+
+
+def kernels_table(result: Result) -> Table:
+    """What was booted, by the hashes of what went into it."""
+    rows = tuple(
+        (
+            Cell(name),
+            Cell(facts.release),
+            Cell(facts.source),
+            Cell(facts.config_hash[:_HASH]),
+            Cell(facts.image_hash[:_HASH]),
+        )
+        for name, facts in result.kernels.items()
+    )
+    columns = ("kernel", "release", "source", "config", "image")
+    compilers = dict.fromkeys(facts.compiler for facts in result.kernels.values())
+    arches = dict.fromkeys(facts.arch for facts in result.kernels.values())
+    notes = (f"{', '.join(arches)}; {'; '.join(compilers)}",) if rows else ()
+    return Table("Kernels", Block(columns, rows, left=frozenset(columns)), notes=notes)
+
+
+def facts(result: Result) -> list[tuple[str, str]]:
+    """What was run, as names and values: clock, boots, unusable trials, host."""
+    boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
+    lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
+    if result.clock == "wall" and result.comparisons:
+        lines.append(("columns", _COLUMNS))
+    lines.append(("boots", boots or "none"))
+    lines += [("left out", text) for text in _left_out(result)]
+    lines += [("note", note) for note in result.notes]
+    lines += [(f"host {name}", text) for name, value in result.machine.items() if (text := _fact(value))]
+    return lines
+
+
+def _stopping(stopping: Stopping, unit: str) -> str:
+    at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
+    how = f"stopped after {at}" if stopping.done else f"so far {at}"
+    return f"{how}: {stopping.reason} (--until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
+
+
+def _distance(outlier: Outlier) -> float:
+    return abs(math.log(outlier.value / outlier.median))
+
+
+def _left_out(result: Result) -> list[str]:
+    """Unusable trials; points that share kernel, workload and reason share a line."""
+    groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
+    for void in result.voids:
+        groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
+    return [
+        f"{kernel}: {sum(void.count for void in voids)} x {workload}, "
+        f"{place(voids[0].point) if len(voids) == 1 else f'{len(voids)} points'}, {status}: {detail}"
+        for (kernel, workload, status, detail), voids in groups.items()
+    ]
+
+
+def _fact(value: Any) -> str:
+    """A fact of the host on one line; what is long is left to result.json."""
+    if isinstance(value, Mapping):
+        known = {name: text for name, entry in value.items() if (text := _fact(entry))}
+        text = ", ".join(f"{name} {entry}" for name, entry in known.items())
+        return text if len(text) <= _LONG_FACT else f"{len(known)} entries, in result.json"
+    return "" if value is None else str(value)

@@ -1,0 +1,80 @@
+"""What is to come, in words: how long a plan takes, and how a run stands that stops when sure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from kteardown.kernels.request import Building
+from kteardown.model.result import Result
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
+from kteardown.report.formatting import share
+from kteardown.run.forecast import Forecast
+
+
+def building(cost: Building) -> list[str]:
+    """How many kernels are to be built, and how long that takes; nothing where none is."""
+    if not cost.kernels:
+        return []
+    what = f"to build: {', '.join(cost.kernels)}"
+    if cost.seconds is None:
+        return [f"{what}; how long is unknown: the cache has no record of such a build"]
+    return [f"{what}; about {duration(cost.seconds)}, as long as those in the cache took"]
+
+
+def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
+    """How long the boots take and how much memory, with what that rests on."""
+    most = f"{found.jobs} x {memory_mb} MB" if found.jobs > 1 else f"{memory_mb} MB"
+    if found.seconds is None:
+        words = ", ".join(found.unknown)
+        return [f"time and memory: unknown: no earlier run of {words} like this; guests may take {most}"]
+    boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
+    rests = f"from {boots} of {_some(found.runs)}"
+    if found.carried:
+        rests += f"; {found.carried} of {found.points} points carried on from others"
+    time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
+    return [f"time: {time} of measuring, {rests}", f"memory: {_memory(found, most)}"]
+
+
+def fields(found: Forecast) -> dict[str, Any]:
+    """The forecast for scripts: seconds, kB and what they rest on."""
+    told = asdict(found)
+    del told["trial_s"]
+    return told
+
+
+def standing(result: Result, workloads: Mapping[str, Workload]) -> str:
+    """How the verdicts stand at this look: one line."""
+    stopping = result.stopping
+    rows = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
+    counts = Counter(row.verdict for row in rows)
+    words = ", ".join(f"{counts[v]} {v}" for v in ("better", "worse", "same", "inconclusive") if counts[v])
+    widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
+    widest = f"; widest interval {share(max(widths))} either way" if widths else ""
+    after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""
+    end = f"; {stopping.reason}" if stopping and stopping.reason else ""
+    return f"{after}{words or 'nothing to compare'}{widest}{end}"
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``6 min`` or ``2.5 h``: no more digits than an estimate deserves."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _memory(found: Forecast, most: str) -> str:
+    if found.guest_kb is None:
+        return f"at most {most}; what guests really took was not recorded"
+    each = found.guest_kb // 1024
+    total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
+    larger = f"; points that were not seen may take more, up to {most}" if found.carried else ""
+    return f"about {total} of the host, the most that such a guest had{larger}"
+
+
+def _some(runs: tuple[str, ...]) -> str:
+    shown = ", ".join(runs[-2:])
+    return f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"

@@ -1,0 +1,152 @@
+"""The layout that readers of Go's benchstat know: a row for each point, a column for each kernel.
+
+``±`` is the half width of the interval of a kernel's own median over boots; the change has the p of this
+report, after Holm's correction, and ``~`` stands where the verdict is neither better nor worse. n counts
+boots, which are what is compared. The last row has the geometric means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, Summary
+from kteardown.report.comparison_groups import Group, groups, place_of, variants
+from kteardown.report.context import Material
+
+_PREFIXES = (
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+)
+_Cells = list[str]
+
+
+def render(material: Material) -> str:
+    """A table for each metric, with a newline at its end."""
+    found = [_table(material, group) for group in groups(material.result)]
+    return "\n".join(found) if found else "nothing could be compared\n"
+
+
+def _table(material: Material, group: Group) -> str:
+    kernels = variants(material.result)
+    unit, by = _unit(material, group)
+    points = list({place_of(c): c for c in group.comparisons}.values())
+    mine = {(c.variant, place_of(c)): c for c in group.comparisons}
+    names = [_name(group, c) for c in points]
+    heads = ["base", *(kernel for kernel in kernels if group.of(kernel))]
+    columns: list[list[_Cells]] = [
+        [[_value(c.base.compared * by), _around(material, group, c, "base", c.base)] for c in points]
+    ]
+    for kernel in heads[1:]:
+        found = [mine.get((kernel, place_of(c))) for c in points]
+        columns.append([_changed(material, group, c, by) for c in found])
+    means = _means(group, heads, points, by)
+    rows: list[list[str | _Cells]] = [
+        [name, *(column[n] for column in columns)] for n, name in enumerate(names)
+    ]
+    return f"metric: {group.name}\n{_set([*rows, means], heads, unit)}"
+
+
+def _changed(material: Material, group: Group, c: Comparison | None, by: float) -> _Cells:
+    if c is None:
+        return ["-", "", ""]
+    value = _value(c.changed.compared * by)
+    return [value, _around(material, group, c, c.variant, c.changed), _delta(c)]
+
+
+def _delta(c: Comparison) -> str:
+    told = c.verdict in ("better", "worse") and c.ratio is not None
+    change = f"{100 * ((c.ratio or 1.0) - 1):+.2f}%" if told else "~"
+    p = f"p={c.p_holm:.3f} " if c.p_holm is not None else ""
+    return f"{change} ({p}n={min(c.base.boots, c.changed.boots)})"
+
+
+def _around(material: Material, group: Group, c: Comparison, kernel: str, side: Summary) -> str:
+    samples = material.evidence.of(kernel, group.workload, group.metric, c.point)
+    ends = samples.intervals.get(group.statistic) if samples else None
+    if ends is None:
+        return "± ∞"
+    value = side.compared
+    half = max(ends[1] - value, value - ends[0])
+    return f"± {100 * half / abs(value):.0f}%" if value else "± 0%"
+
+
+def _means(group: Group, heads: Sequence[str], points: Sequence[Comparison], by: float) -> list[str | _Cells]:
+    bases = [c.base.compared * by for c in points]
+    row: list[str | _Cells] = ["geomean", [_geometric(bases), ""]]
+    for kernel in heads[1:]:
+        mine = group.of(kernel)
+        ratios = [c.ratio for c in mine if c.ratio]
+        whole = len(ratios) == len(points) > 0
+        delta = f"{round(100 * (math.exp(fmean(map(math.log, ratios))) - 1), 2) + 0.0:+.2f}%" if whole else ""
+        row.append([_geometric([c.changed.compared * by for c in mine]), "", delta])
+    return row
+
+
+def _geometric(values: Sequence[float]) -> str:
+    if not values or any(value <= 0 for value in values):
+        return ""
+    return _value(math.exp(fmean(map(math.log, values))))
+
+
+def _set(rows: Sequence[Sequence[str | _Cells]], heads: Sequence[str], unit: str) -> str:
+    """The rows under two lines of heads, with a bar before each kernel."""
+    first = max(len(str(row[0])) for row in rows)
+    blocks = []
+    for place, head in enumerate(heads):
+        cells = [row[place + 1] for row in rows]
+        widths = [max(len(cell[n]) for cell in cells) for n in range(len(cells[0]))]
+        values = [unit, "", "vs base"][: len(widths)]
+        widths[0] = max(widths[0], len(unit) - widths[1] - 1)
+        lines = [
+            f"{cell[0]:>{widths[0]}} {cell[1]:<{widths[1]}}"
+            + (f"  {cell[2]:<{widths[2]}}" if len(cell) > 2 else "")
+            for cell in cells
+        ]
+        wide = max(len(head), *(len(line) for line in lines))
+        under = f"{values[0]:^{widths[0] + 1 + widths[1]}}" + ("  vs base" if len(widths) > 2 else "")
+        blocks.append([f"{head:^{wide}}", f"{under:<{wide}}", *(f"{line:<{wide}}" for line in lines)])
+    names = ["", "", *(str(row[0]) for row in rows)]
+    text = []
+    for number, name in enumerate(names):
+        bar = " │ " if number < 2 else "   "
+        end = " │" if number < 2 else ""
+        text.append((f"{name:<{first}}{bar}" + bar.join(b[number] for b in blocks) + end).rstrip())
+    return "\n".join(text) + "\n"
+
+
+def _name(group: Group, c: Comparison) -> str:
+    words = [f"{name}={_plain(value)}" for name, value in c.point.items()]
+    return "/".join((group.workload.title().replace("_", ""), *words))
+
+
+def _plain(value: ParamValue) -> str:
+    return str(value)
+
+
+def _unit(material: Material, group: Group) -> tuple[str, float]:
+    """benchstat's own units where it has them, seconds and bytes, and what a figure is multiplied by."""
+    unit = group.comparisons[0].unit
+    if unit in ("ns", "us"):
+        if material.result.clock == "instructions":
+            return "instructions", 1.0 if unit == "ns" else 1e3
+        return "sec", 1e-9 if unit == "ns" else 1e-6
+    return {"kb": ("B", 1e3), "per_s": ("1/s", 1.0)}.get(unit, (unit, 1.0))
+
+
+def _value(value: float) -> str:
+    """Four digits with a prefix of the International System."""
+    if value == 0:
+        return "0.000"
+    by, prefix = next(((by, name) for by, name in _PREFIXES if abs(value) >= by * 0.9995), _PREFIXES[-1])
+    scaled = value / by
+    decimals = 3 if abs(scaled) < 9.9995 else 2 if abs(scaled) < 99.995 else 1
+    return f"{scaled:.{decimals}f}{prefix}"

@@ -1,0 +1,110 @@
+"""The text for a cover letter: what may be claimed, the tables that it rests on, and its limits.
+
+Plain ASCII text of at most 72 columns, as mail wants it. The command that repeats the run, and names that are
+longer than a line, stand on lines of their own and are not broken.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from kteardown.model.result import Comparison, Result
+from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
+from kteardown.report.context import Material
+from kteardown.report.formatting import change, decimals, scale
+from kteardown.report.summary import claims, limits
+from kteardown.report.table import Block, Cell, Table
+
+WIDTH = 72
+_GAP = 2
+_SHORT = {"inconclusive": "unclear"}
+"""What a verdict is called where a line is short."""
+
+
+def render(material: Material) -> str:
+    """The whole text, with a newline at its end."""
+    result = material.result
+    told = [claim.text for claim in claims(material)] or ["There is nothing that may be claimed: see below."]
+    parts = [_wrapped(result.question)]
+    parts += [_wrapped(text, "- ") for text in told]
+    parts += [_set(table) for table in _tables(material)]
+    parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in limits(result))]))
+    parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _tables(material: Material) -> Iterator[Table]:
+    """A table for each headline metric and variant, with no more columns than a letter has room for."""
+    for group in headlines(material.result, material.workloads):
+        for variant in variants(material.result):
+            rows = group.of(variant)
+            if rows:
+                yield _table(material.result, group, variant, rows)
+
+
+def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison]) -> Table:
+    medians = [side.compared for c in rows for side in (c.base, c.changed)]
+    unit = scale(rows[0].unit, result.clock, medians)
+    digits = decimals(rows)
+    names, cells = point_cells([c.point for c in rows])
+    block = Block(
+        (*names, "base", "changed", "change", "verdict"),
+        tuple(
+            (
+                *key,
+                Cell(unit.text(c.base.compared)),
+                Cell(unit.text(c.changed.compared)),
+                Cell(change(c, digits)),
+                Cell(_SHORT.get(c.verdict, c.verdict)),
+            )
+            for key, c in zip(cells, rows, strict=True)
+        ),
+        left=frozenset(("verdict",)),
+    )
+    what = "median" if group.statistic == "median" else group.statistic
+    title = (
+        f"{group.metric} with {variant}: {what} in {unit.unit}, {rows[0].better} is better, change with "
+        f"{rows[0].confidence * 100:.4g}% interval"
+    )
+    return Table(title, block)
+
+
+def _set(table: Table) -> str:
+    """The table under its title; one that is too wide for a line is set a row a paragraph."""
+    block = table.cut(WIDTH, _GAP)[0]
+    lines = _lines(block) if block.width(_GAP) <= WIDTH else _paragraphs(block)
+    return "\n".join([_wrapped(table.title + ":"), "", *lines])
+
+
+def _lines(block: Block) -> list[str]:
+    rows = [block.columns, *(tuple(cell.text for cell in row) for row in block.rows)]
+    return [
+        (" " * _GAP)
+        .join(
+            text.ljust(width) if name in block.left else text.rjust(width)
+            for text, width, name in zip(row, block.widths, block.columns, strict=True)
+        )
+        .rstrip()
+        for row in rows
+    ]
+
+
+def _paragraphs(block: Block) -> list[str]:
+    return [
+        _wrapped(
+            ", ".join(f"{name} {cell.text}" for name, cell in zip(block.columns, row, strict=True)), "* "
+        )
+        for row in block.rows
+    ]
+
+
+def _wrapped(text: str, first: str = "") -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

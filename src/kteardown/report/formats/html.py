@@ -1,0 +1,207 @@
+"""The report as one HTML file that needs no network: the verdict in words and a picture, then charts with
+their tables, then how it was measured and how to repeat it.
+
+The page is whole without a script: words, pictures of the verdict and every table. Charts are drawn by
+plotly when they come into view; the library and the figures are kept compressed in the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kteardown.report import contents
+from kteardown.report.charts.figure import Chart, Gallery, dumps
+from kteardown.report.charts.flame import flame_gallery
+from kteardown.report.charts.forest import forests
+from kteardown.report.charts.growth import growth_galleries
+from kteardown.report.charts.palette import stylesheet
+from kteardown.report.charts.posted import posted_charts
+from kteardown.report.charts.spread import spread_gallery
+from kteardown.report.charts.tail import tail_gallery
+from kteardown.report.charts.verdict import cards
+from kteardown.report.charts.waterfall import waterfalls
+from kteardown.report.comparison_groups import variants
+from kteardown.report.context import Material
+from kteardown.report.data_tables import LongTable, comparison_table, samples_table
+from kteardown.report.formatting import VERDICTS
+from kteardown.report.sections.ablation_table import ablation_tables
+from kteardown.report.sections.distribution_table import distribution_tables
+from kteardown.report.sections.growth_table import law_tables
+from kteardown.report.sections.main_table import seed_tables
+from kteardown.report.sections.profile_table import profile_tables
+from kteardown.report.sections.published_table import posting_tables
+from kteardown.report.summary import claims, limits
+from kteardown.report.table import Block, Table
+
+_SEPARATOR = "\x1f"
+"""Between two chosen options; report.js has the same."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Charts that stand together, with the tables that say the same in figures."""
+
+    title: str
+    anchor: str
+    intro: str
+    galleries: tuple[Gallery, ...]
+    tables: tuple[Table, ...]
+    rows: LongTable | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.galleries or self.tables or self.rows)
+
+
+def html_report(material: Material) -> str:
+    """The whole page."""
+    sections = [section for section in _sections(material) if section]
+    charts = {chart.name: chart for chart in _charts(sections)}
+    environment = Environment(
+        loader=PackageLoader("kteardown.report", "page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["whole"] = _whole
+    environment.filters["about_charts"] = _about_charts
+    result = material.result
+    return environment.get_template("report.html.j2").render(
+        material=material,
+        result=result,
+        cards=cards(material),
+        lines=contents.verdicts(result, material.workloads),
+        claims=claims(material),
+        limits=limits(result),
+        sections=sections,
+        variants=variants(result),
+        metrics=list(dict.fromkeys(c.metric for c in result.asked_for)),
+        verdicts=[v for v in VERDICTS if any(c.verdict == v for c in result.asked_for)],
+        environment_tables=_about_the_run(material),
+        facts=contents.facts(result),
+        theme=stylesheet(),
+        style=_asset("report.css"),
+        script=_asset("report.js"),
+        plotly=_packed(_plotly()) if charts else "",
+        figures=_packed(json.dumps({name: dumps(chart.figure) for name, chart in charts.items()})),
+    )
+
+
+def all_charts(material: Material) -> list[Chart]:
+    """Every chart of the page, in its order."""
+    return list({chart.name: chart for chart in _charts(_sections(material))}.values())
+
+
+def _sections(material: Material) -> Iterator[Shown]:
+    result, workloads = material.result, material.workloads
+    yield Shown(
+        "Every change, with its interval",
+        "changes",
+        "One row is one point: its mark stands at the change against base, the line through the mark is the "
+        "interval. Where that crosses the middle line it may be no change at all.",
+        tuple(_single(chart) for chart in forests(result)),
+        tuple(seed_tables(result, workloads)),
+        comparison_table(result) if result.asked_for else None,
+    )
+    yield Shown(
+        "How it grows",
+        "growth",
+        "A point is the median over boots, with its interval; open stars are where the fitted law leads to, "
+        "beyond what was measured.",
+        tuple(growth_galleries(material)),
+        tuple(law_tables(result, workloads)),
+    )
+    yield Shown(
+        "Beside the posting",
+        "posting",
+        "What the public posting of the change showed, and what was measured here.",
+        tuple(_single(chart) for pair in posted_charts(material) for chart in pair),
+        tuple(posting_tables(result, material.reference)),
+    )
+    yield Shown(
+        "Every sample",
+        "samples",
+        "Nothing is averaged away: a mark is one execution of the workload, a column one boot. Boots are "
+        "what is compared; executions inside one boot share its luck.",
+        tuple(gallery for gallery in (spread_gallery(material),) if gallery),
+        (),
+        samples_table(material) if material.evidence.samples else None,
+    )
+    yield Shown(
+        "Whole distributions",
+        "tail",
+        "Where a trial gives thousands of values: their percentiles, the values of all boots together.",
+        tuple(gallery for gallery in (tail_gallery(material),) if gallery),
+        tuple(distribution_tables(result)),
+    )
+    yield Shown(
+        "What each patch carries",
+        "patches",
+        "The patches of a series, added one after the other.",
+        tuple(_single(chart, ablation.metric) for ablation, chart in waterfalls(material)),
+        tuple(ablation_tables(result, workloads, None)),
+    )
+    yield Shown(
+        "Where the time goes",
+        "profile",
+        "Sampled in boots of their own, which are not compared. Choose a frame to look inside it.",
+        tuple(gallery for gallery in (flame_gallery(material),) if gallery),
+        tuple(profile_tables(result)),
+    )
+
+
+def _about_the_run(material: Material) -> list[Table]:
+    result = material.result
+    found = (
+        contents.other_metrics(result, material.workloads),
+        contents.outliers_table(result),
+        contents.kernels_table(result),
+    )
+    return [table for table in found if table]
+
+
+def _single(chart: Chart, metric: str = "") -> Gallery:
+    return Gallery(chart.name, (), {(): chart}, (), metric)
+
+
+def _charts(sections: Iterable[Shown]) -> Iterator[Chart]:
+    for section in sections:
+        for gallery in section.galleries:
+            yield from gallery.charts.values()
+
+
+def _whole(table: Table) -> Block:
+    """All of a table's blocks beside each other: a page scrolls where they are too wide."""
+    return table.cut(10**6, 1)[0]
+
+
+def _about_charts(charts: Mapping[tuple[str, ...], Chart]) -> dict[str, dict[str, object]]:
+    """What the script must know of each chart of a gallery, by the options that choose it."""
+    return {
+        _SEPARATOR.join(key): {"name": c.name, "title": c.title, "about": c.about, "notes": c.notes}
+        for key, c in charts.items()
+    }
+
+
+def _asset(name: str) -> str:
+    return (files("kteardown.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    source: str = get_plotlyjs()
+    return source
+
+
+def _packed(text: str) -> str:
+    """gzip in base64; the same text is the same bytes."""
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

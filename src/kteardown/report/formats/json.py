@@ -1,0 +1,35 @@
+"""``result.json``: the face that scripts and dashboards read. The same result is the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import ValidationError
+
+from kteardown.errors import InputError
+from kteardown.model.result import Result
+
+
+def dumps(result: Result) -> str:
+    """The result as JSON with a newline at its end; keys in the order of the model, never a NaN."""
+    fields = result.model_dump(mode="json", by_alias=True)
+    return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def loads(text: str | bytes) -> Result:
+    """The result out of JSON. Raises InputError that says what is wrong with it."""
+    try:
+        result = Result.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"not a result.json: {place + ': ' if place else ''}{first['msg']}",
+            hint="`kteardown report RUN` makes it again from the run's records.",
+        ) from error
+    if result.schema_ != 1:
+        raise InputError(
+            f"result.json has schema {result.schema_}; this kteardown reads schema 1",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
+    return result

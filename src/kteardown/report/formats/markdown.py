@@ -1,0 +1,61 @@
+"""The report for a cover letter: Markdown that reads as plain text too, in at most 100 columns a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kteardown.inputs.published import Reference
+from kteardown.model.result import Result
+from kteardown.model.workload import Workload
+from kteardown.report import contents
+from kteardown.report.table import Block, Table
+
+_WIDTH = 100 - len("|  |")
+_GAP = len(" | ")
+
+
+def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
+    """The whole report as Markdown, with a newline at its end."""
+    parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
+    parts.append("\n".join(f"- {_plain(line.text)}" for line in contents.verdicts(result, workloads)))
+    parts += [_table(table) for table in contents.all_tables(result, workloads, reference)]
+    parts.append("### What was run")
+    parts.append(_table(contents.kernels_table(result)))
+    parts.append("\n".join(f"- {name}: {_plain(value)}" for name, value in contents.facts(result)))
+    parts.append(f"To repeat it:\n\n    {result.command}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: Table) -> str:
+    blocks = "\n\n".join(_block(block) for block in table.cut(_WIDTH, _GAP))
+    notes = "".join(f"\n\n{_plain(note)}" for note in table.notes)
+    return f"**{_plain(table.title)}**\n\n{blocks}{notes}"
+
+
+def _block(block: Block) -> str:
+    rows = [[_cell(name) for name in block.columns]]
+    rows += [[_cell(cell.text) for cell in row] for row in block.rows]
+    left = [name in block.left for name in block.columns]
+    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(left))]
+    rules = [
+        "-" * width if to_left else "-" * (width - 1) + ":"
+        for width, to_left in zip(widths, left, strict=True)
+    ]
+    lines = [
+        [
+            text.ljust(width) if to_left else text.rjust(width)
+            for text, width, to_left in zip(row, widths, left, strict=True)
+        ]
+        for row in [rows[0], rules, *rows[1:]]
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown would see markup, told not to. Names keep their underscores as they are:
+    inside a word they mean nothing."""
+    return text.replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,74 @@
+"""The report on a terminal: colours say the verdict, words say it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from kteardown.inputs.published import Reference
+from kteardown.model.result import Result, Verdict
+from kteardown.model.workload import Workload
+from kteardown.report import contents
+from kteardown.report.table import Block, Table
+
+_GAP = 2
+_STYLES: Mapping[Verdict | None, str] = {
+    "better": "green",
+    "worse": "bold red",
+    "same": "cyan",
+    "inconclusive": "yellow",
+    None: "",
+}
+
+
+def render(
+    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, console: Console
+) -> None:
+    """Print the whole report. Tables are cut to the console's width, at best at 80 columns and more."""
+    console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
+    console.print()
+    for line in contents.verdicts(result, workloads):
+        console.print(Text(line.text, style=_STYLES[line.tone]))
+    room = None if console.options.ascii_only else (console.width, _GAP)
+    for table in contents.all_tables(result, workloads, reference, room):
+        show(table, console)
+    show(contents.kernels_table(result), console)
+    console.print()
+    console.print(_facts(contents.facts(result)))
+    console.print()
+    console.print(Text("To repeat it:", style="bold"))
+    console.print(Text(f"  {result.command}"), soft_wrap=True)
+
+
+def show(table: Table, console: Console) -> None:
+    """Print one table after an empty line, cut to the width of the console."""
+    console.print()
+    console.print(Text(table.title, style="bold"))
+    for number, block in enumerate(table.cut(console.width, _GAP)):
+        if number:
+            console.print()
+        console.print(_block(block))
+    for note in table.notes:
+        console.print(Text(note, style="dim"))
+
+
+def _block(block: Block) -> RichTable:
+    grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for name in block.columns:
+        grid.add_column(name, justify="left" if name in block.left else "right", overflow="fold")
+    for row in block.rows:
+        grid.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+    return grid
+
+
+def _facts(lines: list[tuple[str, str]]) -> RichTable:
+    grid = RichTable.grid(padding=(0, _GAP, 0, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in lines:
+        grid.add_row(name, Text(value))
+    return grid

@@ -1,0 +1,197 @@
+"""The history as tables: all lines with a small chart each, or one line figure by figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kteardown.history.lines import Figure, History, Line, Shift
+from kteardown.report.comparison_groups import point_cells
+from kteardown.report.formatting import Scale, percent, place, scale
+from kteardown.report.table import Block, Cell, Table
+
+_BARS = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS = "_.-=+*#@"
+_STRIP = 25
+_DATE = len("2026-01-01T10:00")
+
+
+def overview(history: History, *, plain: bool = False) -> list[Table]:
+    """A table for each metric of each kernel, with a row a point. ``plain``: in ASCII."""
+    return [summary(lines, plain=plain) for lines in grouped(history)]
+
+
+def grouped(history: History) -> list[list[Line]]:
+    """The lines by what they are of, without their points."""
+    groups: dict[str, list[Line]] = {}
+    for line in history.lines:
+        groups.setdefault(title(line), []).append(line)
+    return list(groups.values())
+
+
+def worth_showing(history: History, *, every_metric: bool) -> History:
+    """The lines with something to compare; of headline metrics, unless every metric is wanted."""
+    lines = tuple(line for line in history.lines if len(line.figures) > 1 and (every_metric or line.headline))
+    return history.model_copy(update={"lines": lines})
+
+
+def left_out(history: History, shown: History) -> Iterator[str]:
+    """What is in ``history`` and not in ``shown``, and why."""
+    alone = sum(len(line.figures) == 1 for line in history.lines)
+    others = len(history.lines) - len(shown.lines) - alone
+    if alone:
+        yield f"{alone:,} lines have one figure only: nothing to compare it with (--json has them)"
+    if others:
+        yield f"{others:,} lines of other metrics: --metric NAME shows those"
+    if not history.lines:
+        yield "no run has figures yet"
+    for name in history.unread:
+        yield f"{name} cannot be read and is left out"
+
+
+def detail(line: Line, *, plain: bool = False) -> Table:
+    """One line, a row a figure: its place between the least and the most, and where the level changes."""
+    unit = _scale(line)
+    shifts = {shift.index: shift for shift in line.shifts}
+    strips = _strips(line, plain)
+    rows = tuple(
+        (
+            Cell(figure.release),
+            Cell(when(figure)),
+            Cell(unit.text(figure.value)),
+            Cell(_step(line.figures, index)),
+            Cell(strip),
+            _shift_cell(shifts.get(index)),
+            Cell(str(figure.boots)),
+            Cell(figure.run),
+        )
+        for index, (figure, strip) in enumerate(zip(line.figures, strips, strict=True))
+    )
+    columns = ("release", "when (UTC)", "figure", "step", "least to most", "level", "boots", "run")
+    left = frozenset(("release", "when (UTC)", "run", "least to most", "level"))
+    where = place(line.point)
+    heading = f"{title(line)}; {where}" if where else title(line)
+    return Table(heading, Block(columns, rows, left), notes=tuple(explain(line)))
+
+
+def title(line: Line) -> str:
+    """What a line is of, without its point."""
+    host = f"; {line.host}" if line.host else ""
+    cpus = f", {line.cpus} CPU{'s' if line.cpus != 1 else ''}{host}"
+    unit = _scale(line).unit
+    return (
+        f"{line.experiment}, {line.workload}: {line.metric} of the kernel {line.kernel} in {unit}, "
+        f"{line.better} is better{cpus}"
+    )
+
+
+def explain(line: Line) -> Iterator[str]:
+    """A sentence for each change of level, with what the records say that differs there."""
+    for shift in line.shifts:
+        figure = line.figures[shift.index]
+        yield (
+            f"{shift.verdict} from {figure.release} of {when(figure)} on: {size(line, shift)}; "
+            f"what differs: {'; '.join(shift.why)}"
+        )
+    if line.unlooked:
+        yield f"no change was looked for: {line.unlooked}"
+
+
+def size(line: Line, shift: Shift) -> str:
+    """A change of level in figures: ``1,028 to 2,056 ns (+100.0%)``."""
+    unit = _scale(line)
+    change = "" if shift.ratio is None else f" ({percent(shift.ratio)})"
+    return f"{unit.text(shift.before)} to {unit.text(shift.after)} {unit.unit}{change}"
+
+
+def when(figure: Figure) -> str:
+    """Date and time to the minute."""
+    return figure.at[:_DATE].replace("T", " ")
+
+
+def figure_text(line: Line, value: float) -> str:
+    """A value of a line, in the unit of its title."""
+    return _scale(line).text(value)
+
+
+def spark(line: Line, *, plain: bool = False) -> str:
+    """The figures of a line as a bar each, the least the lowest."""
+    bars = _PLAIN_BARS if plain else _BARS
+    values = [figure.value for figure in line.figures]
+    least, span = min(values), max(values) - min(values)
+    if span <= 0:
+        return bars[len(bars) // 2] * len(values)
+    return "".join(bars[round((value - least) / span * (len(bars) - 1))] for value in values)
+
+
+def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
+    """Lines that differ in their points alone, a row each."""
+    names, keys = point_cells([line.point for line in lines])
+    rows = tuple((*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True))
+    columns = (*names, "figures", "releases", "history", "first", "last", "level")
+    left = frozenset(("releases", "history", "level"))
+    notes = dict.fromkeys(line.unlooked for line in lines if line.unlooked)
+    return Table(
+        title(lines[0]),
+        Block(columns, rows, left),
+        notes=tuple(f"no change was looked for: {note}" for note in notes),
+    )
+
+
+def _row(line: Line, plain: bool) -> tuple[Cell, ...]:
+    releases = list(dict.fromkeys(figure.release for figure in line.figures))
+    told = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+    first, last = line.figures[0], line.figures[-1]
+    return (
+        Cell(str(len(line.figures))),
+        Cell(told),
+        Cell(spark(line, plain=plain)),
+        Cell(figure_text(line, first.value)),
+        Cell(figure_text(line, last.value)),
+        _level(line),
+    )
+
+
+def _level(line: Line) -> Cell:
+    if line.unlooked:
+        return Cell("-")
+    if not line.shifts:
+        return Cell("no change", "same")
+    return Cell(", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
+
+
+def _change(shift: Shift) -> str:
+    return f"{shift.verdict} {percent(shift.ratio)}" if shift.ratio is not None else shift.verdict
+
+
+def _shift_cell(shift: Shift | None) -> Cell:
+    return Cell("") if shift is None else Cell(_change(shift), shift.verdict)
+
+
+def _step(figures: Sequence[Figure], index: int) -> str:
+    """Against the figure before."""
+    if index == 0 or figures[index - 1].value <= 0 or figures[index].value < 0:
+        return ""
+    return percent(figures[index].value / figures[index - 1].value)
+
+
+def _strips(line: Line, plain: bool) -> list[str]:
+    """A dot for each figure at its place among them, in the range of its boots, which may go beyond."""
+    dot, dash = ("o", "-") if plain else ("●", "─")
+    values = [figure.value for figure in line.figures]
+    least, span = min(values), max(values) - min(values)
+
+    def at(value: float) -> int:
+        place = round((value - least) / span * (_STRIP - 1)) if span > 0 else _STRIP // 2
+        return min(max(place, 0), _STRIP - 1)
+
+    strips = []
+    for figure in line.figures:
+        low, middle, high = at(figure.low), at(figure.value), at(figure.high)
+        cells = [dash if low <= n <= high else " " for n in range(_STRIP)]
+        cells[middle] = dot
+        strips.append("".join(cells))
+    return strips
+
+
+def _scale(line: Line) -> Scale:
+    return scale(line.unit, line.clock, (figure.high for figure in line.figures))

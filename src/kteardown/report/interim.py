@@ -1,0 +1,53 @@
+"""How the comparisons stand while boots are still to come, in rows for somebody who watches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from kteardown.model.result import Comparison, Result
+from kteardown.model.workload import Workload
+from kteardown.progress import Standing
+from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
+
+
+def rows(result: Result, workloads: Mapping[str, Workload]) -> list[Standing]:
+    """One row for each headline metric and variant, of the last point, with the verdicts of all points."""
+    return [
+        _row(result, group, mine)
+        for group in headlines(result, workloads)
+        for mine in map(group.of, variants(result))
+        if mine
+    ]
+
+
+def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> Standing:
+    last = mine[-1]
+    unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
+    return Standing(
+        metric=group.name,
+        point=_point(mine),
+        base=_value(last.base.compared, unit),
+        variant=last.variant,
+        changed=_value(last.changed.compared, unit),
+        change=change(last, decimals(mine)),
+        verdict=last.verdict,
+        others=_others(mine),
+    )
+
+
+def _value(value: float, unit: Scale) -> str:
+    return unit.text(value) if unit.unit == "instructions" else f"{unit.text(value)} {unit.unit}"
+
+
+def _point(mine: Sequence[Comparison]) -> str:
+    """What tells the last point from the others; all of it where it is alone."""
+    point = mine[-1].point
+    varying = [name for name in point if len({c.point.get(name) for c in mine}) > 1] or list(point)
+    return " ".join(f"{name}={parameter(point[name])}" for name in varying)
+
+
+def _others(mine: Sequence[Comparison]) -> str:
+    counts = Counter(comparison.verdict for comparison in mine)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])

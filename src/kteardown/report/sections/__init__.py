@@ -1,0 +1,1 @@
+"""The tables of a report, one module for each kind."""

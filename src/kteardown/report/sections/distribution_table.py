@@ -1,0 +1,43 @@
+"""The tables of whole distributions: a row per point, for each kernel the percentiles of all its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kteardown.model.result import Distribution, Result
+from kteardown.report.comparison_groups import point_cells
+from kteardown.report.formatting import Scale, parameter, percent, scale
+from kteardown.report.table import Block, Cell, Table
+
+
+def distribution_tables(result: Result) -> list[Table]:
+    """A table for each histogram, base first."""
+    found: dict[tuple[str, str], list[Distribution]] = {}
+    for distribution in result.distributions:
+        if result.is_asked_for(distribution.kernel):
+            found.setdefault((distribution.workload, distribution.metric), []).append(distribution)
+    return [_table(result, workload, metric, mine) for (workload, metric), mine in found.items()]
+
+
+def _table(result: Result, workload: str, metric: str, mine: Sequence[Distribution]) -> Table:
+    values = [value for one in mine for value in one.percentiles.values()]
+    unit = scale(mine[0].unit, result.clock, values)
+    points = list({tuple(one.point.items()): one.point for one in mine}.values())
+    names, keys = point_cells(points)
+    blocks = []
+    for kernel in dict.fromkeys(one.kernel for one in mine):
+        here = {tuple(one.point.items()): one for one in mine if one.kernel == kernel}
+        cells = [here.get(tuple(point.items())) for point in points]
+        percents = list(mine[0].percentiles)
+        columns = (f"{kernel}: n", *(f"p{name}" for name in percents))
+        blocks.append(Block(columns, tuple(_row(one, percents, unit) for one in cells)))
+    off = percent(1 + max(one.error for one in mine)).lstrip("+")
+    note = f"all values of all boots in one: what there was, not how sure it is; off by at most {off}"
+    title = f"{workload}: {metric} of all boots together, in {unit.unit}"
+    return Table(title, Block(names, tuple(keys)), tuple(blocks), notes=(note,))
+
+
+def _row(one: Distribution | None, percents: Sequence[str], unit: Scale) -> tuple[Cell, ...]:
+    if one is None:
+        return (Cell("-"),) * (len(percents) + 1)
+    return (Cell(parameter(one.n)), *(Cell(unit.text(one.percentiles[name])) for name in percents))

@@ -1,0 +1,89 @@
+"""The tables of growth laws: what one more costs each kernel, how that grows, and how far it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kteardown.model.result import Law, Prediction, Result
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
+from kteardown.report.formatting import Scale, number, parameter, place, scale
+from kteardown.report.table import Block, Cell, Table
+
+
+def law_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
+    """A table for each headline metric with a law, and for each value of the other parameters."""
+    groups: dict[tuple[str, str, str], list[Law]] = {}
+    for law in result.laws:
+        if is_headline(workloads, law.workload, law.metric) and result.is_asked_for(law.kernel):
+            groups.setdefault((law.workload, law.metric, place(law.point)), []).append(law)
+    return [_table(result, laws, where) for (_, _, where), laws in groups.items()]
+
+
+def _table(result: Result, laws: Sequence[Law], where: str) -> Table:
+    first = laws[0]
+    unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
+    keys = Block(("kernel",), tuple((Cell(law.kernel),) for law in laws), left=frozenset(("kernel",)))
+    rows = tuple(
+        (
+            Cell("-" if law.per_unit is None else _with(law.per_unit, law.per_unit_ci, unit)),
+            Cell(law.model),
+            Cell(_exponent(law)),
+        )
+        for law in laws
+    )
+    shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
+    at = f" at {where}" if where else ""
+    title = f"{first.workload}: growth of {first.metric} with {first.param}{at}"
+    ahead = (_ahead(result, laws, value) for value in dict.fromkeys(_values(laws)))
+    return Table(title, keys, (shape, *ahead), _refusals(laws))
+
+
+def _values(laws: Sequence[Law]) -> list[float]:
+    """Where at least one law is carried on to."""
+    return [found.at for law in laws for found in law.predictions if not found.refused]
+
+
+def _ahead(result: Result, laws: Sequence[Law], value: float) -> Block:
+    """The prediction of each law at one value, with its interval."""
+    found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
+    unit = scale(laws[0].unit, result.clock, [p.value for p in found if p and p.value is not None])
+    rows = tuple((Cell(_predicted(p, unit)),) for p in found)
+    return Block((f"{unit.unit} at {_size(value)}",), rows)
+
+
+def _predicted(found: Prediction | None, unit: Scale) -> str:
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return "-"
+    return f"{unit.text(found.value)} ({unit.text(found.low)} to {unit.text(found.high)})"
+
+
+def _refusals(laws: Sequence[Law]) -> tuple[str, ...]:
+    """Why laws are not carried on; kernels with the same reason share a line."""
+    why: dict[tuple[float, str], list[str]] = {}
+    for law in laws:
+        for found in law.predictions:
+            if found.refused:
+                why.setdefault((found.at, found.refused), []).append(law.kernel)
+    notes = []
+    for (at, reason), names in why.items():
+        who = "any kernel" if len(names) == len(laws) else ", ".join(names)
+        notes.append(f"no figure at {_size(at)} for {who}: {reason}")
+    return tuple(notes)
+
+
+def _size(value: float) -> str:
+    return parameter(int(value)) if value == int(value) else number(value)
+
+
+def _with(value: float, ci: tuple[float, float] | None, unit: Scale) -> str:
+    text = number(value / unit.divisor)
+    if ci is None:
+        return text
+    return f"{text} [{number(ci[0] / unit.divisor)}, {number(ci[1] / unit.divisor)}]"
+
+
+def _exponent(law: Law) -> str:
+    if law.exponent is None or law.exponent_ci is None:
+        return "-"
+    return f"{law.exponent:.2f} [{law.exponent_ci[0]:.2f}, {law.exponent_ci[1]:.2f}]"

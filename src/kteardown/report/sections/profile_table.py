@@ -1,0 +1,145 @@
+"""The table of a profile: where the time goes, what grows faster than N, and what differs from base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kteardown.model.experiment import Clock
+from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
+from kteardown.model.result import Result, Verdict
+from kteardown.report.formatting import parameter, place
+from kteardown.report.table import Block, Cell, Table
+
+_ROWS = 15
+_VAGUE = 2.0
+"""An exponent that could be anything within this is not shown."""
+_UNITS: dict[Clock, str] = {"instructions": "instructions", "wall": "ns"}
+
+
+def profile_tables(result: Result) -> list[Table]:
+    """A table for each profiled workload, at its largest point."""
+    return [_table(profile, _UNITS[result.clock]) for profile in result.profiles if profile.functions]
+
+
+def _table(profile: Profile, unit: str) -> Table:
+    rows = _rows(profile.functions)
+    keys = Block(
+        ("function", "called by"),
+        tuple((Cell(f.function), Cell(f.callers[0] if f.callers else "")) for f in rows),
+        left=frozenset(("function", "called by")),
+    )
+    kernels = list(dict.fromkeys(stretch.kernel for stretch in profile.stretches))
+    blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
+    at = place(_largest(profile, kernels[0]).point)
+    title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
+    return Table(title, keys, blocks, (*_named(profile, unit), *_about(profile, kernels, unit)))
+
+
+def _rows(functions: Sequence[ProfiledFunction]) -> list[ProfiledFunction]:
+    """Those with the most time, and all that a claim is made about."""
+    return [f for n, f in enumerate(functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)]
+
+
+def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit: str) -> Block:
+    sizes = [parameter(s.point.get(profile.param, "")) for s in profile.stretches if s.kernel == kernel]
+    several = len(sizes) > 1
+    costs = [next((c for c in f.costs if c.kernel == kernel), None) for f in rows]
+    differs = any(c is not None and c.difference_ns is not None for c in costs)
+    columns = [kernel]
+    if several:
+        columns = [f"{kernel} at {sizes[0]}", f"at {sizes[-1]}"]
+    columns += [f"{unit} each" if profile.param else unit]
+    columns += ["exponent"] if several else []
+    columns += ["change"] if differs else []
+    return Block(tuple(columns), tuple(_cells(c, several, differs) for c in costs))
+
+
+def _cells(cost: FunctionCost | None, several: bool, differs: bool) -> tuple[Cell, ...]:
+    if cost is None:
+        return (Cell("-"),) * (2 + 2 * several + differs)
+    cells = [Cell(_share(cost.smallest_share))] if several else []
+    cells += [Cell(_share(cost.self_share)), Cell(_time(cost.self_ns))]
+    if several:
+        cells.append(Cell(_exponent(cost), "worse" if cost.grows else None))
+    if differs:
+        change = cost.difference_ns or 0.0
+        tone: Verdict = "worse" if change > 0 else "better"
+        cells.append(Cell(f"{change:+,.0f}", tone if cost.differs else None))
+    return tuple(cells)
+
+
+def _named(profile: Profile, unit: str) -> list[str]:
+    """A sentence for every claim."""
+    each = f"{unit} for one of {profile.param}" if profile.param else unit
+    lines = []
+    for function in profile.functions:
+        for cost in function.costs:
+            if cost.grows and cost.exponent_ci:
+                lines.append(
+                    f"{cost.kernel}: {function.function} grows faster than {profile.param}: exponent "
+                    f"{_exponent(cost)}, {_share(cost.smallest_share)} of the time at the smallest point and "
+                    f"{_share(cost.self_share)} at the largest{_silent(cost)}"
+                )
+    for function in profile.functions:
+        for cost in function.costs:
+            if cost.differs and cost.difference_ci:
+                low, high = cost.difference_ci
+                lines.append(
+                    f"{cost.kernel}: {function.function} takes {cost.difference_ns:+,.0f} {each} "
+                    f"[{low:+,.0f}, {high:+,.0f}] against base{_silent(cost)}"
+                )
+    return lines
+
+
+def _about(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
+    lines = []
+    for kernel in kernels:
+        stretch = _largest(profile, kernel)
+        lost = f", {stretch.lost:,} lost" if stretch.lost else ""
+        lines.append(
+            f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} ns on {stretch.cpus} "
+            f"CPUs, {_count(stretch.stretches, 'repetition')} in {_count(stretch.boots, 'boot')}, each "
+            f"{stretch.stretch_ns:,.0f} {unit} long with the sampling; "
+            f"CPUs idle {_share(stretch.idle_share)} of the time"
+        )
+    lines.append(
+        "shares are of the time in which a CPU was busy, in the function itself; intervals are at "
+        f"{profile.confidence:.0%}, a claim holds against all functions of the profile; time without "
+        "interrupts is counted where they came on again; sampled in boots of their own, not compared"
+    )
+    if any(s.boots == 1 and s.cpus > 1 for s in profile.stretches):
+        lines.append(
+            "one boot of several CPUs: in another order of tasks it may be otherwise, and no interval knows"
+        )
+    lines.append("stacks for flame graph tools: profile/*.folded of the run directory")
+    return lines
+
+
+def _largest(profile: Profile, kernel: str) -> ProfiledStretch:
+    return [stretch for stretch in profile.stretches if stretch.kernel == kernel][-1]
+
+
+def _exponent(cost: FunctionCost) -> str:
+    if cost.exponent is None or cost.exponent_ci is None:
+        return "-"
+    low, high = cost.exponent_ci
+    return f"{cost.exponent:.1f} [{low:.1f}, {high:.1f}]" if high - low < _VAGUE else "-"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def _time(ns: float) -> str:
+    return f"{ns:,.0f}" if ns >= 10 else f"{ns:.1f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _silent(cost: FunctionCost) -> str:
+    """Where most of its time had no interrupts, that is half the answer."""
+    if cost.no_interrupts < 0.5:
+        return ""
+    return f"; {cost.no_interrupts:.0%} of its time without interrupts"

@@ -1,0 +1,1 @@
+"""Planning and executing the boots of a run."""

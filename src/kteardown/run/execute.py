@@ -1,0 +1,282 @@
+"""The effects: boot what the plan says, in its order, and keep every record as it arrives."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from kteardown.errors import LabError
+from kteardown.model.arch import Arch
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
+from kteardown.model.record import (
+    AgentError,
+    BootEnd,
+    BootStart,
+    ParamValue,
+    Record,
+    TrialEnd,
+    TrialStart,
+    parse,
+)
+from kteardown.progress import Reporter
+from kteardown.run.make_plan import guest_plan
+from kteardown.rundir.completeness import hopeless
+from kteardown.vm.host import load_average
+from kteardown.vm.initramfs import pack
+from kteardown.vm.job import Acceleration, BootJob, BootResult, Machine
+
+# How much longer than hardware a guest may be silent under each acceleration before it is called
+# hung. Workloads say that they live every few seconds even there; the factor is for a loaded host.
+SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 5.0}
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Bootable:
+    """What the plan's name of a kernel stands for."""
+
+    image: Path
+    modules: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where and how the boots run."""
+
+    machine: Machine
+    agent: Path
+    arch: Arch
+    acceleration: Acceleration
+    jobs: int = 1
+    """Boots at the same time: more than one only where they cannot disturb each other."""
+    kernel_args: tuple[str, ...] = ()
+    programs: tuple[Path, ...] = ()
+    """What the guests have beside the agent."""
+
+
+class Log(Protocol):
+    """The part of a run directory that boots write to. Safe to call from several threads."""
+
+    def append(self, record: Record, *, boot: int, attempt: int) -> None:
+        """Keep one record, synced, with its boot and attempt on it."""
+
+    def console_path(self, boot: int, attempt: int) -> Path:
+        """Where the console of this attempt goes."""
+
+    def finished(self) -> Mapping[int, BootEnd]:
+        """The boots that ended, however they ended, with their last end."""
+
+    def completed(self, boot: int) -> frozenset[int]:
+        """The trials of this boot, by index, that need not be run again."""
+
+    def next_attempt(self, boot: int) -> int:
+        """The number of the next attempt at this boot, from 0."""
+
+
+class _Shown:
+    """What the user sees while boots run: trials done, out of all, each as long as it is expected to take,
+    and what every guest does now."""
+
+    def __init__(self, update: Callable[[float, str], None], weight: Callable[[PlannedTrial], float]) -> None:
+        self._update = update
+        self._weight = weight
+        self._done = 0.0
+        self._now: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    def boot(self, boot: PlannedBoot) -> None:
+        """It is being started."""
+        self._set(boot, "starting")
+
+    def trial(self, boot: PlannedBoot, index: int) -> None:
+        """A trial began."""
+        if index < len(boot.trials):
+            trial = boot.trials[index]
+            words = _words({**boot.machine, **trial.params})
+            self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
+
+    def done(self, boot: PlannedBoot, index: int) -> None:
+        """A trial ended."""
+        if index < len(boot.trials):
+            self._set(boot, "", self._weight(boot.trials[index]))
+
+    def ended(self, boot: PlannedBoot) -> None:
+        """The guest is gone."""
+        with self._lock:
+            self._now.pop(boot.index, None)
+
+    def _set(self, boot: PlannedBoot, doing: str, more: float = 0.0) -> None:
+        with self._lock:
+            self._done += more
+            if doing:
+                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
+            self._update(self._done, "\n".join(self._now.values()))
+
+
+def execute(
+    plan: Plan,
+    kernels: Mapping[str, Bootable],
+    lab: Lab,
+    log: Log,
+    reporter: Reporter,
+    weight: Callable[[PlannedTrial], float] = lambda trial: 1.0,
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """Run every boot of ``plan`` that ``log`` does not have yet.
+
+    ``weight``: how long a trial is expected to take, in any unit; it only scales the progress.
+    ``between`` is called when a boot has ended and before the next begins: with one job, no guest runs.
+    A guest's failure is recorded and the plan goes on. The lab's own failure is tried again, up to
+    three times. Raises LabError where the lab cannot go on; what was recorded until then stays, and
+    so it does on KeyboardInterrupt.
+    """
+    done = log.finished()
+    todo = deque(boot for boot in plan.boots if boot.index not in done)
+    if not todo:
+        return
+    ended = {boot: end.outcome for boot, end in done.items()}
+    running: dict[Future[BootResult], PlannedBoot] = {}
+    title = f"booting {len(todo)} guests" + (f", {lab.jobs} at a time" if lab.jobs > 1 else "")
+    total = sum(weight(trial) for boot in todo for trial in boot.trials)
+    with reporter.task(title, total=total) as task, ThreadPoolExecutor(lab.jobs) as pool:
+        shown = _Shown(task.update, weight)
+        try:
+            while todo or running:
+                while todo and len(running) < lab.jobs:
+                    given_up = hopeless(todo[0], plan, ended)
+                    if given_up is None:
+                        break
+                    boot = todo.popleft()
+                    if given_up:
+                        reporter.note(
+                            f"boot {boot.index} of {boot.kernel} is left out: the boots before it failed"
+                        )
+                        continue
+                    shown.boot(boot)
+                    running[pool.submit(_boot, boot, plan, kernels[boot.kernel], lab, log, shown)] = boot
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    boot = running.pop(future)
+                    shown.ended(boot)
+                    result = future.result()
+                    ended[boot.index] = result.outcome
+                    if result.outcome != "ok":
+                        reporter.note(
+                            f"boot {boot.index} of {boot.kernel}: {result.outcome}: {result.detail}"
+                        )
+                if todo:
+                    between()
+        except BaseException:
+            lab.machine.stop()
+            raise
+
+
+def _boot(boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown) -> BootResult:
+    """One boot to an end that is the guest's, not the lab's. Raises LabError after three tries."""
+    first = log.next_attempt(boot.index)
+    for attempt in range(first, first + _ATTEMPTS):
+        result = _attempt(boot, attempt, plan, kernel, lab, log, shown)
+        if result.outcome != "infrastructure-error":
+            return result
+    raise LabError(
+        f"boot {boot.index} of {boot.kernel} could not be run, {_ATTEMPTS} times: {result.detail}",
+        hint="`kteardown doctor` tells what this machine can do; the run can be resumed.",
+    )
+
+
+def _attempt(
+    boot: PlannedBoot, attempt: int, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown
+) -> BootResult:
+    def keep(record: Record) -> None:
+        log.append(record, boot=boot.index, attempt=attempt)
+
+    def on_line(raw: bytes) -> None:
+        record = _parse(raw)
+        if isinstance(record, TrialEnd):
+            record = record.model_copy(update={"at_s": round(time.monotonic() - began, 3)})
+            shown.done(boot, record.trial)
+        elif isinstance(record, TrialStart):
+            shown.trial(boot, record.trial)
+            record = record.model_copy(update={"params": {**boot.machine, **record.params}})
+        keep(record)
+
+    console = log.console_path(boot.index, attempt)
+    # In the run directory, so that not even a killed lab leaves anything elsewhere.
+    initramfs = console.with_suffix(".cpio")
+    guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+    done = log.completed(boot.index)
+    left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
+    try:
+        pack(
+            initramfs,
+            agent=lab.agent,
+            plan=guest_plan(left, guest_modules),
+            modules=kernel.modules,
+            programs=lab.programs,
+        )
+        keep(
+            BootStart(
+                kernel=boot.kernel,
+                block=boot.block,
+                seed=boot.seed,
+                acceleration=lab.acceleration,
+                host_load=load_average(),
+                started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                machine=boot.machine,
+            )
+        )
+        began = time.monotonic()
+        result = lab.machine.boot(_job(boot, plan, kernel, lab, console, initramfs), on_line)
+    finally:
+        initramfs.unlink(missing_ok=True)
+    keep(
+        BootEnd(
+            outcome=result.outcome,
+            detail=result.detail,
+            duration_s=result.duration_s,
+            first_record_s=result.first_record_s,
+            command=list(result.command),
+            host_load=load_average(),
+            peak_rss_kb=result.peak_rss_kb,
+        )
+    )
+    return result
+
+
+def _job(
+    boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, console: Path, initramfs: Path
+) -> BootJob:
+    return BootJob(
+        image=kernel.image,
+        initramfs=initramfs,
+        arch=lab.arch,
+        acceleration=lab.acceleration,
+        cpus=boot.machine.get("cpus", plan.cpus),
+        memory_mb=plan.memory_mb,
+        seed=boot.seed,
+        console=console,
+        silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
+        kernel_args=lab.kernel_args,
+        possible_cpus=boot.machine.get("possible_cpus", plan.possible_cpus),
+        numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
+    )
+
+
+def _parse(raw: bytes) -> Record:
+    """A line of the agent; one that is none is kept as what it is, an error of the agent."""
+    try:
+        return parse(raw)
+    except ValidationError:
+        return AgentError(detail="not a record: " + raw[:200].decode(errors="backslashreplace"))
+
+
+def _words(params: Mapping[str, ParamValue]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())

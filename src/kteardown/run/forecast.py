@@ -1,0 +1,200 @@
+"""How long a plan will take, from what earlier boots took. Pure: reads no file.
+
+A trial takes as long as the median of those seen at its point; between points that were seen it is
+interpolated, beyond them carried on by a straight line. Making the objects often takes longer than
+measuring them, and how the time splits is not known from one number of repetitions: the estimate errs
+on the long side there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from kteardown.model.experiment import Clock
+from kteardown.model.plan import Plan, PlannedTrial
+from kteardown.model.record import ParamValue, TrialEnd
+from kteardown.model.workload import Workload
+from kteardown.rundir.directory import BootRecords
+
+Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
+"""Workload, point and executions: what trials that take equally long have in common."""
+
+
+def place(trial: PlannedTrial) -> Place:
+    """Where ``trial`` is; shuffled points have other indices in every block."""
+    return trial.workload, tuple(sorted(trial.params.items())), trial.warmup + trial.repetitions
+
+
+@dataclass(frozen=True)
+class SeenTrial:
+    """One trial of an earlier run: how often it executed its workload, and the host seconds of it all."""
+
+    workload: str
+    params: Mapping[str, ParamValue]
+    executions: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SeenBoot:
+    """One boot of an earlier run; ``overhead_s`` is what was not spent in trials."""
+
+    run: str
+    clock: Clock
+    acceleration: str
+    arch: str
+    memory_mb: int
+    overhead_s: float
+    peak_rss_kb: int | None
+    trials: tuple[SeenTrial, ...]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a plan will take; None where no earlier run tells.
+
+    ``seconds``: of measuring, ``jobs`` guests at a time. ``guest_kb``: the most memory of the host
+    that one guest had. ``carried``: how many of ``points`` points were not seen themselves.
+    """
+
+    seconds: float | None
+    guest_kb: int | None
+    jobs: int
+    boots: int
+    """How many earlier boots it rests on."""
+    runs: tuple[str, ...]
+    """Of which runs."""
+    points: int
+    carried: int
+    unknown: tuple[str, ...]
+    """Workloads that no earlier run has."""
+    overhead_s: float
+    """Of a boot, what is not spent in trials."""
+    trial_s: Mapping[Place, float]
+    """Seconds of every trial that can be told, by its place."""
+
+    def weight(self, trial: PlannedTrial) -> float:
+        """How long ``trial`` takes, the first with its boot; 1 each where some cannot be told."""
+        if self.seconds is None:
+            return 1.0
+        return self.trial_s[place(trial)] + (self.overhead_s if trial.index == 0 else 0.0)
+
+
+def seen_boot(run: str, boot: BootRecords, plan: Plan, clock: Clock, arch: str) -> SeenBoot | None:
+    """What one boot tells; None where it did not end well or is of a time without stamps."""
+    planned = next((b for b in plan.boots if b.index == boot.boot), None)
+    if boot.end.outcome != "ok" or planned is None or boot.end.first_record_s is None:
+        return None
+    before = first = boot.end.first_record_s
+    trials: list[SeenTrial] = []
+    for record in boot.records:
+        if isinstance(record, TrialEnd) and record.attempt == boot.attempt:
+            if record.at_s is None or record.trial >= len(planned.trials):
+                return None
+            trial = planned.trials[record.trial]
+            executions = trial.warmup + trial.repetitions
+            trials.append(SeenTrial(trial.workload, trial.params, executions, record.at_s - before))
+            before = record.at_s
+    return SeenBoot(
+        run=run,
+        clock=clock,
+        acceleration=boot.start.acceleration,
+        arch=arch,
+        memory_mb=plan.memory_mb,
+        overhead_s=boot.end.duration_s - (before - first),
+        peak_rss_kb=boot.end.peak_rss_kb,
+        trials=tuple(trials),
+    )
+
+
+def forecast(
+    plan: Plan,
+    workloads: Mapping[str, Workload],
+    seen: Sequence[SeenBoot],
+    *,
+    clock: Clock,
+    arch: str,
+    jobs: int,
+) -> Forecast:
+    """What ``plan`` takes. ``seen`` is oldest first; of other clocks and architectures it is left alone."""
+    alike = [boot for boot in seen if (boot.clock, boot.arch) == (clock, arch)]
+    # KVM and emulation are worlds apart: what this host used last is what it will use.
+    alike = [boot for boot in alike if boot.acceleration == alike[-1].acceleration]
+    names = {trial.workload for boot in plan.boots for trial in boot.trials}
+    used = [boot for boot in alike if any(trial.workload in names for trial in boot.trials)]
+    known = {trial.workload for boot in used for trial in boot.trials}
+    trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
+    curves = {name: _curve(name, workloads[name].law, used) for name in names & known}
+    found = {at: curves[t.workload].at(t) for at, t in trials.items() if t.workload in curves}
+    overhead = median([boot.overhead_s for boot in used] or [0.0])
+    seconds = None
+    if names <= known and used:
+        each = [overhead + sum(found[place(t)][0] for t in boot.trials) for boot in plan.boots]
+        seconds = sum(each) / min(jobs, len(each))
+    peaks = [boot.peak_rss_kb for boot in used if boot.peak_rss_kb and boot.memory_mb == plan.memory_mb]
+    return Forecast(
+        seconds=seconds,
+        guest_kb=max(peaks, default=None),
+        jobs=min(jobs, len(plan.boots)),
+        boots=len(used),
+        runs=tuple(dict.fromkeys(boot.run for boot in used)),
+        points=len(trials),
+        carried=sum(not seen_there for _, seen_there in found.values()),
+        unknown=tuple(sorted(names - known)),
+        overhead_s=overhead,
+        trial_s={at: value for at, (value, _) in found.items()},
+    )
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Seconds of one workload over the parameter that its law is about."""
+
+    law: str
+    seen: tuple[SeenTrial, ...]
+
+    def at(self, trial: PlannedTrial) -> tuple[float, bool]:
+        """Seconds of ``trial``, and whether its very point was seen."""
+        others = {name: value for name, value in trial.params.items() if name != self.law}
+        nearest = max(_agree(others, seen.params) for seen in self.seen)
+        near = [seen for seen in self.seen if _agree(others, seen.params) == nearest]
+        executions = trial.warmup + trial.repetitions
+        by_size: dict[int, list[SeenTrial]] = {}
+        for seen in near:
+            by_size.setdefault(_size(seen.params, self.law), []).append(seen)
+        known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
+        size = _size(trial.params, self.law)
+        same = nearest == len(others) and size in by_size
+        return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
+
+
+def _curve(name: str, law: str, boots: Iterable[SeenBoot]) -> _Curve:
+    return _Curve(law, tuple(trial for boot in boots for trial in boot.trials if trial.workload == name))
+
+
+def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> int:
+    return sum(seen.get(name) == value for name, value in wanted.items())
+
+
+def _size(params: Mapping[str, ParamValue], law: str) -> int:
+    value = params.get(law, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _seconds(group: Sequence[SeenTrial], executions: int) -> float:
+    """Of ``executions`` at one point; from the nearest number seen, in proportion where that is fewer."""
+    nearest = min((abs(seen.executions - executions), seen.executions) for seen in group)[1]
+    found = median(seen.seconds for seen in group if seen.executions == nearest)
+    return found * max(1.0, executions / nearest)
+
+
+def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
+    """Between two known sizes or, beyond them, on the straight line through the outermost two."""
+    if len(known) == 1:
+        ((only, seconds),) = known
+        return seconds * max(1.0, size / only) if only else seconds
+    above = next((n for n, (value, _) in enumerate(known) if value >= size), len(known) - 1)
+    (x0, y0), (x1, y1) = known[max(above, 1) - 1], known[max(above, 1)]
+    return max(0.0, y0 + (y1 - y0) * (size - x0) / (x1 - x0))

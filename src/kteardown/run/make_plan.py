@@ -1,0 +1,117 @@
+"""The order of things: which kernel is booted when, and which trials each boot runs.
+
+Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in
+randomized complete blocks: each block boots base, its A/A twin and every variant once, in
+random order, so that a drift of the machine falls on all of them alike (randomized complete
+block design, e.g. Box, Hunter & Hunter, "Statistics for Experimenters", chapter 4). On the
+instruction clock there is no noise to average away: every kernel is booted once with each
+seed, and a block is a seed.
+
+Where a layout twin is asked for it is booted in every block; where a result turns out to need one,
+``with_layout_twin`` adds blocks of base and the layout twin alone, numbered from where the design's end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from kteardown.inputs.load import points
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
+from kteardown.model.record import BASE, LAYOUT
+from kteardown.model.workload import Workload
+
+
+def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
+    """The plan of ``experiment`` with these variant kernels (labels, in report order)."""
+    design = experiment.design
+    rng = random.Random(design.seed)
+    kernels = [BASE, *controls(design), *variants]
+    boots: list[PlannedBoot] = []
+    for block in range(blocks_of(design)):
+        boots += _block(experiment, workloads, kernels, block, len(boots), rng)
+    used, machine = workloads.values(), experiment.machine
+    return Plan(
+        boots=tuple(boots),
+        cpus=machine.largest("cpus") or max(workload.cpus for workload in used),
+        memory_mb=machine.memory_mb or max(workload.memory_mb for workload in used),
+        silence_s=max(workload.silence_s for workload in used),
+        possible_cpus=machine.largest("possible_cpus"),
+        numa_nodes=machine.largest("numa_nodes"),
+    )
+
+
+def with_layout_twin(
+    plan: Plan, experiment: Experiment, workloads: Mapping[str, Workload], blocks: int
+) -> Plan:
+    """``plan`` and, after it, ``blocks`` blocks of base and the layout twin, drawn apart from the others."""
+    rng = random.Random(f"{experiment.design.seed} {LAYOUT}")
+    first = blocks_of(experiment.design)
+    boots = list(plan.boots)
+    for block in range(first, first + blocks):
+        boots += _block(experiment, workloads, [BASE, LAYOUT], block, len(boots), rng)
+    return plan.model_copy(update={"boots": tuple(boots)})
+
+
+def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
+    """The plan as the agent reads it; the format is in docs/formats.md."""
+    lines = ["kteardown-plan 1", f"seed {boot.seed}"]
+    lines += [f"module {path}" for path in modules]
+    profile_ns = 0
+    for trial in boot.trials:
+        if trial.profile_ns != profile_ns:
+            profile_ns = trial.profile_ns
+            lines.append(f"profile {profile_ns}")
+        params = "".join(f" {name}={value}" for name, value in trial.params.items())
+        lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
+    return "\n".join(lines) + "\n"
+
+
+def _block(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    kernels: Sequence[str],
+    block: int,
+    first: int,
+    rng: random.Random,
+) -> list[PlannedBoot]:
+    """One block: every kernel once on every machine, with one seed and the same trials; from ``first``."""
+    seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
+    wall = experiment.design.clock == "wall"
+    machines = experiment.machine.points()
+    if wall and len(machines) > 1:
+        rng.shuffle(machines)
+    # What is compared with each other, kernels on one machine, stays close in time.
+    order = [
+        (kernel, machine)
+        for machine in machines
+        for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
+    ]
+    trials = _trials(experiment, workloads, rng)
+    return [
+        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=trials, machine=machine)
+        for n, (kernel, machine) in enumerate(order)
+    ]
+
+
+def _trials(
+    experiment: Experiment, workloads: Mapping[str, Workload], rng: random.Random
+) -> tuple[PlannedTrial, ...]:
+    design = experiment.design
+    result: list[PlannedTrial] = []
+    for sweep in experiment.workloads:
+        todo = points(sweep, workloads[sweep.workload])
+        if sweep.shuffle:
+            rng.shuffle(todo)
+        for point in todo:
+            result.append(
+                PlannedTrial(
+                    index=len(result),
+                    workload=sweep.workload,
+                    params=point,
+                    warmup=design.warmup,
+                    repetitions=design.repetitions,
+                )
+            )
+    return tuple(result)

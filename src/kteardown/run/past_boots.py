@@ -1,0 +1,52 @@
+"""What earlier runs took: their directories read for an estimate."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from pydantic import ValidationError
+
+from kteardown.errors import InputError
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan
+from kteardown.run.forecast import SeenBoot, seen_boot
+from kteardown.rundir.directory import RunDir
+
+_RUNS = 4
+"""Newest runs of the same kind that are read: enough to tell, and read within a second."""
+
+
+def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
+    """The boots of the newest of ``runs`` with the experiment's clock, architecture and one of its workloads.
+
+    ``runs`` is oldest first, and so is the answer. A run that cannot be read tells nothing.
+    """
+    found = itertools.islice(filter(None, (_read(run, experiment) for run in reversed(list(runs)))), _RUNS)
+    return [boot for boots in reversed(list(found)) for boot in boots]
+
+
+def _read(run: RunDir, wanted: Experiment) -> list[SeenBoot]:
+    try:
+        experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
+        if _kind(experiment) != _kind(wanted) or not _workloads(experiment) & _workloads(wanted):
+            return []
+        plan = Plan.model_validate_json(run.plan_file.read_bytes())
+        return list(_boots(run, plan, experiment))
+    except (OSError, ValidationError, InputError):
+        return []
+
+
+def _boots(run: RunDir, plan: Plan, experiment: Experiment) -> Iterator[SeenBoot]:
+    for boot in run.boots():
+        found = seen_boot(run.name, boot, plan, experiment.design.clock, experiment.machine.arch)
+        if found is not None:
+            yield found
+
+
+def _kind(experiment: Experiment) -> tuple[str, str]:
+    return experiment.design.clock, experiment.machine.arch
+
+
+def _workloads(experiment: Experiment) -> set[str]:
+    return {sweep.workload for sweep in experiment.workloads}

@@ -1,0 +1,97 @@
+"""The kernels of an experiment: which there are, by name, and what each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import fragments, load_workloads
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.series import Selection, parts, resolve
+from kteardown.kernels.source import is_source, split
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import controls
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.workload import Workload
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment with all that it names looked up: ready to be built and planned."""
+
+    experiment: Experiment
+    workloads: dict[str, Workload]
+    kernels: tuple[KernelRequest, ...]
+    """The base first, then the variants in the order of the report, then the parts of an ablation."""
+
+    @property
+    def base(self) -> KernelRequest:
+        return self.kernels[0]
+
+    @property
+    def series(self) -> tuple[KernelRequest, ...]:
+        """Those that are base with patches."""
+        return tuple(kernel for kernel in self.kernels if kernel.patches)
+
+
+def look_up(experiment: Experiment, *, ablate: bool = False) -> Study:
+    """Look up workloads, series and fragments; with ``ablate`` the parts of every series too.
+
+    Raises InputError.
+    """
+    base = base_of(experiment)
+    kernels = [base]
+    whole: list[Selection] = []
+    for variant in experiment.variants:
+        if is_source(variant):
+            kernels.append(replace(base, name=variant, source=variant))
+        else:
+            chosen = resolve(variant)
+            kernels.append(_patched(base, chosen))
+            whole += [chosen] if len(chosen.files) > 1 and chosen.patches == chosen.files else []
+    names = [kernel.name for kernel in kernels]
+    for name in names:
+        if names.count(name) > 1 or name in (TWIN, LAYOUT):
+            raise InputError(f"two kernels would be called {name!r}", hint="name each variant once.")
+    if ablate:
+        kernels += _ablation(base, whole, names)
+    if LAYOUT in controls(experiment.design) and not any(kernel.patches for kernel in kernels):
+        raise InputError(
+            "there is no layout twin: no variant is a series, so there is no file to place its function in",
+            hint="leave --layout-twin out, or name a series.",
+        )
+    return Study(experiment, load_workloads(experiment), tuple(kernels))
+
+
+def base_of(experiment: Experiment) -> KernelRequest:
+    """The base kernel of an experiment. Raises InputError."""
+    split(experiment.source)
+    wanted = fragments(experiment, load_workloads(experiment))
+    return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
+
+
+def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
+    return replace(
+        base,
+        name=chosen.label,
+        patches=chosen.patches,
+        series=chosen.label,
+        patch_set=chosen.patch_set,
+        editions=chosen.editions if len(chosen.editions) > 1 else (),
+    )
+
+
+def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]) -> list[KernelRequest]:
+    """The parts of every series, but those that are variants anyway; none has to apply or build."""
+    if not whole:
+        raise InputError(
+            "there is nothing to ablate: no variant is a whole series of more than one patch",
+            hint="leave --ablate out, or name such a series.",
+        )
+    requests: list[KernelRequest] = []
+    for part in (part for series in whole for part in parts(series)):
+        if part.label not in names:
+            patch_set = part.patch_set.model_copy(update={"for_ablation": True})
+            requests.append(replace(_patched(base, part), patch_set=patch_set, optional=True))
+    return requests

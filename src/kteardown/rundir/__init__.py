@@ -1,0 +1,1 @@
+"""The run directory: its files, which records count, and its lock."""

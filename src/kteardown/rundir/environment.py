@@ -1,0 +1,281 @@
+"""What decides a figure beside the kernel: where two environments differ, in sentences.
+
+Left out is what cannot matter:
+
+- the host's distribution (``os``): the guests see its kernel and its QEMU, both of which are compared;
+- memory that differs by less than one percent: what firmware and kernel keep for themselves changes from
+  one start of the host to the next;
+- a QEMU for an architecture that no guest of the run has;
+- between hosts on the instruction clock, everything but QEMU: an instruction count is the same on every
+  host;
+- between guests, the seed on the kernel's command line, which is theirs by design; the memory, which the
+  plan gives; the clock source before the timers have settled, and after it whether the TSC is still called
+  ``tsc-early``, as it is until a better calibration of the same counter is done.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kteardown.model.arch import arch_of_machine
+from kteardown.model.record import Hello, Record, Settled
+from kteardown.rundir.counting import Attempt, attempts, repeats
+from kteardown.rundir.directory import RunDir
+
+_IGNORED = {"os"}
+_MEMORY_SHARE = 0.01
+_NOT_SAID = "not said"
+_LABELS = {
+    "cpu.model": "CPU model",
+    "cpu.architecture": "CPU architecture",
+    "cpu.online": "CPUs online",
+    "cpu.possible": "CPUs possible",
+    "cpu.usable": "CPUs that the lab may use",
+    "cpu.topology.packages": "CPU packages",
+    "cpu.topology.cores": "CPU cores",
+    "cpu.topology.nodes": "NUMA nodes",
+    "cpu.governor": "frequency governor",
+    "cpu.turbo": "turbo",
+    "cpu.smt": "simultaneous multithreading",
+    "hypervisor": "hypervisor under the host",
+    "memory_kb": "memory in kB",
+    "kernel": "host kernel",
+}
+_PREFIXES = {"mitigations": "mitigation", "qemu": "QEMU"}
+_GUEST_LABELS = {
+    "cpu_model": "CPU model",
+    "hypervisor": "hypervisor",
+    "machine": "architecture",
+    "cpus_online": "CPUs online",
+    "cpus_possible": "CPUs possible",
+    "packages": "CPU packages",
+    "cores": "CPU cores",
+    "nodes": "NUMA nodes",
+    "page_size": "page size",
+    "debug": "debugging",
+}
+_OF_ONE_KERNEL = {"release": "release", "banner": "version"}
+"""What may differ between kernels, and not between boots of one."""
+_SEED = "kteardown.seed="
+
+
+def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None = None) -> list[str]:
+    """Where two hosts, as ``vm.host.facts`` read them, differ: ``CPU model: one / other``.
+
+    ``arch``: of the guests, None where QEMU for every architecture is of interest. A fact that
+    only one of the two records has, because an older kteardown wrote the other, is left out.
+    """
+    first, second = _flat(a), _flat(b)
+    return [
+        f"{_label(name)}: {_word(first.get(name))} / {_word(second.get(name))}"
+        for name in dict.fromkeys((*first, *second))
+        if _told_by_both(name, a, b)
+        and not _cannot_matter(name, arch)
+        and not _same(name, first.get(name), second.get(name))
+    ]
+
+
+def environment_notes(run: RunDir) -> list[str]:
+    """What a reader of the run's result must know of where it was measured. Raises InputError.
+
+    From the records and environment.json alone, and empty where every session and every guest was the
+    same, so that a run that was killed and resumed has the notes of an unbroken one. Load comes in on
+    the wall clock only.
+    """
+    records = run.records()
+    tried = attempts(records)
+    # On machines that were asked to differ, guests do.
+    machines = {tuple(attempt.start.machine.items()): None for attempt in tried}
+    alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
+    guests = [
+        *(note for hellos in alike for note in _guests_of_one_kernel(hellos)),
+        *(note for hellos in alike for note in _guests_of_different_kernels(hellos)),
+        *_debugging(_guests(tried)),
+    ]
+    return [
+        *_sessions(run, tried),
+        *dict.fromkeys(guests),
+        *_unlike_repeats(records),
+        *_load(tried),
+    ]
+
+
+def guest_differences(a: RunDir, b: RunDir) -> list[str]:
+    """Where the guests of two runs differ, kernel by kernel that both have. Raises InputError."""
+    ones, others = (dict(reversed(_guests(attempts(run.records())))) for run in (a, b))
+    labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
+    return [
+        f"guest of {kernel}: {sentence}"
+        for kernel, facts in reversed(ones.items())
+        if kernel in others
+        for sentence in _spread([facts, others[kernel]], labels)
+    ]
+
+
+def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
+    """A run that was resumed elsewhere; ``boot`` is the first of that session."""
+    sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
+    first_boots: dict[int, Attempt] = {}
+    for attempt in tried:
+        if _counts(attempt) and attempt.start.session < len(sessions):
+            first_boots.setdefault(attempt.start.session, attempt)
+    if not first_boots:
+        return
+    origin = sessions[min(first_boots)]["machine"]
+    for number in sorted(first_boots)[1:]:
+        attempt = first_boots[number]
+        found = differences(origin, sessions[number]["machine"], arch=_arch(tried))
+        if attempt.exact:
+            found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
+        if found:
+            yield f"measured on differing machines, from boot {attempt.boot} on: {'; '.join(found)}"
+
+
+def _guests_of_one_kernel(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    for kernel in dict.fromkeys(kernel for kernel, _ in hellos):
+        own = [facts for name, facts in hellos if name == kernel]
+        found = _spread(own, {**_GUEST_LABELS, **_OF_ONE_KERNEL})
+        if found:
+            yield f"boots of {kernel} were not the same guest: {'; '.join(found)}"
+
+
+def _guests_of_different_kernels(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    firsts: dict[str, dict[str, Any]] = {}
+    for kernel, facts in hellos:
+        firsts.setdefault(kernel, facts)
+    (base, origin), *others = firsts.items() if firsts else [("", {})]
+    for kernel, facts in others:
+        found = _spread([origin, facts], _GUEST_LABELS)
+        if found:
+            yield f"the guests of {base} and {kernel} differ in: {'; '.join(found)}"
+
+
+def _debugging(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    aids: dict[str, list[str]] = {}
+    for kernel, facts in hellos:
+        for aid in facts["debug"]:
+            if kernel not in aids.setdefault(aid, []):
+                aids[aid].append(kernel)
+    for aid, kernels in aids.items():
+        yield f"{aid}, which costs time everywhere, is on in {', '.join(kernels)}"
+
+
+def _unlike_repeats(records: Sequence[Record]) -> Iterator[str]:
+    for repeat in repeats(records):
+        if not repeat.same:
+            where = "before its first trial" if repeat.trial is None else f"in trial {repeat.trial}"
+            yield (
+                f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an interruption "
+                f"and differed {where}: this guest is not deterministic"
+            )
+
+
+def _load(tried: Sequence[Attempt]) -> Iterator[str]:
+    seen = [
+        load
+        for attempt in tried
+        if attempt.end is not None and not attempt.exact
+        for load in (attempt.start.host_load, attempt.end.host_load)
+    ]
+    if seen:
+        yield (
+            f"load of the host while measuring, least to most: {min(seen):.1f} to {max(seen):.1f}, "
+            f"median {statistics.median(seen):.1f}; the guest itself is about 1"
+        )
+
+
+def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
+    """Kernel and comparable facts of every guest of which all was recorded, in the order of boots."""
+    result = []
+    for attempt in tried:
+        hello = next((record for record in attempt.records if isinstance(record, Hello)), None)
+        # Without a banner it is of an agent that did not tell all this yet.
+        if _counts(attempt) and hello is not None and hello.banner:
+            settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
+            result.append((attempt.start.kernel, _comparable(hello, settled)))
+    return result
+
+
+def _counts(attempt: Attempt) -> bool:
+    """Whether figures may come from it: of a cut attempt on the instruction clock none do."""
+    return attempt.end is not None or not attempt.exact
+
+
+def _arch(tried: Iterable[Attempt]) -> str | None:
+    """What the guests are, as QEMU's versions are listed by it."""
+    machines = (record.machine for a in tried for record in a.records if isinstance(record, Hello))
+    machine = next(machines, None)
+    return arch_of_machine(machine) if machine else None
+
+
+def _comparable(hello: Hello, settled: Settled | None) -> dict[str, Any]:
+    facts = {name: getattr(hello, name) for name in (*_GUEST_LABELS, *_OF_ONE_KERNEL)}
+    words = [word for word in hello.cmdline.split() if not word.startswith(_SEED)]
+    facts["command line"] = " ".join(words)
+    if settled is not None:
+        facts["clock source"] = settled.clocksource.removesuffix("-early")
+        facts["timer resolution in ns"] = settled.resolution_ns
+    facts |= {f"mitigation {name}": text for name, text in hello.mitigations.items()}
+    return facts
+
+
+def _spread(guests: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
+    """Every fact that is not the same in all of ``guests``, with its values."""
+    result = []
+    for name in dict.fromkeys(name for facts in guests for name in facts):
+        if name in _OF_ONE_KERNEL and name not in labels:
+            continue
+        values = list(dict.fromkeys(_word(facts.get(name)) for facts in guests))
+        if len(values) > 1:
+            result.append(f"{labels.get(name, name)}: {' / '.join(values)}")
+    return result
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            result |= _flat(value, f"{prefix}{name}.")
+        else:
+            result[f"{prefix}{name}"] = value
+    return result
+
+
+def _told_by_both(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether both records know this fact. One mitigation may be missing; mitigations may not."""
+    head, _, rest = name.partition(".")
+    if head not in a or head not in b:
+        return False
+    if head in _PREFIXES or not rest:
+        return True
+    return (
+        isinstance(a[head], Mapping)
+        and isinstance(b[head], Mapping)
+        and _told_by_both(rest, a[head], b[head])
+    )
+
+
+def _cannot_matter(name: str, arch: str | None) -> bool:
+    other_qemu = arch is not None and name.startswith("qemu.") and name != f"qemu.{arch}"
+    return name in _IGNORED or other_qemu
+
+
+def _same(name: str, a: object, b: object) -> bool:
+    if name == "memory_kb" and isinstance(a, int) and isinstance(b, int):
+        return abs(a - b) <= _MEMORY_SHARE * max(a, b)
+    return a == b
+
+
+def _label(name: str) -> str:
+    head, _, rest = name.partition(".")
+    return _LABELS.get(name) or (f"{_PREFIXES[head]} {rest}" if head in _PREFIXES and rest else name)
+
+
+def _word(value: object) -> str:
+    if value is None or value == "":
+        return _NOT_SAID
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

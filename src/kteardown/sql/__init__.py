@@ -1,0 +1,1 @@
+"""The records of many runs as SQL tables (DuckDB)."""

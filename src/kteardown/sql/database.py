@@ -1,0 +1,183 @@
+"""Records as tables: DuckDB over the NDJSON of run directories, read where it lies.
+
+``sql.views`` has the columns. A line that is none (the last one, cut by a crash) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import duckdb
+
+from kteardown.errors import InputError, LabError
+from kteardown.rundir.directory import RunDir
+from kteardown.sql import views
+
+TABLES = tuple(views.VIEWS)
+_ROWS = 10_000
+# Every parameter, and whether it is a number wherever it is.
+_PARAMS = """
+SELECT key, bool_and(try_cast(params ->> key AS BIGINT) IS NOT NULL)
+FROM (SELECT params, unnest(json_keys(params)) AS key FROM counted) GROUP BY key"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query gave: the names of the columns, and the rows as they are asked for."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
+class Database:
+    """The tables over some runs, in memory."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def query(self, sql: str) -> Answer:
+        """Run the user's own ``sql``. Raises InputError with DuckDB's words where it does not run."""
+        if not sql.strip():
+            raise InputError("the query is empty", hint="`kteardown query --help` has examples.")
+        try:
+            described = self._connection.execute(sql).description or []
+            kinds = [str(column[1]) for column in described]
+            # The first rows here: much of what is wrong shows only when rows are made.
+            first = self._connection.fetchmany(_ROWS) if described else []
+        except duckdb.Error as error:
+            raise _refused(error) from error
+        return Answer(tuple(column[0] for column in described), self._rows(first, kinds))
+
+    def save(self, table: str, file: Path, form: str) -> int:
+        """Write ``table`` to ``file`` as ``csv`` or ``parquet``; how many rows. Raises LabError."""
+        how = "FORMAT csv, HEADER" if form == "csv" else "FORMAT parquet"
+        chosen = "* EXCLUDE (params)" if "params" in self.columns(table) else "*"
+        try:
+            self._connection.execute(f"COPY (SELECT {chosen} FROM {table}) TO {_text(str(file))} ({how})")
+            return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+        except duckdb.Error as error:
+            raise LabError(
+                f"{file}: cannot be written: {error}", hint="check the folder and its disk."
+            ) from error
+
+    def columns(self, table: str) -> list[str]:
+        """The names of the columns of a table."""
+        return [row[0] for row in self._connection.execute(f"DESCRIBE {table}").fetchall()]
+
+    def _rows(self, chunk: list[tuple[Any, ...]], kinds: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        json_at = {index for index, kind in enumerate(kinds) if kind == "JSON"}
+        while chunk:
+            for row in chunk:
+                yield tuple(
+                    json.loads(value) if index in json_at and isinstance(value, str) else value
+                    for index, value in enumerate(row)
+                )
+            try:
+                chunk = self._connection.fetchmany(_ROWS)
+            except duckdb.Error as error:
+                raise _refused(error) from error
+
+
+@contextmanager
+def database(
+    runs: Sequence[RunDir], *, parameters: Mapping[str, bool] = MappingProxyType({}), locked: bool = True
+) -> Iterator[Database]:
+    """The tables over ``runs``. ``locked``: what is asked can reach no file, neither to read nor to write.
+
+    ``parameters`` have a column whether or not a run has them; True: its values are integers. The lines
+    are read once, before the lock falls. Raises InputError where they cannot be.
+    """
+    with duckdb.connect(":memory:") as connection:
+        # What does not fit into memory is not spilled into a file where the user happens to be.
+        connection.execute("SET temp_directory = ''; SET autoinstall_known_extensions = false")
+        try:
+            _fill(connection, runs, parameters)
+        except duckdb.Error as error:
+            raise InputError(
+                f"the runs cannot be read: {error}",
+                hint="`kteardown show RUN` tells which one is damaged; move it away.",
+            ) from error
+        if locked:
+            connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        yield Database(connection)
+
+
+def _fill(
+    connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir], parameters: Mapping[str, bool]
+) -> None:
+    connection.execute(f"CREATE TABLE records AS {_records(runs)}")
+    connection.execute(
+        "CREATE TABLE run_files (run VARCHAR, path VARCHAR, experiment JSON, environment JSON)"
+    )
+    connection.execute("CREATE TABLE results (run VARCHAR, result JSON)")
+    for run in runs:
+        files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
+        connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
+        if (result := _json_or_none(run.result_file)) is not None:
+            connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, result])
+    connection.execute(f"CREATE TABLE attempts AS {views.ATTEMPTS}")
+    connection.execute(f"CREATE TABLE counted AS {views.COUNTED}")
+    params = {**parameters, **dict(connection.execute(_PARAMS).fetchall())}
+    for name, select in views.VIEWS.items():
+        connection.execute(f"CREATE VIEW {name} AS {select.replace(' COLUMNS', '')}")
+        if " COLUMNS" in select:
+            taken = set(Database(connection).columns(name))
+            columns = _columns(params, taken, views.POINT.get(name, "counted.params"))
+            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns)}")
+
+
+def _records(runs: Sequence[RunDir]) -> str:
+    """Every line of every run as a row, with its run and its number among them all."""
+    files = {str(run.records_file): run.name for run in runs if run.records_file.is_file()}
+    if not files:
+        columns = {"run": "VARCHAR", "line": "BIGINT", **views.RECORD}
+        return "SELECT " + ", ".join(f"NULL::{k} AS {n}" for n, k in columns.items()) + " WHERE false"
+    listed = ", ".join(map(_text, files))
+    names = ", ".join(f"{_text(file)}: {_text(name)}" for file, name in files.items())
+    kinds = ", ".join(f"{name}: {_text(kind)}" for name, kind in views.RECORD.items())
+    return (
+        f"SELECT (MAP {{{names}}})[filename] AS run, row_number() OVER () AS line, * EXCLUDE (filename) "
+        f"FROM read_ndjson([{listed}], columns = {{{kinds}}}, ignore_errors = true, filename = true) "
+        "WHERE type IS NOT NULL"
+    )
+
+
+def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
+    """A column for every parameter; ``param_`` stands before the name of one that is taken."""
+    columns = ""
+    for key, numeric in sorted(params.items()):
+        name = f"param_{key}" if key in taken else key
+        value = f"{point} ->> {_text(key)}"
+        columns += f", {f'try_cast({value} AS BIGINT)' if numeric else value} AS {_name(name)}"
+    return columns
+
+
+def _json_or_none(file: Path) -> str | None:
+    """A file's text where it is JSON: one that somebody damaged must not stop questions on other runs."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        json.loads(text)
+    except (OSError, ValueError):
+        return None
+    return text
+
+
+def _refused(error: duckdb.Error) -> InputError:
+    return InputError(
+        f"the query does not run: {error}",
+        hint="`kteardown query --help` names the tables; `DESCRIBE samples` shows the columns of one.",
+    )
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _name(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'

@@ -1,0 +1,124 @@
+"""The machine under the guests, as it describes itself: the ``machine`` of result.json."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import psutil
+
+from kteardown.errors import LabError
+from kteardown.model.arch import Arch
+from kteardown.vm.qemu import qemu_version
+
+_SYS = Path("/sys/devices/system/cpu")
+
+
+def load_average() -> float:
+    """Runnable and waiting tasks, averaged over the last minute."""
+    return os.getloadavg()[0]
+
+
+def facts() -> dict[str, Any]:
+    """What may explain a figure measured here: JSON-able, None for what the host does not say.
+
+    Memory is in kB. ``governor``, ``turbo`` and ``smt`` are settings; ``mitigations`` are those that
+    the host is vulnerable to or defends against; ``hypervisor`` says that this is itself a guest.
+    """
+    cpuinfo = _fields("/proc/cpuinfo")
+    return {
+        "cpu": {
+            "model": cpuinfo.get("model name") or cpuinfo.get("CPU part"),
+            "architecture": platform.machine(),
+            "online": count_cpus(_read(_SYS / "online")),
+            "possible": count_cpus(_read(_SYS / "possible")),
+            "usable": len(os.sched_getaffinity(0)),
+            "topology": _topology(),
+            "governor": _read(_SYS / "cpu0/cpufreq/scaling_governor"),
+            "turbo": _turbo(),
+            "smt": _read(_SYS / "smt/control"),
+        },
+        "hypervisor": _hypervisor(cpuinfo),
+        "mitigations": _mitigations(),
+        "memory_kb": psutil.virtual_memory().total // 1024,
+        "kernel": platform.release(),
+        "os": _os_name(),
+        "qemu": {arch: _qemu_or_none(arch) for arch in get_args(Arch)},
+    }
+
+
+def _topology() -> dict[str, int | None]:
+    """How many packages, cores and NUMA nodes the CPUs are spread over; None where sysfs hides it."""
+    cores = set()
+    for cpu in _SYS.glob("cpu[0-9]*"):
+        package = _read(cpu / "topology/physical_package_id")
+        core = _read(cpu / "topology/core_id")
+        if package is not None and core is not None:
+            cores.add((package, core))
+    nodes = count_cpus(_read(Path("/sys/devices/system/node/online")))
+    packages = len({package for package, _ in cores})
+    return {"packages": packages or None, "cores": len(cores) or None, "nodes": nodes}
+
+
+def _turbo() -> bool | None:
+    off = _read(_SYS / "intel_pstate/no_turbo")
+    if off is not None:
+        return off == "0"
+    boost = _read(_SYS / "cpufreq/boost")
+    return None if boost is None else boost == "1"
+
+
+def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
+    """What this host is a guest of: its name where it gives one, ``yes`` where only the CPU says so."""
+    vendor = _read(Path("/sys/class/dmi/id/sys_vendor"))
+    product = _read(Path("/sys/class/dmi/id/product_name"))
+    if "hypervisor" not in cpuinfo.get("flags", "").split():
+        return None
+    return " ".join(filter(None, (vendor, product))) or "yes"
+
+
+def _mitigations() -> dict[str, str]:
+    found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
+    return {name: text for name, text in found.items() if text and text != "Not affected"}
+
+
+def _os_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _fields(path: str) -> dict[str, str]:
+    """``name : value`` lines, the first of each name: of /proc/cpuinfo, the first CPU."""
+    found: dict[str, str] = {}
+    for line in (_read(Path(path)) or "").splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def count_cpus(ranges: str | None) -> int | None:
+    """How many CPUs a list such as ``0-3,8`` names."""
+    if not ranges:
+        return None
+    spans = (re.fullmatch(r"(\d+)(?:-(\d+))?", part) for part in ranges.split(","))
+    return sum(int(span[2] or span[1]) - int(span[1]) + 1 for span in spans if span)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _qemu_or_none(arch: Arch) -> str | None:
+    try:
+        return qemu_version(arch)
+    except LabError:
+        return None

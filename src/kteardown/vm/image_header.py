@@ -1,0 +1,116 @@
+"""What the header of a kernel image says: whether it is one, for which architecture, which release.
+
+QEMU does not check: it boots any file, and the guest stays silent.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError
+from kteardown.model.arch import ARCHITECTURES, Arch
+
+_GZIP = b"\x1f\x8b"
+# Offsets of Documentation/arch/x86/boot.rst.
+_HEAD = 0x210
+_SETUP_SECTS, _SYSSIZE, _BOOT_FLAG, _VERSION, _XLOADFLAGS = 0x1F1, 0x1F4, 0x1FE, 0x20E, 0x236
+_XLF_KERNEL_64 = 1
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """``data`` is the image as it boots, decompressed if the file was compressed."""
+
+    arch: Arch
+    release: str
+    data: bytes
+
+
+def read_header(path: Path, called: str) -> ImageHeader:
+    """Architecture and release of the image in ``path``, which messages name ``called``.
+
+    Raises InputError if it is not a kernel that boots here.
+    """
+    data = path.read_bytes()
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise _not_a_kernel(called, f"its compressed contents are damaged: {error}") from error
+    arch = _arch(data)
+    if arch == "x86_64" and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
+        return ImageHeader(arch, _bzimage_release(data, called), data)
+    if arch == "arm64":
+        match = re.search(rb"Linux version (\S+) ", data)
+        if not match:
+            raise _not_a_kernel(called, "it has the header of an arm64 Image and no version")
+        return ImageHeader(arch, match[1].decode(), data)
+    if data.startswith(b"\x7fELF"):
+        raise _not_a_kernel(called, "it is an ELF file, such as vmlinux, which does not boot by itself")
+    raise _not_a_kernel(called, "it has the header of neither")
+
+
+def check_image(path: Path, arch: Arch) -> None:
+    """Raise InputError if ``path`` is not a whole kernel image for ``arch``; reads the header only."""
+    try:
+        with path.open("rb") as image:
+            head = image.read(_HEAD)
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(
+            f"cannot read the kernel image {path}: {error.strerror}",
+            hint="give the path of a bzImage (x86_64) or Image (arm64).",
+        ) from error
+    found = "arm64" if head.startswith(_GZIP) else _arch(head)
+    if found is None:
+        raise InputError(
+            f"not a kernel image: {path} ({size} bytes) is neither a bzImage nor an arm64 Image",
+            hint="give arch/x86/boot/bzImage or arch/arm64/boot/Image of a built kernel.",
+        )
+    if found != arch:
+        raise InputError(
+            f"{path} is a kernel for {found}, expected {arch}",
+            hint="give an image of the experiment's architecture, or set machine.arch.",
+        )
+    whole = _bzimage_size(head) if found == "x86_64" else 0
+    if size < whole:
+        raise InputError(
+            f"the kernel image {path} is cut off: {size} bytes, its header says {whole}",
+            hint="copy or build the image again.",
+        )
+
+
+def _arch(data: bytes) -> Arch | None:
+    for name, known in ARCHITECTURES.items():
+        offset, magic = known.image_magic
+        if data[offset : offset + len(magic)] == magic and len(data) >= (_HEAD if name == "x86_64" else 0):
+            return name
+    return None
+
+
+def _bzimage_size(head: bytes) -> int:
+    """Bytes of boot sector, setup code and protected-mode code: setup_sects and syssize."""
+    sectors = head[_SETUP_SECTS] or 4
+    (paragraphs,) = struct.unpack_from("<I", head, _SYSSIZE)
+    return (sectors + 1) * 512 + int(paragraphs) * 16
+
+
+def _bzimage_release(data: bytes, called: str) -> str:
+    if not struct.unpack_from("<H", data, _XLOADFLAGS)[0] & _XLF_KERNEL_64:
+        raise _not_a_kernel(called, "it is a 32-bit kernel")
+    start = struct.unpack_from("<H", data, _VERSION)[0] + 0x200
+    text = data[start : start + 256].split(b"\0")[0].decode(errors="replace")
+    if not text.split():
+        raise _not_a_kernel(called, "its header has no version")
+    return text.split()[0]
+
+
+def _not_a_kernel(called: str, reason: str) -> InputError:
+    return InputError(
+        f"{called} is neither an x86-64 bzImage nor an arm64 Image: {reason}",
+        hint="name arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
+    )

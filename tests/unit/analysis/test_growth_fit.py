@@ -1,0 +1,156 @@
+"""Growth laws of costs that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.analysis.growth.fit import FARTHEST, Fit, fit, predict
+from kteardown.model.result import LawModel
+
+N = tuple(range(0, 30001, 3000))
+
+
+def fitted(
+    cost: Callable[[float], float], n: tuple[int, ...] = N, *, sd: float = 0.005, seed: int = 1
+) -> Fit:
+    rng = np.random.default_rng(seed)
+    rows = [[cost(x) * float(np.exp(rng.normal(0, sd))) for x in n] for _ in range(5)]
+    found = fit(n, rows, 0.95)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "cost"),
+    [
+        ("constant", lambda n: 5e4),
+        ("linear", lambda n: 2e4 + 205 * n),
+        ("nlogn", lambda n: 2e4 + 20 * n * np.log(max(n, 1))),
+        ("quadratic", lambda n: 2e4 + 0.01 * n * n),
+        ("power", lambda n: 2e4 + 3 * n**1.5),
+    ],
+)
+def test_the_law_is_recognised(model: LawModel, cost: Callable[[float], float]) -> None:
+    assert fitted(cost).model == model
+
+
+def test_the_cost_of_one_more_and_its_interval() -> None:
+    found = fitted(lambda n: 2e4 + 205 * n)
+    assert found.per_unit == pytest.approx(205, rel=0.01)
+    assert found.per_unit_ci[0] <= 205 <= found.per_unit_ci[1]
+    assert found.r2 is not None
+    assert found.r2 > 0.999
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.5, 2.0])
+def test_the_exponent_of_the_part_that_grows(power: float) -> None:
+    found = fitted(lambda n: 2e4 + 7 * n**power)
+    assert found.exponent is not None
+    assert found.exponent_ci is not None
+    assert found.exponent == pytest.approx(power, abs=0.06)
+    assert found.exponent_ci[0] <= power <= found.exponent_ci[1]
+
+
+def test_the_interval_of_the_slope_covers() -> None:
+    covered = 0
+    for seed in range(200):
+        found = fitted(lambda n: 2e4 + 205 * n, sd=0.05, seed=seed)
+        covered += found.per_unit_ci[0] <= 205 <= found.per_unit_ci[1]
+    assert covered >= 0.93 * 200
+
+
+def test_exact_counts_give_the_exact_cost() -> None:
+    found = fit(N, [[24000 + 205 * n for n in N]], 0.95)
+    assert found is not None
+    assert found.model == "linear"
+    assert found.per_unit == pytest.approx(205)
+    assert found.intercept == pytest.approx(24000)
+
+
+def test_a_cost_that_does_not_grow_has_no_exponent() -> None:
+    found = fitted(lambda n: 5e4)
+    assert found.exponent is None
+    assert found.per_unit_ci[0] <= 0 <= found.per_unit_ci[1]
+
+
+def test_few_points_tell_growth_but_no_shape() -> None:
+    found = fitted(lambda n: 2e4 + 205 * n, (0, 3000, 9000, 15000))
+    assert (found.model, found.exponent) == ("linear", None)
+
+
+def test_two_points_and_zeros_tell_nothing() -> None:
+    assert fit((0, 1000), [[1, 2]], 0.95) is None
+    assert fit(N, [[0.0] * len(N)], 0.95) is None
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(0, 1e12).map(lambda v: round(v, 3)), min_size=8, max_size=8),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_any_costs_give_a_law_or_none(rows: list[list[float]]) -> None:
+    found = fit((0, 1, 2, 4, 8, 16, 32, 64), rows, 0.95)
+    if found is not None:
+        numbers = [found.per_unit, *found.per_unit_ci, found.intercept, *(found.exponent_ci or ())]
+        assert np.all(np.isfinite(numbers))
+
+
+def test_a_straight_line_is_carried_on() -> None:
+    said = predict(fitted(lambda n: 2e4 + 205 * n), 60_000, 0.95)
+    assert said.value == pytest.approx(2e4 + 205 * 60_000, rel=0.02)
+    assert said.low is not None
+    assert said.high is not None
+    assert said.low < 2e4 + 205 * 60_000 < said.high
+    assert said.refused == ""
+
+
+@pytest.mark.parametrize(
+    ("cost", "n", "rows", "at", "reason"),
+    [
+        (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points do not tell a law"),
+        (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot says nothing about the next"),
+        (lambda n: 2e4 + 205 * n, N, 5, FARTHEST * 30_000 + 1, "more than 4 times 30000"),
+        (lambda n: 2e4 + 6e6 * (1 - np.exp(-n / 6e4)), N, 5, 120_000, "fits what was measured"),
+    ],
+)
+def test_a_prediction_that_the_data_does_not_support_is_refused(
+    cost: Callable[[float], float], n: tuple[int, ...], rows: int, at: float, reason: str
+) -> None:
+    rng = np.random.default_rng(1)
+    measured = [[cost(x) * float(np.exp(rng.normal(0, 0.01))) for x in n] for _ in range(rows)]
+    found = fit(n, measured, 0.95)
+    assert found is not None
+    said = predict(found, at, 0.95)
+    assert reason in said.refused
+    assert (said.value, said.low, said.high) == (None, None, None)
+
+
+def test_a_bend_too_small_to_be_a_law_is_in_the_interval() -> None:
+    """Three hundredths of the cost are quadratic: the line wins, and beyond the data the square shows."""
+
+    def bent(n: float) -> float:
+        return 2e4 + 199 * n + 0.03 * 205 * n * n / 30_000
+
+    found = fitted(bent, sd=0.03, seed=2)
+    assert found.model == "linear"
+    said = predict(found, 90_000, 0.95)
+    assert said.low is not None
+    assert said.high is not None
+    assert said.low < bent(90_000) < said.high
+
+
+def test_exact_counts_are_predicted_closely_but_not_exactly() -> None:
+    found = fit(N, [[24000 + 205 * n for n in N]] * 3, 0.95)
+    assert found is not None
+    said = predict(found, 60_000, 0.95)
+    assert said.value == pytest.approx(24000 + 205 * 60_000)
+    assert said.low is not None
+    assert said.high is not None
+    assert 1.001 < said.high / said.low < 1.05

@@ -1,0 +1,58 @@
+"""What a run directory tells of its profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kteardown.analysis.profile.summarize import Told, profiles_of
+from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
+from kteardown.rundir.directory import RunDir
+
+PARAMS: dict[str, int | str] = {"zombies": 3000, "make": "shared"}
+
+
+def told_by(path: Path, records: list[Record], outcome: str = "ok") -> Told:
+    run = RunDir(path)
+    (run.profile.path / "console").mkdir(parents=True)
+    start = BootStart(
+        kernel="git:/src@v1", block=0, seed=1, acceleration="icount", host_load=0.0, started_at="2026-01-01"
+    )
+    end = BootEnd.model_validate(
+        {"outcome": outcome, "duration_s": 1.0, "first_record_s": 0.5, "command": [], "host_load": 0.0}
+    )
+    with run.profile.writer() as log:
+        for record in (start, *records, end):
+            log.append(record, boot=0, attempt=0)
+    experiment = load_experiment("freezer")
+    return profiles_of(run, experiment, load_workloads(experiment))
+
+
+def trial(lost: int = 0, status: str = "ok") -> list[Record]:
+    stretch = {"period_ns": 1000, "stretch_ns": 10_000, "cpus": 1, "samples": 10, "lost": lost}
+    return [
+        TrialStart(trial=0, workload="zombies", params=PARAMS),
+        ProfileStretch.model_validate({"trial": 0, "repetition": 1, **stretch}),
+        Stack(trial=0, repetition=1, stack="do_exit;free", count=10, ns=10_000),
+        TrialEnd.model_validate({"trial": 0, "status": status, "detail": "why"}),
+    ]
+
+
+def test_a_run_without_a_profile_tells_nothing(tmp_path: Path) -> None:
+    experiment = load_experiment("freezer")
+    assert profiles_of(RunDir(tmp_path), experiment, load_workloads(experiment)) == Told((), {}, ())
+
+
+def test_stacks_go_to_a_file_for_each_kernel_and_point(tmp_path: Path) -> None:
+    told = told_by(tmp_path, trial())
+    assert told.folded == {"git:_src@v1-zombies-zombies=3000.folded": "do_exit;free 10\n"}
+    assert [f.function for f in told.profiles[0].functions] == ["free"]
+    assert told.notes == ()
+
+
+def test_what_went_wrong_is_noted(tmp_path: Path) -> None:
+    (note,) = told_by(tmp_path / "lost", trial(lost=7)).notes
+    assert "7 samples found no room beside 10" in note
+    told = told_by(tmp_path / "failed", trial(status="failed"), "agent-error")
+    assert told.profiles == ()
+    assert [note.partition(": ")[2] for note in told.notes] == ["agent-error: ", "trial 0 failed: why"]

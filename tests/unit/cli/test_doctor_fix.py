@@ -1,0 +1,87 @@
+"""``doctor --fix``: what it would run, and that it asks."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kteardown.cli import doctor, doctor_fix
+from kteardown.errors import InputError, LabError, MissingError
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with an apt-get that writes down what it is asked, beside the usual programs."""
+    program = tmp_path / "bin/apt-get"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n[ "$1" != install ] || [ ! -e {tmp_path}/fail ]\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return tmp_path
+
+
+def out() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def test_what_is_missing_is_installed_once_each(tools: Path) -> None:
+    commands = doctor_fix.install(["flex", "bison", "flex"])
+    shown = out()
+    doctor_fix.carry_out(commands, shown, yes=True)
+    asked = (tools / "asked").read_text().splitlines()
+    assert asked == ["update", "install -y --no-install-recommends bison flex"]
+    assert "apt-get install -y --no-install-recommends bison flex" in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_nothing_is_run_where_nobody_agreed(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with pytest.raises(InputError, match="nobody is there to agree"):
+        doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=False)
+    assert not (tools / "asked").exists()
+
+
+@pytest.mark.parametrize(("answer", "runs"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_the_user_is_asked(tools: Path, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool) -> None:
+    terminal = io.StringIO(answer)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=False)
+    assert (tools / "asked").exists() is runs
+
+
+def test_a_command_that_fails_is_told(tools: Path) -> None:
+    (tools / "fail").touch()
+    with pytest.raises(LabError, match="exit status 1"):
+        doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=True)
+
+
+def test_where_nobody_is_root_it_takes_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert [command[0] for command in doctor_fix.install(["flex"])] == ["sudo", "sudo"]
+
+
+def test_only_a_kvm_that_cannot_be_opened_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = tmp_path / "kvm"
+    assert doctor_fix.allow_kvm(device) == []
+    device.touch()
+    assert doctor_fix.allow_kvm(device) == []
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    ((*command, user),) = doctor_fix.allow_kvm(device)
+    assert command[-4:] == ["usermod", "--append", "--groups", "kvm"]
+    assert user
+
+
+def test_a_finding_names_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(arch: str) -> str:
+        raise MissingError(f"no compiler for {arch}", ["gcc"])
+
+    monkeypatch.setattr(doctor, "_LOOKS", {"compiler": absent})
+    findings = list(doctor._architectures())
+    assert [(finding.ok, finding.packages) for finding in findings] == [(False, ("gcc",))] * 2

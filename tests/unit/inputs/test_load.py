@@ -1,0 +1,123 @@
+"""Experiment and workload files: what is read, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import (
+    experiment_names,
+    fragments,
+    load_experiment,
+    load_workload,
+    load_workloads,
+    points,
+    programs,
+    workload_names,
+)
+
+GOOD = """
+name = "mine"
+question = "Is it better?"
+source = "debian:6.12"
+[[workloads]]
+workload = "zombies"
+params.zombies = "0:9000:3000"
+"""
+
+
+def _write(folder: Path, text: str) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_all_that_is_shipped_loads() -> None:
+    assert "freezer" in experiment_names()
+    for name in experiment_names():
+        load_experiment(name)
+    for name in workload_names():
+        load_workload(name)
+
+
+def test_programs_are_those_of_the_values_that_are_swept(tmp_path: Path) -> None:
+    def of(values: str) -> tuple[str, ...]:
+        text = GOOD.replace("zombies", "dyingcg").replace('dyingcg = "0:9000:3000"', values)
+        experiment = load_experiment(_write(tmp_path, text))
+        return programs(experiment, load_workloads(experiment))
+
+    assert of('how = ["script", "agent"]') == ("busybox",)
+    assert of('how = ["agent"]') == of("cgroups = [1]") == ()
+
+
+def test_a_sweep_is_every_point_with_defaults_filled_in(tmp_path: Path) -> None:
+    experiment = load_experiment(_write(tmp_path, GOOD))
+    workload = load_workload("zombies")
+    found = points(experiment.workloads[0], workload)
+    assert [point["zombies"] for point in found] == [0, 3000, 6000, 9000]
+    assert all(set(point) == set(workload.parameters) for point in found)
+
+
+def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path) -> None:
+    text = GOOD.replace("source", 'config = ["cgroup"]\nsource')
+    experiment = load_experiment(_write(tmp_path, text))
+    assert set(fragments(experiment, load_workloads(experiment))) >= {"cgroup", "suspend"}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("name =", "name ="[:-1] + "= ="), "not valid TOML"),
+        (("question", "qestion"), "qestion: unknown key; did you mean 'question'?"),
+        (
+            ("[[workloads]]", "[machine]\npossible_cpus = [2, 0]\n[[workloads]]"),
+            "machine.possible_cpus: Value error, expected a number above 0, or a list of such",
+        ),
+        (('question = "Is it better?"\n', ""), "question: missing"),
+        (
+            ("[[workloads]]", "[design]\nseedz = 3\n[[workloads]]"),
+            "design.seedz: unknown key; did you mean 'seed'?",
+        ),
+        (("[[workloads]]", '[design]\nclock = "sun"\n[[workloads]]'), "design.clock"),
+        (
+            ('workload = "zombies"', 'workload = "zombie"'),
+            "no workload called 'zombie'; did you mean 'zombies'?",
+        ),
+        (("params.zombies", "params.zombeis"), "no parameter 'zombeis'; did you mean 'zombies'?"),
+        (('"0:9000:3000"', '"9000:0:3000"'), "no usable range"),
+        (('"0:9000:3000"', '"0,many"'), "expected an integer, got 'many'"),
+        (('"0:9000:3000"', "[-1]"), "-1 is not within 0 to"),
+        (("source", 'config = ["suspnd"]\nsource'), "no fragment 'suspnd'; did you mean 'suspend'?"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_name_and_key(
+    tmp_path: Path, change: tuple[str, str], expected: str
+) -> None:
+    path = _write(tmp_path, GOOD.replace(*change))
+    with pytest.raises(InputError) as error:
+        load_experiment(path)
+    assert expected in error.value.message
+    assert path in error.value.message or "workload called" in error.value.message
+
+
+def test_a_name_of_the_other_kind_is_said_to_be_one() -> None:
+    with pytest.raises(InputError) as workload:
+        load_experiment("quota")
+    assert "throttle-irqs, throttle-quota" in str(workload.value.hint)
+    assert "kteardown compare quota" in str(workload.value.hint)
+    with pytest.raises(InputError) as experiment:
+        load_workload("masskill")
+    assert "kteardown run masskill" in str(experiment.value.hint)
+    assert "pipechain" in str(experiment.value.hint)
+
+
+def test_an_unknown_experiment_is_told_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'freezer'"):
+        load_experiment("frezer")
+
+
+def test_a_missing_file_is_told() -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        load_experiment("./nowhere.toml")

@@ -1,0 +1,104 @@
+"""What the command line changes in an experiment."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import experiment_names, load_experiment
+from kteardown.inputs.override import Overrides, apply, parse_seconds
+
+
+def test_nothing_asked_changes_nothing() -> None:
+    experiment = load_experiment("freezer")
+    assert apply(experiment, Overrides()) == experiment
+
+
+def test_options_reach_their_places() -> None:
+    experiment = apply(
+        load_experiment("freezer"),
+        Overrides(
+            clock="wall", boots=3, source="debian:7.2", cpus=2, variants=["v"], params={"zombies": (1, 2)}
+        ),
+    )
+    assert (experiment.design.clock, experiment.design.boots) == ("wall", 3)
+    assert (experiment.source, experiment.machine.cpus, experiment.variants) == ("debian:7.2", 2, ("v",))
+    assert all(sweep.params["zombies"] == (1, 2) for sweep in experiment.workloads)
+
+
+def test_quick_is_what_the_file_says_and_set_wins_over_it() -> None:
+    freezer = load_experiment("freezer")
+    quick = apply(freezer, Overrides(quick=True))
+    assert quick.design.seeds == freezer.quick.seeds
+    assert quick.workloads[0].params == dict(freezer.quick.params)
+    chosen = apply(freezer, Overrides(quick=True, params={"zombies": (7,)}))
+    assert chosen.workloads[0].params["zombies"] == (7,)
+
+
+def test_the_machine_is_swept_like_a_parameter() -> None:
+    experiment = apply(
+        load_experiment("freezer"), Overrides(params={"possible_cpus": (2, 32), "zombies": (9,)})
+    )
+    assert experiment.machine.swept == {"possible_cpus": (2, 32)}
+    assert experiment.machine.points() == [{"possible_cpus": 2}, {"possible_cpus": 32}]
+    assert experiment.workloads[0].params["zombies"] == (9,)
+
+
+def test_one_workload_of_several() -> None:
+    experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
+    assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_each_workload_of_a_shipped_experiment_runs_alone(name: str) -> None:
+    experiment = load_experiment(name)
+    for sweep in experiment.workloads:
+        alone = apply(experiment, Overrides(workloads=[sweep.workload]))
+        assert [left.workload for left in alone.workloads] == [sweep.workload]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (Overrides(params={"zombis": (1,)}), "did you mean 'zombies'"),
+        (Overrides(workloads=["zombie"]), "did you mean 'zombies'"),
+        (Overrides(params={"zombies": ("many",)}), "expected an integer"),
+        (Overrides(params={"possible_cpus": ("all",)}), "--set possible_cpus: expected integers"),
+        (Overrides(params={"possible_cpu": (2,)}), "did you mean 'possible_cpus'"),
+    ],
+)
+def test_a_wrong_option_is_told(overrides: Overrides, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        apply(load_experiment("freezer"), overrides)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5m", 90)])
+def test_a_budget_is_a_time(text: str, seconds: float) -> None:
+    assert parse_seconds(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "30", "m", "-1m", "0s", "1d", "1h30m"])
+def test_a_budget_that_is_no_time_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match="expected a time"):
+        parse_seconds(text, "--budget")
+
+
+def test_a_run_that_stops_when_sure_may_spend_more_unless_told() -> None:
+    freezer = load_experiment("freezer")
+    design = apply(freezer, Overrides(until="verdict", quick=True, budget_s=60)).design
+    assert (design.boots, design.seeds, design.until, design.budget_s) == (40, 20, "verdict", 60)
+    assert design.repetitions == freezer.quick.repetitions
+    assert apply(freezer, Overrides(until="ci=2%", boots=7)).design.boots == 7
+
+
+@pytest.mark.parametrize("until", ["", "sure", "ci=2", "ci=x%", "verdict "])
+def test_a_rule_that_is_none_is_an_error(until: str) -> None:
+    with pytest.raises(InputError, match="expected verdict or ci=WIDTH%"):
+        apply(load_experiment("freezer"), Overrides(until=until))
+
+
+def test_the_layout_twin_is_of_the_wall_clock() -> None:
+    freezer = load_experiment("freezer")
+    assert apply(freezer, Overrides(layout_twin=True, clock="wall")).design.layout_twin
+    with pytest.raises(InputError, match="wall clock"):
+        apply(freezer, Overrides(layout_twin=True))

@@ -1,0 +1,95 @@
+"""Posted figures: every shipped file reads, and a wrong one is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.published import load_reference, read_reference
+from kteardown.paths import data_dir
+
+FILES = sorted(data_dir("reference").glob("*.toml"))
+
+GOOD = """
+[source]
+title = "A posting"
+posted = "LKML, 2025"
+[result]
+threads = [1, 2]
+base = [[15.0, 5.29], [18.33, 0.58]]
+changed = [[17.0, 1.0], [18.67, 0.58]]
+[[figures]]
+metric = "wakeup_p99_us"
+param = "threads"
+at = "threads"
+base = "base"
+changed = "changed"
+unit = "us"
+"""
+
+
+def test_there_are_reference_files() -> None:
+    assert {"freezer", "throttle", "zsmalloc", "pipes", "memcg"} <= {path.stem for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_shipped_file_reads_and_names_its_source(path: Path) -> None:
+    reference = load_reference(path.stem)
+    assert reference is not None
+    assert reference.source.title
+    assert reference.source.posted
+    for figure in reference.figures:
+        assert reference.rows(figure)
+
+
+def test_the_freezer_posting() -> None:
+    reference = load_reference("freezer")
+    assert reference is not None
+    rows = reference.rows(reference.figures[0])
+    assert [row.at for row in rows] == list(range(3000, 30001, 3000))
+    assert (rows[-1].base.value, rows[-1].changed.value) == (0.043, 0.016)
+    assert rows[-1].change == pytest.approx(-0.628, abs=0.001)
+
+
+def test_no_reference_is_none() -> None:
+    assert load_reference(None) is None
+
+
+def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD)
+    reference = read_reference(file)
+    row = reference.rows(reference.figures[0])[0]
+    assert (row.base.value, row.base.sd, row.changed.sd) == (15.0, 5.29, 1.0)
+    pipes = load_reference("pipes")
+    assert pipes is not None
+    (row,) = pipes.rows(pipes.figures[0])
+    assert (row.at, row.base.value, row.changed.value) == (900_000, 3600, 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace('base = "base"', 'base = "bsae"'), "figures.0"),
+        (GOOD.replace("[1, 2]", "[1, 2, 3]"), "figures.0"),
+        (GOOD.replace('unit = "us"', ""), "unit"),
+        (GOOD.replace('title = "A posting"', ""), "title"),
+        (GOOD + "whatever = 1\n", "whatever"),
+        ("[source", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_key(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said) as caught:
+        read_reference(file)
+    assert str(file) in caught.value.message
+    assert caught.value.hint
+
+
+def test_an_unknown_reference_lists_those_that_there_are() -> None:
+    with pytest.raises(InputError, match=r"nosuch\.toml") as caught:
+        load_reference("nosuch")
+    assert "freezer" in caught.value.hint

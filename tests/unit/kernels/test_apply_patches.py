@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import BuildError, InputError
+from kteardown.kernels.apply_patches import apply
+
+LINES = [f"line {number}" for number in range(1, 41)]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    (tree / "kernel").mkdir(parents=True)
+    (tree / "kernel" / "exit.c").write_text("\n".join(LINES) + "\n")
+    (tree / "kernel" / "old.c").write_text("old\n")
+    (tree / "Kconfig").write_text("config A\n")
+    return tree
+
+
+def diff(tree: Path, tmp_path: Path, name: str, **changes: str | None) -> Path:
+    """A patch that turns ``tree`` into itself with ``changes`` (dots in names are slashes)."""
+    before, after = tmp_path / f"{name}-a", tmp_path / f"{name}-b"
+    for side in (before, after):
+        subprocess.run(["cp", "-a", tree, side], check=True)
+    for key, text in changes.items():
+        path = after / key.replace("__", "/").replace("_c", ".c")
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+    argv = [
+        "git",
+        "diff",
+        "--no-index",
+        "--no-renames",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        before.name,
+        after.name,
+    ]
+    text = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    text = text.replace(f"a/{before.name}/", "a/").replace(f"b/{after.name}/", "b/")
+    text = text.replace(f"a/{after.name}/", "a/").replace(f"b/{before.name}/", "b/")
+    patch = tmp_path / f"{name}.patch"
+    patch.write_text(f"From: A\nSubject: {name}\n\nwhy\n---\n{text}-- \n2.39.5\n")
+    return patch
+
+
+def edited(*numbers: int) -> str:
+    return "\n".join(line + " changed" if i in numbers else line for i, line in enumerate(LINES, 1)) + "\n"
+
+
+def empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+def test_patches_apply_in_order_and_the_tree_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
+    one = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
+    later = tmp_path / "later"
+    subprocess.run(["cp", "-a", tree, later], check=True)
+    (later / "kernel/exit.c").write_text(edited(3))
+    two = diff(later, tmp_path, "two", kernel__exit_c=edited(3, 4), kernel__new_c="new\n", kernel__old_c=None)
+
+    patched = apply(tree, [one, two], empty(tmp_path), "here")
+
+    assert set(patched.changed) == {"kernel/exit.c", "kernel/new.c"}
+    assert patched.removed == ("kernel/old.c",)
+    assert not patched.changes_kconfig
+    assert (tree / "kernel/exit.c").read_text() == edited()
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-al", tree, copy], check=True)
+    patched.install(copy)
+    assert (copy / "kernel/exit.c").read_text() == edited(3, 4)
+    assert (copy / "kernel/new.c").read_text() == "new\n"
+    assert not (copy / "kernel/old.c").exists()
+    assert (tree / "kernel/exit.c").read_text() == edited()
+    assert (tree / "kernel/old.c").read_text() == "old\n"
+    assert os.path.samefile(copy / "Kconfig", tree / "Kconfig")
+
+
+def test_a_patch_to_kconfig_is_noticed(tree: Path, tmp_path: Path) -> None:
+    patch = diff(tree, tmp_path, "k", Kconfig="config B\n")
+    assert apply(tree, [patch], empty(tmp_path), "here").changes_kconfig
+
+
+def test_a_failure_names_patch_file_and_hunk(tree: Path, tmp_path: Path) -> None:
+    patch = diff(tree, tmp_path, "0001-two-hunks", kernel__exit_c=edited(5, 30))
+    (tree / "kernel/exit.c").write_text(edited(31))
+    with pytest.raises(BuildError) as caught:
+        apply(tree, [patch], empty(tmp_path), "debian:6.12.1")
+    assert "0001-two-hunks.patch does not apply to debian:6.12.1" in caught.value.message
+    assert "kernel/exit.c, hunk 2 of 2 (@@ -27,7 @@" in caught.value.message
+    assert "line 31" in caught.value.message
+    assert (tree / "kernel/exit.c").read_text() == edited(31)
+
+
+def test_a_file_that_is_not_there_is_named(tree: Path, tmp_path: Path) -> None:
+    patch = diff(tree, tmp_path, "gone", kernel__old_c="older\n")
+    (tree / "kernel/old.c").unlink()
+    with pytest.raises(BuildError, match=r"kernel/old\.c: No such file"):
+        apply(tree, [patch], empty(tmp_path), "here")
+
+
+def test_a_repository_around_the_cache_does_not_swallow_the_patch(tree: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    patch = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
+    patched = apply(tree, [patch], empty(tmp_path), "here")
+    assert (patched.folder / "kernel/exit.c").read_text() == edited(3)
+
+
+def test_a_patch_may_not_reach_outside(tree: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "evil.patch"
+    patch.write_text("--- a/../../etc/x\n+++ b/../../etc/x\n@@ -1 +1 @@\n-a\n+b\n")
+    with pytest.raises(InputError, match="outside of the kernel tree"):
+        apply(tree, [patch], empty(tmp_path), "here")
+
+
+def test_a_damaged_patch_and_a_file_without_a_diff_are_told(tree: Path, tmp_path: Path) -> None:
+    patch = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
+    cut = tmp_path / "cut.patch"
+    cut.write_text(patch.read_text()[: patch.read_text().index("+line 3 changed")])
+    with pytest.raises(InputError, match="damaged patch"):
+        apply(tree, [cut], empty(tmp_path), "here")
+    note = tmp_path / "note.patch"
+    note.write_text("only words\n")
+    with pytest.raises(InputError, match="has no diff"):
+        apply(tree, [note], tmp_path / "out", "here")

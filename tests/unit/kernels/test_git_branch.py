@@ -1,0 +1,123 @@
+"""A git branch as a series, from real repositories."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.cli.compare import told
+from kteardown.errors import InputError
+from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.series import resolve
+
+
+def git(path: Path, *argv: str) -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    done = subprocess.run(
+        ["git", "-C", str(path), *identity, *argv], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def change(path: Path, text: str) -> None:
+    (path / "file.c").write_text(text)
+    git(path, "add", ".")
+    git(path, "commit", "-q", "-m", f"file: say {text.rsplit(maxsplit=1)[-1]}")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """v1, then two commits of ``my/topic`` (checked out) and one of ``main``."""
+    path = tmp_path / "linux"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    # What a user's configuration may do to a patch.
+    git(path, "config", "diff.noprefix", "true")
+    git(path, "config", "format.coverLetter", "true")
+    git(path, "config", "format.attach", "true")
+    change(path, "one\n")
+    git(path, "tag", "v1")
+    change(path, "one\nmain\n")
+    git(path, "checkout", "-q", "-b", "my/topic", "v1")
+    change(path, "one\ntwo\n")
+    change(path, "one\ntwo\nthree\n")
+    return path
+
+
+@pytest.mark.parametrize("span", ["v1..my/topic", "main..my/topic", "v1..", "v1...my/topic", "v1..HEAD"])
+def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) -> None:
+    found = of_branch(span, tree, tmp_path / "cache")
+    selection = resolve(str(found.folder), cache_dir=tmp_path / "cache")
+    assert selection.label == "my-topic"
+    assert selection.patch_set.subjects == ("file: say two", "file: say three")
+    assert "--- a/file.c" in selection.patches[0].read_text()
+    assert git(tree, "rev-parse", found.base) == git(tree, "rev-parse", "v1")
+    assert of_branch(span, tree, tmp_path / "cache") == found
+
+
+def test_a_cache_that_is_named_from_here_is_found_from_there(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    found = of_branch("v1..my/topic", Path("linux"), Path("cache"))
+    assert found.folder.parents[2] == tree.parent / "cache"
+    assert len(list(found.folder.glob("*.patch"))) == 2
+
+
+def test_a_patch_applies_where_it_came_from(tree: Path, tmp_path: Path) -> None:
+    patches = resolve(str(of_branch("v1..my/topic", tree, tmp_path).folder), cache_dir=tmp_path).patches
+    git(tree, "checkout", "-q", "v1")
+    git(tree, "-c", "diff.noprefix=false", "am", "-q", *map(str, patches))
+    assert (tree / "file.c").read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ("v1", "expected BASE..TOPIC"),
+        ("v9..my/topic", "'v9' is no commit"),
+        ("my/topic..v1", "no commit is in it"),
+        ("v1..merged", "is a merge"),
+        ("v1..apart", "no commit in common"),
+    ],
+)
+def test_what_is_no_series_is_told(tree: Path, tmp_path: Path, span: str, expected: str) -> None:
+    git(tree, "checkout", "-q", "-b", "merged")
+    git(tree, "merge", "-q", "-s", "ours", "-m", "merge", "main")
+    git(tree, "checkout", "-q", "--orphan", "apart")
+    git(tree, "commit", "-q", "-m", "apart")
+    with pytest.raises(InputError, match=expected):
+        of_branch(span, tree, tmp_path)
+
+
+def test_the_branch_tells_the_base(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))
+    source, (folder,) = told("", [], ["v1..my/topic"])
+    assert source == f"git:{tree}@v1"
+    assert told(f"git:{tree}", [], ["v1..my/topic"]) == (source, [folder])
+    # A base that moved on since: the commit that the branch left it at.
+    assert told("", [], ["main..my/topic"])[0] == f"git:{tree}@{git(tree, 'rev-parse', 'v1').strip()}"
+    # A source of its own, and other series beside the branch.
+    assert told("debian:6.12", ["./my.mbox"], ["v1.."]) == ("debian:6.12", ["./my.mbox", folder])
+    assert told(f"git:{tree}@main", [], ["v1.."]) == (f"git:{tree}@main", [folder])
+    assert told(f"git:{tree}", ["./my.mbox"], []) == (f"git:{tree}", ["./my.mbox"])
+
+
+@pytest.mark.parametrize(
+    ("series", "branches", "expected"),
+    [
+        ([], [], "what is to be held against the base"),
+        (["./my.mbox"], [], "which is the base kernel"),
+        ([], ["v1..my/topic", "v1~0..main", "my/topic~1..my/topic"], "several places"),
+    ],
+)
+def test_what_is_not_told_is_asked_for(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, series: list[str], branches: list[str], expected: str
+) -> None:
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))
+    with pytest.raises(InputError, match=expected):
+        told("", series, branches)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kteardown.errors import BuildError, LabError
+from kteardown.kernels.kbuild import Tree, compile_tree, errors_of
+from kteardown.progress import SilentReporter
+
+LOG = """  CC      kernel/fork.o
+  CC      kernel/power/process.o
+../kernel/power/process.c: In function 'freeze':
+../kernel/power/process.c:42:5: error: expected ';' before '}' token
+make[4]: *** [../scripts/Makefile.build:229: kernel/power/process.o] Error 1
+make[3]: *** [../scripts/Makefile.build:478: kernel/power] Error 2
+  CC      kernel/exit.o
+"""
+
+
+def test_the_compilers_errors_are_told_without_makes_summary() -> None:
+    assert errors_of(LOG) == ["../kernel/power/process.c:42:5: error: expected ';' before '}' token"]
+
+
+def test_makes_own_errors_are_told_where_there_are_no_others() -> None:
+    log = "make[2]: *** No rule to make target 'x.o', needed by 'built-in.a'.  Stop.\n"
+    assert errors_of(log) == [log.strip()]
+
+
+def test_a_log_without_errors_gives_its_end() -> None:
+    assert errors_of("\n".join(f"  CC      {number}.o" for number in range(30)), 2) == [
+        "  CC      28.o",
+        "  CC      29.o",
+    ]
+
+
+def fake_tree(tmp_path: Path, recipe: str) -> Tree:
+    """What tuxmake takes for a kernel tree, and make for one whose build is ``recipe``."""
+    tree = Tree(tmp_path / "tree", tmp_path / "logs", "x86_64")
+    tree.build.mkdir(parents=True)
+    tree.logs.mkdir()
+    for name in ("Kconfig", "Kbuild"):
+        (tree.path / name).touch()
+    (tree.build / ".config").touch()
+    (tree.path / "Makefile").write_text(f"all:\n\t@{recipe}\n%config:\n\t@true\n")
+    return tree
+
+
+def test_steps_are_counted(tmp_path: Path) -> None:
+    recipe = "echo '  CC      a.o'; echo '  LD [M]  a.ko'; echo 'note: not a step'; echo '  VDSO2C  b.c'"
+    assert compile_tree(fake_tree(tmp_path, recipe), "x", 3, 3, SilentReporter()) == 3
+
+
+class Totals(SilentReporter):
+    """Keeps how many steps each update said that there are."""
+
+    def __init__(self) -> None:
+        self.totals: list[float | None] = []
+
+    @contextmanager
+    def task(self, title: str, total: float | None = None) -> Iterator[Totals]:
+        self.totals.append(total)
+        yield self
+
+    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        self.totals.append(total)
+
+
+def test_a_build_that_goes_on_and_on_is_one_of_the_whole_kernel(tmp_path: Path) -> None:
+    reporter = Totals()
+    recipe = 'for i in 1 2 3 4 5; do echo "  CC      $$i.o"; done'
+    assert compile_tree(fake_tree(tmp_path, recipe), "x", 2, 4, reporter) == 5
+    assert reporter.totals == [2, 2, 2, 4, 4, 5]
+
+
+def test_a_failed_build_tells_the_errors(tmp_path: Path) -> None:
+    tree = fake_tree(tmp_path, "echo 'a.c:1:2: error: no good'; false")
+    with pytest.raises(BuildError, match=r"a\.c:1:2: error: no good"):
+        compile_tree(tree, "x", 3, 3, SilentReporter())
+    assert "no good" in (tree.logs / "default" / "build.log").read_text()
+
+
+def test_a_disk_that_fills_up_is_not_the_kernels_fault(tmp_path: Path) -> None:
+    tree = fake_tree(tmp_path, "echo 'as: a.o: No space left on device'; false")
+    with pytest.raises(LabError, match="disk filled up"):
+        compile_tree(tree, "x", 3, 3, SilentReporter())
+
+
+def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
+    tree = fake_tree(tmp_path, f"echo $$$$ > {tmp_path}/pid; sleep 1000; true")
+    code = (
+        "import sys; from pathlib import Path; from kteardown.kernels.kbuild import Tree, compile_tree;"
+        "from kteardown.progress import SilentReporter;"
+        f"tree = Tree(Path({str(tree.path)!r}), Path({str(tree.logs)!r}), 'x86_64');"
+        "compile_tree(tree, 'x', 3, 3, SilentReporter())"
+    )
+    lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    while not pid.is_file() or not pid.read_text().strip():
+        assert lab.poll() is None
+        time.sleep(0.02)
+    os.kill(lab.pid, signal.SIGINT)
+    lab.wait()
+    process = int(pid.read_text())
+    deadline = time.monotonic() + 60
+    while _runs(process) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _runs(process)
+    assert lab.returncode != 0
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,117 @@
+"""Reports with a known truth: simulated runs with their samples, a series of three patches, a profile."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+from kteardown.analysis.gather_samples import gather
+from kteardown.inputs.published import load_reference
+from kteardown.model.experiment import Experiment
+from kteardown.model.result import Ablation, Distribution, Part, PatchParts
+from kteardown.model.samples import Evidence, Stacks
+from kteardown.report.context import Material
+from kteardown.run.make_plan import make_plan
+from kteardown.rundir.directory import RunDir
+from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
+
+ENTRY = "entry_SYSCALL_64"
+
+
+@cache
+def instructions() -> Material:
+    """The freezer on the instruction clock: eleven points, two variants, five seeds of three samples."""
+    return _simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
+
+
+@cache
+def wall() -> Material:
+    """The same in real time on a noisy machine, with the A/A twin."""
+    experiment = freezer("wall", boots=10, zombies=(3000, 15000, 30000))
+    return _simulated(experiment, Noise(block=0.2, boot=0.05, sample=0.05))
+
+
+@cache
+def rich() -> Material:
+    """The first, with an ablation, a histogram and a profile in it."""
+    plain = instructions()
+    result = plain.result.model_copy(update={"ablations": (ablation(),), "distributions": distributions()})
+    evidence = Evidence(plain.evidence.samples, stacks())
+    return Material(plain.name, result, plain.workloads, plain.reference, evidence)
+
+
+def distributions() -> tuple[Distribution, ...]:
+    """What a latency might be of base and of the variant."""
+    return tuple(
+        Distribution(
+            workload="zombies",
+            kernel=kernel,
+            metric="wakeup_ns",
+            unit="ns",
+            point={"zombies": 30000},
+            n=1234,
+            percentiles={"50": low, "99.9": high},
+            error=0.002,
+        )
+        for kernel, low, high in (("base", 2000, 90000), ("freezer-skip-exited", 1000, 80000))
+    )
+
+
+def ablation() -> Ablation:
+    """Patch 1 halves it, patch 2 may do nothing, patch 3 costs a tenth."""
+    sizes = ((0.5, (0.49, 0.51)), (0.98, (0.9, 1.07)), (1.1, (1.09, 1.11)))
+    parts = [Part(ratio=ratio, ci=ci, share=0.3, share_ci=(0.2, 0.4)) for ratio, ci in sizes]
+    return Ablation(
+        workload="zombies",
+        variant="freezer-skip-exited",
+        series="freezer-skip-exited",
+        metric="freeze_user_ns",
+        unit="ns",
+        better="lower",
+        point={"zombies": 30000},
+        ratio=0.539,
+        ci=(0.5, 0.58),
+        confidence=0.95,
+        patches=tuple(
+            PatchParts(patch=n, subject=f"part {n}", step=part, leave_out=part)
+            for n, part in enumerate(parts, start=1)
+        ),
+    )
+
+
+def stacks() -> tuple[Stacks, ...]:
+    """Base is half in the freezer; the variant is that no more, and a little more elsewhere."""
+    of = {
+        "base": {(ENTRY, "freeze_task"): 500.0, (ENTRY, "do_wait"): 400.0, (ENTRY,): 99.0, ("tiny",): 1.0},
+        "freezer-skip-exited": {(ENTRY, "do_wait"): 450.0, (ENTRY,): 50.0},
+    }
+    return tuple(Stacks(kernel, "zombies", "zombies", {"zombies": 30000}, ns) for kernel, ns in of.items())
+
+
+def write_run(root: Path, experiment: Experiment | None = None) -> RunDir:
+    """A run directory as measuring ``experiment`` would have left it: two variants at three points."""
+    wanted = experiment or freezer(zombies=(0, 3000, 15000), boots=3)
+    run = RunDir.create(root, wanted.name)
+    facts = dict.fromkeys(("source", "compiler", "config_hash", "image_hash"), "simulated")
+    image = {**facts, "release": "6.12.117", "arch": "x86_64", "image": "bzImage", "modules": []}
+    environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}
+    plan = make_plan(wanted, WORKLOADS, wanted.variants)
+    run.save(run.plan_file, plan.model_dump_json())
+    run.save(run.kernels_file, json.dumps(dict.fromkeys(("base", *wanted.variants), image)))
+    run.save(run.environment_file, json.dumps(environment))
+    run.save(run.experiment_file, wanted.model_dump_json())
+    with run.records_file.open("w", encoding="utf-8") as stream:
+        for boot in simulate(wanted, noise=Noise(boot=0.002, sample=0.001)):
+            for record in (boot.start, *boot.records, boot.end):
+                stamped = record.model_copy(update={"boot": boot.boot, "attempt": 0})
+                stream.write(stamped.model_dump_json() + "\n")
+    return run
+
+
+def _simulated(experiment: Experiment, noise: Noise) -> Material:
+    boots = simulate(experiment, noise=noise)
+    used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
+    evidence = gather(experiment, used, boots, (), experiment.variants)
+    reference = load_reference("freezer")
+    return Material("20260301-123059-freezer", analysed(experiment, boots), used, reference, evidence)

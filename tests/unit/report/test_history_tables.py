@@ -1,0 +1,83 @@
+"""The history as tables and small charts."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from kteardown.cli.history import show
+from kteardown.history.lines import History
+from kteardown.report import history_tables as tables
+from unit.history.test_lines import boot, facts, kernel, lines
+
+
+def _three_runs() -> History:
+    runs = {"t1": facts(), "t2": facts(), "t3": facts({"base": kernel("7.2.1")})}
+    values = [("t1", 1000.0, "6.12.1"), ("t2", 1000.0, "6.12.1"), ("t3", 2000.0, "7.2.1")]
+    return lines([boot(*value) for value in values], runs)
+
+
+def test_one_line_is_told_figure_by_figure() -> None:
+    table = tables.detail(_three_runs().lines[0])
+    assert table.title == (
+        "freezer, zombies: freeze_user_ns of the kernel unpatched in instructions, lower is better, 1 CPU; "
+        "zombies=300"
+    )
+    steps = [(row[0].text, row[2].text, row[3].text, row[5].text) for row in table.keys.rows]
+    assert steps == [
+        ("6.12.1", "1,000", "", ""),
+        ("6.12.1", "1,000", "+0.0%", ""),
+        ("7.2.1", "2,000", "+100.0%", "worse +100.0%"),
+    ]
+    assert table.keys.rows[0][4].text.index("●") == 0
+    assert table.keys.rows[2][4].text.index("●") == 24
+    assert table.notes == (
+        "worse from 7.2.1 of t3 on: 1,000 to 2,000 instructions (+100.0%); what differs: release: 6.12.1 / "
+        "7.2.1; source: debian:6.12.1 / debian:7.2.1",
+    )
+
+
+def test_the_range_of_boots_is_drawn_and_stays_inside() -> None:
+    figures = [boot("t1", value, boot=n) for n, value in enumerate((10.0, 20.0, 30.0))]
+    (line,) = lines([*figures, boot("t2", 40.0)], {"t1": facts(), "t2": facts()}).lines
+    strips = [row[4].text for row in tables.detail(line, plain=True).keys.rows]
+    assert strips == ["o" + "-" * 12 + " " * 12, " " * 24 + "o"]
+
+
+def test_many_lines_are_a_row_each_with_a_bar_a_figure() -> None:
+    (table,) = tables.overview(_three_runs())
+    (row,) = table.keys.rows
+    assert [cell.text for cell in row] == [
+        *("300", "3", "6.12.1 to 7.2.1", "▁▁█", "1,000", "2,000", "worse +100.0%")
+    ]
+    assert tables.spark(_three_runs().lines[0], plain=True) == "__@"
+
+
+def test_what_stands_still_is_drawn_in_the_middle() -> None:
+    (line,) = lines([boot("t1", 5), boot("t2", 5)], {"t1": facts(), "t2": facts()}).lines
+    assert tables.spark(line) == "▅▅"
+    assert tables.detail(line).keys.rows[0][4].text.index("●") == 12
+
+
+def test_what_is_left_out_is_counted() -> None:
+    runs = {"t1": facts(), "t2": facts()}
+    figures = [boot(run, 1, metric=metric) for run in runs for metric in ("freeze_user_ns", "thaw_ns")]
+    alone = boot("t1", 1, params=(("zombies", 600),))
+    found = lines([*figures, alone], runs).model_copy(update={"unread": ("t0",)})
+    shown = tables.worth_showing(found, every_metric=False)
+    assert [line.metric for line in shown.lines] == ["freeze_user_ns"]
+    assert list(tables.left_out(found, shown)) == [
+        "1 lines have one figure only: nothing to compare it with (--json has them)",
+        "1 lines of other metrics: --metric NAME shows those",
+        "t0 cannot be read and is left out",
+    ]
+
+
+def test_a_terminal_without_such_characters_gets_ascii() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    show(_three_runs(), Console(file=stream, width=160), every_metric=False)
+    stream.flush()
+    stream.seek(0)
+    text = stream.read()
+    assert "o" + " " * 24 in text and "worse +100.0%" in text

@@ -1,0 +1,31 @@
+"""How a run stands, for somebody who watches: in the report's own figures."""
+
+from __future__ import annotations
+
+from kteardown.inputs.load import load_workload
+from kteardown.model.result import Result
+from kteardown.report.comparison_groups import headlines, variants
+from kteardown.report.formatting import change, decimals
+from kteardown.report.interim import rows
+
+WORKLOADS = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")}
+
+
+def test_every_headline_metric_and_variant_has_a_row(freezer_result: Result, wall_result: Result) -> None:
+    for result in (freezer_result, wall_result):
+        groups = headlines(result, WORKLOADS)
+        assert len(rows(result, WORKLOADS)) == len(groups) * len(variants(result)) > 2
+
+
+def test_a_row_is_of_the_last_point_and_counts_all(freezer_result: Result) -> None:
+    row = rows(freezer_result, WORKLOADS)[0]
+    mine = headlines(freezer_result, WORKLOADS)[0].of(row.variant)
+    assert (row.metric, row.point) == ("freeze_user_ns", "zombies=30,000")
+    assert row.change == change(mine[-1], decimals(mine))
+    assert row.base == f"{mine[-1].base.median:,.0f}"
+    assert row.verdict == mine[-1].verdict
+    assert sum(int(part.split()[0]) for part in row.others.split(", ")) == len(mine)
+
+
+def test_real_time_is_in_a_unit_with_few_digits(wall_result: Result) -> None:
+    assert {row.base.split()[-1] for row in rows(wall_result, WORKLOADS)} <= {"ms", "us"}

@@ -1,0 +1,74 @@
+"""The table of a posting of means: posted and ours alike, and verdicts on both."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.inputs.load import load_workload
+from kteardown.inputs.published import load_reference
+from kteardown.model.result import Comparison, Result, Summary, Verdict
+from kteardown.report.formats import markdown
+from kteardown.report.sections.published_means import improvement
+
+
+def side(mean: float, sd: float) -> Summary:
+    return Summary(median=mean, mean=mean, sd=sd, n=6, boots=6)
+
+
+def comparison(threads: int, base: Summary, changed: Summary, verdict: Verdict) -> Comparison:
+    return Comparison(
+        workload="wakeups",
+        variant="sched-task-throttle",
+        metric="wakeup_p99_ns",
+        unit="ns",
+        better="lower",
+        point={"threads": threads, "depth": 10},
+        base=base,
+        changed=changed,
+        ratio=changed.mean / base.mean,
+        ci=(0.9, 1.2),
+        confidence=0.95,
+        mde=0.1,
+        verdict=verdict,
+        same_within=0.02,
+    )
+
+
+def told(result: Result, *comparisons: Comparison) -> list[list[str]]:
+    """The rows of the table, each split into its cells."""
+    result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
+    report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_reference("throttle"))
+    title = "**Beside the posting: wakeup_p99_ns, posted in us: mean (standard deviation)**"
+    lines = report.split(title)[1].splitlines()[2:]
+    table = lines[: lines.index("")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+
+
+def test_the_table_is_the_postings_with_ours_and_verdicts(wall_result: Result) -> None:
+    header, _, *rows = told(
+        wall_result,
+        comparison(1, side(15_000, 750), side(16_500, 800), "inconclusive"),
+        comparison(63, side(90_000_000, 1_000_000), side(89_100_000, 900_000), "same"),
+    )
+    assert header[:5] == ["threads", "posted base", "posted changed", "change", "judged"]
+    assert header[5:] == ["here: base, us depth=10", "sched-task-throttle", "change", "verdict"]
+    first, *between, last = rows
+    assert first[:5] == ["1", "15.00 (5.29)", "17.00 (1.00)", "-13.33%", "inconclusive"]
+    assert first[5:] == ["15.00 (0.7500)", "16.50 (0.8000)", "-10.00%", "inconclusive"]
+    assert last[:5] == ["63", "94,848.00 (0.00)", "94,336.00 (0.00)", "+0.54%", "same"]
+    assert last[5:] == ["90,000 (1,000)", "89,100 (900.0)", "+1.00%", "same"]
+    assert [row[0] for row in between] == ["2", "4", "8", "16", "32"]
+    assert all(row[5:] == ["-"] * 4 for row in between)
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "lower", "higher"),
+    [(15, 17, "-13.33%", "+13.33%"), (100, 82, "+18.00%", "-18.00%"), (3, 3, "+0.00%", "+0.00%")],
+)
+def test_positive_is_better(base: float, changed: float, lower: str, higher: str) -> None:
+    assert improvement(base, changed, "lower") == lower
+    assert improvement(base, changed, "higher") == higher
+
+
+def test_of_nothing_there_is_no_change() -> None:
+    assert improvement(0, 3, "lower") == "-"

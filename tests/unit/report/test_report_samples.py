@@ -1,0 +1,323 @@
+"""What a reviewer checks a verdict with, as the report shows it."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from kteardown.inputs.published import load_reference
+from kteardown.model.result import (
+    Ablation,
+    Comparison,
+    Outlier,
+    Part,
+    PatchParts,
+    PatchSet,
+    Prediction,
+    Result,
+    Stopping,
+    Unavailable,
+)
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import markdown, text
+from kteardown.report.formatting import change_of, portion, probability, share
+from unit.simulation import WORKLOADS
+
+STOPPING = Stopping(
+    rule="verdict",
+    looks=(4, 6, 8, 12, 40),
+    stopped_at=12,
+    confidence=0.989,
+    alpha=0.021,
+    done=True,
+    reason="18 of 18 headline comparisons have a verdict",
+)
+
+
+def printed(result: Result, width: int = 120, encoding: str = "utf-8") -> str:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    text.render(result, WORKLOADS, None, Console(file=stream, width=width))
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
+def rows(report: str, title: str) -> list[list[str]]:
+    """The table that begins under ``title``, each row split at two spaces and more."""
+    lines = report.split(title, 1)[1].splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("─"))
+    end = next((n for n in range(first, len(lines)) if not lines[n].strip()), len(lines))
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines[first - 1 : end]]
+
+
+def with_comparisons(result: Result, **changed: Any) -> Result:
+    return result.model_copy(
+        update={"comparisons": tuple(c.model_copy(update=changed) for c in result.comparisons)}
+    )
+
+
+def first(result: Result) -> Comparison:
+    return result.comparisons[0]
+
+
+def test_on_the_wall_clock_the_interval_the_nulls_mde_and_the_rank_test_stand_beside_the_verdict(
+    wall_result: Result,
+) -> None:
+    report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
+    header, _, row, *_ = rows(report, "zombies: freeze_user_ns in ")
+    assert header == [
+        "zombies", "base", "A/A", "layout", "changed", "freezer-skip-exited", "mde", "rank p", "verdict"
+    ]  # fmt: skip
+    assert row[3] == "[-7.0, +1.0]"
+    found = first(wall_result)
+    assert row[6:] == [share(found.mde), probability(found.p_rank), found.verdict]
+    assert "layout: base against itself with its code moved" in " ".join(report.split())
+
+
+def test_the_instruction_clock_has_no_columns_that_say_nothing(freezer_result: Result) -> None:
+    report = printed(freezer_result)
+    header, *_ = rows(report, "zombies: freeze_user_ns in ")
+    assert header[:5] == ["zombies", "base", "changed", "freezer-skip-exited", "verdict"]
+    assert not {"A/A", "layout", "mde", "rank p"} & set(header)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_nulls_are_shown_where_there_is_little_room_too(wall_result: Result, width: int) -> None:
+    report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)), width)
+    assert "[-7.0, +1.0]" in report
+    assert "rank p" in report
+    assert max(map(len, report.splitlines())) <= width
+
+
+def test_equivalence_says_how_sure_it_is(wall_result: Result) -> None:
+    same = with_comparisons(wall_result, verdict="same", reason="within 2%", p_same=0.0123, exact=False)
+    assert "same 6x: within 2% (two one-sided tests: p at most 0.012)" in printed(same)
+
+
+def test_a_rank_test_that_disagrees_is_told_under_the_table(wall_result: Result) -> None:
+    doubted = with_comparisons(wall_result, verdict="better", reason="the rank test does not see it")
+    assert "better 6x: the rank test does not see it" in printed(doubted)
+
+
+def test_a_percentile_has_a_table_and_a_sentence_of_its_own(wall_result: Result) -> None:
+    base = first(wall_result).base.model_copy(update={"percentile": 123e6})
+    high = [
+        c.model_copy(update={"statistic": "p99", "base": base})
+        for c in wall_result.comparisons
+        if c.metric == "freeze_user_ns"
+    ]
+    report = printed(wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)}))
+    assert "freezer-skip-exited: better on all 3 points of freeze_user_ns p99" in report
+    assert "zombies: freeze_user_ns p99 in ms, lower is better; change with 95% interval" in report
+    assert rows(report, "zombies: freeze_user_ns p99")[2][1] == "123.0"
+    posted = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
+    both = wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
+    again = markdown.render(both, WORKLOADS, load_reference("freezer"))
+    assert posted.split("Beside the posting")[1] == again.split("Beside the posting")[1]
+
+
+def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_result: Result) -> None:
+    whole, step = wall_result.kernels["freezer-skip-exited"], "freezer-skip-exited@1"
+    both = PatchSet(series="freezer-skip-exited", patches=(1, 2), total=2, subjects=("a", "b"))
+    second = both.model_copy(update={"patches": (2,)})
+    first_of = both.model_copy(update={"patches": (1,), "for_ablation": True})
+    sets = {"freezer-skip-exited": both, step: first_of, "freezer-skip-exited@-1": second}
+    kernels = {name: whole.model_copy(update={"patch_set": patches}) for name, patches in sets.items()}
+    measured = [c for c in wall_result.comparisons if c.variant == "freezer-skip-exited"]
+    ours = [
+        c.model_copy(update={"variant": name, "ratio": 0.8, "ci": (0.5, 1.0)})
+        for name in sets
+        for c in measured
+    ]
+    result = wall_result.model_copy(
+        update={"comparisons": tuple(ours), "kernels": {"base": wall_result.kernels["base"], **kernels}}
+    )
+    reference = load_reference("freezer")
+    assert reference is not None
+    figures = tuple(
+        figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
+    )
+    told = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    posted = told.split("Beside the posting")[1]
+    columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
+    assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
+    assert [c for c in columns if c[:1] in "f@" and c] == ["@1", "freezer-skip-exited"]
+    told_of = "".join(line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|"))
+    assert told_of.count("1.25x [1.00, 2.00]") == 2
+
+
+def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
+    report = printed(wall_result.model_copy(update={"stopping": STOPPING}), 200)
+    assert (
+        "stopped after 12 of at most 40 boots: 18 of 18 headline comparisons have a verdict "
+        "(--until verdict; alpha spent: 0.021)" in report
+    )
+    going = STOPPING.model_copy(update={"done": False, "reason": "2 of 18 have"})
+    assert "so far 12 of at most 40 boots: 2 of 18 have" in printed(
+        wall_result.model_copy(update={"stopping": going})
+    )
+    level = with_comparisons(wall_result, confidence=0.9893)
+    assert "change with 98.93% interval" in printed(level)
+
+
+def test_a_law_is_carried_on_or_says_why_not(wall_result: Result) -> None:
+    ahead = Prediction(at=900_000, value=31e9, low=28e9, high=35e9)
+    refused = Prediction(at=900_000, refused="3 points do not tell a law")
+    laws = tuple(
+        law.model_copy(update={"predictions": (ahead if law.kernel == "base" else refused,)})
+        for law in wall_result.laws
+    )
+    report = printed(wall_result.model_copy(update={"laws": laws}))
+    header, _, base, other, *_ = rows(report, "zombies: growth of freeze_user_ns")
+    assert header[-1] == "s at 900,000"
+    assert base[-1] == "31.00 (28.00 to 35.00)"
+    assert other[-1] == "-"
+    assert (
+        "no figure at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points do not tell a law"
+        in report
+    )
+    none = tuple(law.model_copy(update={"predictions": (refused,)}) for law in wall_result.laws)
+    assert "no figure at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
+
+
+def outlier(kernel: str, block: int, value: float) -> Outlier:
+    return Outlier(
+        kernel=kernel,
+        workload="zombies",
+        metric="thaw_ns",
+        statistic="median",
+        point={"zombies": 3000},
+        block=block,
+        value=value,
+        median=100.0,
+        ranges=4.2,
+    )
+
+
+def test_boots_far_from_the_others_are_named_the_farthest_first(wall_result: Result) -> None:
+    found = (outlier("base", 3, 149.0), outlier("base", 3, 120.0), outlier("base-twin", 7, 50.0))
+    report = printed(wall_result.model_copy(update={"outliers": found}))
+    _, _, one, other, note = rows(report, "Boots far from the others of their kernel")
+    assert one == ["base-twin", "7", "1", "0.50x", "thaw_ns zombies=3,000"]
+    assert other == ["base", "3", "2", "1.49x", "thaw_ns zombies=3,000"]
+    assert "they are in all figures above" in note[0]
+    many = tuple(outlier("base", block, 200.0 + block) for block in range(13))
+    crowded = printed(wall_result.model_copy(update={"outliers": many}))
+    assert "3 more boots in result.json" in crowded
+    assert "Boots far" not in printed(wall_result.model_copy(update={"outliers": ()}))
+
+
+def part(share_of: float) -> Part:
+    return Part(ratio=0.8, ci=(0.75, 0.85), share=share_of, share_ci=(share_of - 0.05, share_of + 0.05))
+
+
+MISSING = Unavailable(
+    kernel="freezer-skip-exited@-1",
+    patch_set=PatchSet(series="freezer-skip-exited", patches=(2,), total=2),
+    reason="patch 2 does not apply without patch 1",
+)
+
+
+def ablated(result: Result) -> Result:
+    """With an ablation of the first variant at two points, and a kernel that was built for it."""
+    whole = [
+        c for c in result.comparisons if c.variant == "freezer-skip-exited" and c.metric == "freeze_user_ns"
+    ]
+    parts = [c.model_copy(update={"variant": "freezer-skip-exited@1"}) for c in whole]
+    patches = (
+        PatchParts(patch=1, subject="freezer: a" + "b" * 60, step=part(-0.1), leave_out=Part(reason="gone")),
+        PatchParts(patch=2, subject="freezer: skip", step=part(1.1), leave_out=part(0.5)),
+    )
+    ablations = tuple(
+        Ablation(
+            workload="zombies",
+            variant="freezer-skip-exited",
+            series="freezer-skip-exited",
+            metric="freeze_user_ns",
+            unit="ns",
+            better="lower",
+            point={"zombies": zombies},
+            ratio=0.4,
+            ci=(0.35, 0.45),
+            confidence=0.95,
+            patches=patches,
+            unavailable=(MISSING,),
+        )
+        for zombies in (30000, 3000)
+    )
+    only = PatchSet(series="freezer-skip-exited", patches=(1,), total=2, for_ablation=True)
+    kernel = result.kernels["base"].model_copy(update={"patch_set": only})
+    return result.model_copy(
+        update={
+            "ablations": ablations,
+            "kernels": {**result.kernels, "freezer-skip-exited@1": kernel},
+            "comparisons": (*result.comparisons, *parts),
+        }
+    )
+
+
+def test_an_ablation_says_what_each_patch_carries_at_the_largest_point(wall_result: Result) -> None:
+    report = printed(ablated(wall_result), 150)
+    assert (
+        "freezer-skip-exited: patch 2 of 2 carries 110.0% [105.0, 115.0] of the change of freeze_user_ns "
+        "at zombies=30,000" in report
+    )
+    assert report.count("what each patch carries") == 1
+    header, _, one, two, *notes = rows(report, "what each patch carries of freeze_user_ns at zombies=30,000")
+    assert header == ["patch", "added", "of the whole", "left out", "of the whole"]
+    assert one == ["1", "-20.0% [-25.0, -15.0]", "-10.0% [-15.0, -5.0]", "-", "-"]
+    assert two[1:4] == ["-20.0% [-25.0, -15.0]", "110.0% [105.0, 115.0]", "█" * 10]
+    assert notes[:2] == [["1: freezer: a" + "b" * 60], ["2: freezer: skip"]]
+    assert notes[-1] == ["1 left out: gone"]
+
+
+def test_bars_are_drawn_only_where_they_fit_and_can_be_shown(wall_result: Result) -> None:
+    result = ablated(wall_result)
+    assert "█" in printed(result, 110)
+    assert "█" not in printed(result, 60)
+    assert "█" not in printed(result, 130, encoding="ascii")
+    assert "█" not in markdown.render(result, WORKLOADS, None)
+
+
+def test_a_kernel_built_for_an_ablation_is_in_no_other_table(wall_result: Result) -> None:
+    before, after = printed(wall_result, 130), printed(ablated(wall_result), 130)
+    assert "freezer-skip-exited@1" in after
+    kernels = after.split("Kernels")[1]
+    assert after.count("freezer-skip-exited@1") == kernels.count("freezer-skip-exited@1") == 1
+    for title in ("zombies: freeze_user_ns", "zombies: growth of freeze_user_ns", "Other metrics"):
+        assert rows(before, title) == rows(after, title)
+
+
+def test_everything_of_it_is_written_and_read_again(wall_result: Result) -> None:
+    full = ablated(wall_result).model_copy(
+        update={"stopping": STOPPING, "outliers": (outlier("base", 1, 2.0),)}
+    )
+    assert result_json.loads(result_json.dumps(full)) == full
+
+
+def test_a_result_of_before_these_fields_is_read(wall_result: Result) -> None:
+    fields = json.loads(result_json.dumps(wall_result))
+    for name in ("ablations", "outliers", "stopping"):
+        del fields[name]
+    for comparison in fields["comparisons"]:
+        for name in ("statistic", "layout_ci", "p_holm", "p_rank", "p_same", "outliers"):
+            del comparison[name]
+        del comparison["base"]["percentile"]
+    for law in fields["laws"]:
+        del law["predictions"]
+    old = result_json.loads(json.dumps(fields))
+    assert old.comparisons[0].verdict == first(wall_result).verdict
+    assert "freezer-skip-exited: better" in printed(old)
+
+
+def test_words_for_chances_shares_and_portions() -> None:
+    assert [probability(p) for p in (None, 0.0004, 0.0312, 1.0)] == ["-", "<0.001", "0.031", "1.000"]
+    assert [share(value) for value in (None, 0.0612, 1.5, 12.0)] == ["-", "6.1%", "150.0%", "> 1,000%"]
+    assert portion(Part(reason="why")) == "-"
+    assert portion(Part(share=0.651, share_ci=(0.651, 0.651), exact=True)) == "65.1% exact"
+    assert portion(Part(share=-0.0001, share_ci=(-0.0002, 0.0001))) == "0.0% [0.0, 0.0]"
+    assert change_of(0.5, (0.4, 0.6)) == "-50.0% [-60.0, -40.0]"

@@ -1,0 +1,92 @@
+"""A lab to be killed: the real runner, records and conclusion; its machine plays guests slowly."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kteardown import pipeline
+from kteardown.inputs.load import load_workloads
+from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.plan import Plan
+from kteardown.model.record import BASE, TWIN
+from kteardown.progress import SilentReporter
+from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.make_plan import make_plan
+from kteardown.rundir.directory import RunDir
+from kteardown.vm.job import BootJob
+from unit.fake_machine import FakeBoot, FakeMachine
+
+VARIANT = "freezer-skip-exited"
+METRICS = ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns")
+PAUSE_S = 0.001
+"""Before each line: most of a lab's time, so that most kills come in the middle of trials."""
+
+
+def make_run(root: Path, clock: Clock) -> RunDir:
+    """A run directory with a plan of six boots of three trials, none booted yet."""
+    experiment = Experiment(
+        name="killed",
+        question="Is anything lost?",
+        source="debian:6.12",
+        variants=(VARIANT,),
+        workloads=(Sweep(workload="zombies", params={"zombies": (0, 300, 600)}),),
+        design=Design(clock=clock, seeds=3, boots=2, repetitions=2),
+    )
+    run = RunDir.create(root, experiment.name)
+    plan = make_plan(experiment, load_workloads(experiment), [VARIANT])
+    fact = {"release": "6.12", "source": "debian:6.12", "arch": "x86_64", "compiler": "gcc"}
+    kernels = {
+        name: {
+            **fact,
+            "image": str(run.path / "image"),
+            "modules": [],
+            "config_hash": "c",
+            "image_hash": name,
+        }
+        for name in (BASE, VARIANT)
+    }
+    (run.path / "image").write_bytes(b"kernel")
+    run.save(run.plan_file, plan.model_dump_json())
+    run.save(run.kernels_file, json.dumps(kernels))
+    run.save(
+        run.environment_file, json.dumps({"command": "kteardown run killed", "machine": {"kernel": "6"}})
+    )
+    run.save(run.experiment_file, experiment.model_dump_json())
+    return run
+
+
+def measure(path: Path) -> None:
+    """What a lab does with a run directory, from wherever it stands to its result."""
+    run = RunDir.open(path)
+    plan = Plan.model_validate_json(run.plan_file.read_bytes())
+    wall = pipeline.load_experiment_of(run).design.clock == "wall"
+    kernels = {name: Bootable(Path(name)) for name in (BASE, TWIN, VARIANT)}
+    agent = path / "image"
+    lab = Lab(FakeMachine(_guest), agent, "x86_64", "mttcg" if wall else "icount", jobs=1 if wall else 2)
+    with run.writer({"kernel": "6"}) as log:
+        execute(plan, kernels, lab, log, SilentReporter())
+        pipeline.conclude(run)
+
+
+def _guest(job: BootJob) -> FakeBoot:
+    return FakeBoot(lines=tuple(json.dumps(line).encode() for line in _lines(job)), pause_s=PAUSE_S)
+
+
+def _lines(job: BootJob) -> Iterator[dict[str, object]]:
+    """What the agent would write, had it this job's plan: exact, by kernel, seed and point."""
+    hello = {"protocol": 1, "release": "6.12", "version": "#1", "machine": "x86_64", "banner": "Linux"}
+    yield {"type": "hello", **hello, "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""}
+    trials = re.findall(rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE)
+    for index, zombies in ((int(index), int(zombies)) for index, zombies in trials):
+        params = {"zombies": zombies, "make": "shared"}
+        yield {"type": "trial_start", "trial": index, "workload": "zombies", "params": params}
+        for repetition in range(3):
+            for number, metric in enumerate(METRICS, start=1):
+                value = 1000 * number + zombies * len(str(job.image)) + job.seed % 97 + repetition
+                sample = {"metric": metric, "value": value, "warmup": repetition == 0}
+                yield {"type": "sample", "trial": index, "repetition": repetition, **sample}
+        yield {"type": "trial_end", "trial": index, "status": "ok"}
+    yield {"type": "bye", "trials": len(trials)}

@@ -1,0 +1,131 @@
+"""Boots in their order, failures as data, and what is tried again: on a scripted machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import LabError
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
+from kteardown.model.record import AgentError, BootStart, TrialEnd, TrialStart
+from kteardown.progress import SilentReporter
+from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.rundir.directory import RunDir
+from kteardown.vm.job import BootJob
+from unit.fake_machine import FakeBoot, FakeMachine
+
+KERNELS = ("base", "broken", "fine")
+
+
+def _plan(blocks: int) -> Plan:
+    trial = PlannedTrial(index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1)
+    boots = tuple(
+        PlannedBoot(index=block * len(KERNELS) + n, block=block, kernel=kernel, seed=7, trials=(trial,))
+        for block in range(blocks)
+        for n, kernel in enumerate(KERNELS)
+    )
+    return Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1)
+
+
+GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "ok"}).encode(),))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Callable[[Callable[[BootJob], FakeBoot]], Lab]:
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"agent")
+    return lambda script: Lab(FakeMachine(script), agent, "x86_64", "icount")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    made = RunDir.create(tmp_path / "runs", "test")
+    made.save(made.experiment_file, "{}")
+    return made
+
+
+def _execute(run: RunDir, lab: Lab, blocks: int = 2) -> None:
+    kernels = {name: Bootable(Path(name)) for name in KERNELS}
+    with run.writer() as log:
+        execute(_plan(blocks), kernels, lab, log, SilentReporter())
+
+
+def _kernels(run: RunDir) -> list[str]:
+    return [record.kernel for record in run.records() if isinstance(record, BootStart)]
+
+
+def test_every_boot_runs_in_the_order_of_the_plan(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    _execute(run, lab(lambda job: GOOD))
+    assert _kernels(run) == [*KERNELS, *KERNELS]
+    assert all(isinstance(boot.records[0], TrialEnd) for boot in run.boots())
+
+
+def test_a_guest_that_fails_is_a_result_and_its_kernel_is_given_up_after_two(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    panic = FakeBoot(outcome="panic", detail="Kernel panic")
+    _execute(run, lab(lambda job: panic if job.image == Path("broken") else GOOD), blocks=4)
+    assert _kernels(run).count("broken") == 2
+    assert _kernels(run).count("base") == 4
+    assert [boot.end.outcome for boot in run.boots() if boot.start.kernel == "broken"] == ["panic", "panic"]
+
+
+def test_the_labs_own_failure_is_tried_again(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    answers = iter([FakeBoot(outcome="infrastructure-error"), GOOD])
+    _execute(run, lab(lambda job: next(answers, GOOD)))
+    first = run.boots()[0]
+    assert (first.attempt, first.end.outcome) == (1, "ok")
+
+
+def test_a_lab_that_fails_three_times_says_so(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    with pytest.raises(LabError, match="3 times: no QEMU"):
+        _execute(run, lab(lambda job: FakeBoot(outcome="infrastructure-error", detail="no QEMU")))
+
+
+def test_an_interrupted_plan_is_finished_and_nothing_is_run_twice(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    answers = iter([GOOD, GOOD, FakeBoot(raises=KeyboardInterrupt())])
+    with pytest.raises(KeyboardInterrupt):
+        _execute(run, lab(lambda job: next(answers)))
+    _execute(run, lab(lambda job: GOOD))
+    assert _kernels(run) == ["base", "broken", "fine", "fine", *KERNELS]
+    assert [boot.boot for boot in run.boots()] == list(range(6))
+
+
+def test_a_line_that_is_no_record_is_kept_as_the_agents_error(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    _execute(run, lab(lambda job: FakeBoot(lines=(b"\xffnoise",), outcome="agent-error")))
+    record = run.boots()[0].records[0]
+    assert isinstance(record, AgentError)
+    assert "noise" in record.detail
+
+
+def test_a_swept_machine_is_what_boots_and_a_parameter_of_every_trial(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}}
+    jobs: list[BootJob] = []
+
+    def script(job: BootJob) -> FakeBoot:
+        jobs.append(job)
+        return FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
+
+    plan = _plan(1)
+    boots = (plan.boots[0].model_copy(update={"machine": {"possible_cpus": 32}}), plan.boots[2])
+    plan = plan.model_copy(update={"boots": boots, "numa_nodes": 1})
+    with run.writer() as log:
+        execute(plan, {name: Bootable(Path(name)) for name in KERNELS}, lab(script), log, SilentReporter())
+    assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [(1, 32, 1), (1, None, 1)]
+    params = [record.params for record in run.records() if isinstance(record, TrialStart)]
+    assert params == [{"possible_cpus": 32, "zombies": 3}, {"zombies": 3}]

@@ -1,0 +1,140 @@
+"""What a plan will take, from what earlier boots took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.model.experiment import Experiment, Sweep
+from kteardown.model.plan import Plan
+from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, TrialEnd
+from kteardown.run.forecast import Forecast, SeenBoot, SeenTrial, forecast, place, seen_boot
+from kteardown.run.make_plan import make_plan
+from kteardown.run.past_boots import seen
+from kteardown.rundir.directory import BootRecords, RunDir
+
+EXECUTIONS = 6
+
+
+def experiment(*zombies: int, seeds: int = 2, repetitions: int = 5, **params: ParamValue) -> Experiment:
+    sweep = Sweep(
+        workload="zombies", params={"zombies": zombies, **{name: (v,) for name, v in params.items()}}
+    )
+    freezer = load_experiment("freezer")
+    design = freezer.design.model_copy(update={"seeds": seeds, "repetitions": repetitions, "warmup": 1})
+    return freezer.model_copy(update={"workloads": (sweep,), "variants": (), "design": design})
+
+
+def planned(wanted: Experiment) -> Plan:
+    return make_plan(wanted, load_workloads(wanted), [])
+
+
+def earlier(points: dict[int, float], **more: object) -> SeenBoot:
+    trials = tuple(
+        SeenTrial("zombies", {"zombies": zombies, "make": "shared"}, EXECUTIONS, seconds)
+        for zombies, seconds in points.items()
+    )
+    fields = {
+        "run": "r1", "clock": "instructions", "acceleration": "icount", "arch": "x86_64", "memory_mb": 512,
+        "overhead_s": 4.0, "peak_rss_kb": 100_000, "trials": trials,
+    }  # fmt: skip
+    return SeenBoot(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def told(wanted: Experiment, *boots: SeenBoot, jobs: int = 1) -> Forecast:
+    return forecast(
+        planned(wanted), load_workloads(wanted), boots, clock="instructions", arch="x86_64", jobs=jobs
+    )
+
+
+def test_what_was_seen_is_expected_again() -> None:
+    found = told(experiment(0, 3000), earlier({0: 1, 3000: 7}), earlier({0: 3, 3000: 9}, run="r2"))
+    assert found.seconds == pytest.approx(2 * (4 + 2 + 8))
+    assert (found.boots, found.runs, found.points, found.carried) == (2, ("r1", "r2"), 2, 0)
+    assert found.guest_kb == 100_000
+
+
+def test_guests_at_the_same_time_share_the_time() -> None:
+    assert told(experiment(0), earlier({0: 1}), jobs=2).seconds == pytest.approx(4 + 1)
+    assert told(experiment(0), earlier({0: 1}), jobs=8).jobs == 2
+
+
+def test_points_between_and_beyond_are_on_a_straight_line() -> None:
+    found = told(experiment(500, 4000, seeds=1), earlier({0: 1, 1000: 2, 2000: 4}))
+    assert found.seconds == pytest.approx(4 + 1.5 + 8)
+    assert (found.points, found.carried) == (2, 2)
+
+
+def test_one_point_alone_is_carried_on_in_proportion_and_never_down() -> None:
+    assert told(experiment(3000, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 6)
+    assert told(experiment(500, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 2)
+
+
+def test_more_executions_take_longer_and_fewer_are_not_promised_to_be_shorter() -> None:
+    twice = experiment(0, seeds=1, repetitions=2 * EXECUTIONS - 1)
+    assert told(twice, earlier({0: 3})).seconds == pytest.approx(4 + 6)
+    half = experiment(0, seeds=1, repetitions=EXECUTIONS // 2 - 1)
+    assert told(half, earlier({0: 3})).seconds == pytest.approx(4 + 3)
+
+
+def test_a_point_made_otherwise_stands_in_and_is_said_to() -> None:
+    found = told(experiment(0, make="fork", seeds=1), earlier({0: 1}))
+    assert (found.seconds, found.carried) == (5, 1)
+
+
+@pytest.mark.parametrize("other", [{"clock": "wall"}, {"arch": "arm64"}])
+def test_another_clock_or_architecture_tells_nothing(other: dict[str, object]) -> None:
+    found = told(experiment(0), earlier({0: 1}, **other))
+    assert (found.seconds, found.guest_kb, found.unknown) == (None, None, ("zombies",))
+    assert found.weight(planned(experiment(0)).boots[0].trials[0]) == 1
+
+
+def test_of_two_accelerations_the_one_used_last_counts() -> None:
+    boots = [earlier({0: 100}, acceleration="kvm"), earlier({0: 1}, acceleration="mttcg")]
+    assert told(experiment(0, seeds=1), *boots).seconds == pytest.approx(5)
+
+
+def test_the_time_of_a_trial_is_from_the_end_of_the_one_before_it() -> None:
+    plan = planned(experiment(0, 3000))
+    ends: tuple[Record, ...] = tuple(
+        TrialEnd(trial=n, status="ok", at_s=at) for n, at in enumerate((5.0, 12.0))
+    )
+    start = BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="")
+    end = BootEnd(outcome="ok", duration_s=13, first_record_s=3, command=[], host_load=0, peak_rss_kb=7)
+    found = seen_boot("r", BootRecords(0, 0, start, end, ends), plan, "instructions", "x86_64")
+    assert found is not None
+    assert [trial.seconds for trial in found.trials] == [2, 7]
+    assert found.overhead_s == pytest.approx(4)
+    old = (TrialEnd(trial=0, status="ok"),)
+    assert seen_boot("r", BootRecords(0, 0, start, end, old), plan, "instructions", "x86_64") is None
+
+
+def test_the_places_of_trials_do_not_depend_on_their_order() -> None:
+    trials = planned(experiment(0, 3000)).boots[0].trials
+    assert place(trials[0]) == place(trials[0].model_copy(update={"index": 5}))
+    assert place(trials[0]) != place(trials[1])
+
+
+def test_runs_of_another_kind_and_broken_ones_tell_nothing(tmp_path: Path) -> None:
+    wanted = experiment(0)
+    wall = wanted.model_copy(update={"design": wanted.design.model_copy(update={"clock": "wall"})})
+    runs = []
+    for name, spec in (("wall", wall), ("broken", wanted), ("good", wanted)):
+        run = RunDir.create(tmp_path, name)
+        run.save(run.experiment_file, spec.model_dump_json())
+        run.save(run.plan_file, planned(spec).model_dump_json())
+        _record(run)
+        runs.append(run)
+    (runs[1].plan_file).write_text("{")
+    assert [boot.run for boot in seen(wanted, runs)] == [runs[2].name]
+
+
+def _record(run: RunDir) -> None:
+    start = BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="")
+    end = BootEnd(outcome="ok", duration_s=9, first_record_s=1, command=[], host_load=0)
+    run.save(run.environment_file, '{"command": "", "machine": {}}')
+    with run.writer() as log:
+        for record in (start, TrialEnd(trial=0, status="ok", at_s=3), end):
+            log.append(record, boot=0, attempt=0)

@@ -1,0 +1,72 @@
+"""A kernel that keeps failing is given the same boots, however often the lab died, at any number of jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import Outcome
+from kteardown.progress import SilentReporter
+from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.rundir.completeness import hopeless
+from kteardown.rundir.directory import RunDir
+from kteardown.vm.job import BootJob
+from unit.fake_machine import FakeBoot, FakeMachine
+
+BOOTS = tuple(
+    PlannedBoot(index=2 * block + n, block=block, kernel=kernel, seed=block, trials=())
+    for block in range(6)
+    for n, kernel in enumerate(("base", "broken"))
+)
+PLAN = Plan(boots=BOOTS, cpus=1, memory_mb=64, silence_s=1)
+
+
+def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) -> dict[int, Outcome]:
+    """Which boots ended and how, of a run whose first lab is interrupted after so many boots."""
+    left = [dies_after]
+
+    def script(job: BootJob) -> FakeBoot:
+        left[0] -= 1
+        if left[0] == -1:
+            return FakeBoot(raises=KeyboardInterrupt())
+        failed = job.image == Path("broken") and fails[job.seed]
+        return FakeBoot(outcome="panic" if failed else "ok")
+
+    agent = folder / "agent"
+    agent.write_bytes(b"agent")
+    run = RunDir.create(folder, "test")
+    kernels = {name: Bootable(Path(name)) for name in ("base", "broken")}
+    for _ in range(2):
+        try:
+            with run.writer() as log:
+                lab = Lab(FakeMachine(script), agent, "x86_64", "icount", jobs=jobs)
+                execute(PLAN, kernels, lab, log, SilentReporter())
+        except KeyboardInterrupt:
+            continue
+    return {boot.boot: boot.end.outcome for boot in run.boots()}
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("dies_after", [1, 3, 5, 99])
+def test_the_same_boots_are_left_out(tmp_path: Path, jobs: int, dies_after: int) -> None:
+    found = booted(tmp_path, (True, False, True, True, False, False), jobs, dies_after)
+    assert [index for index in found if index % 2] == [1, 3, 5, 7]
+    assert [index for index in found if not index % 2] == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("ended", "decided"),
+    [
+        ({}, None),
+        ({1: "ok"}, False),
+        ({3: "ok"}, False),
+        ({1: "panic"}, None),
+        ({1: "panic", 3: "ok"}, False),
+        ({1: "panic", 3: "hang"}, True),
+        ({0: "panic", 2: "panic", 1: "ok", 3: "panic"}, False),
+    ],
+)
+def test_a_third_boot_waits_for_those_that_decide_it(ended: dict[int, Outcome], decided: bool | None) -> None:
+    assert hopeless(BOOTS[5], PLAN, ended) is decided

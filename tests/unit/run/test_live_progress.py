@@ -1,0 +1,112 @@
+"""A run as it goes on, told from its records as they grow."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kteardown.model.experiment import Clock
+from kteardown.run.live_progress import Follower, Progress
+from kteardown.rundir.directory import RunDir
+from unit.run import killable
+
+
+def _lines(tmp_path: Path, clock: Clock = "instructions") -> tuple[RunDir, list[bytes]]:
+    """A run whose records are to be written, and the lines of a whole one."""
+    whole = killable.make_run(tmp_path / "whole", clock)
+    killable.measure(whole.path)
+    lines = sorted(whole.records_file.read_bytes().splitlines(keepends=True), key=_boot)
+    growing = RunDir(tmp_path / "growing")
+    growing.path.mkdir()
+    growing.plan_file.write_bytes(whole.plan_file.read_bytes())
+    return growing, lines
+
+
+def _boot(line: bytes) -> int:
+    return int(line.split(b'"boot":')[1].split(b",")[0])
+
+
+def _of_one_look(run: RunDir) -> Progress:
+    return Follower(run).look()
+
+
+def test_nothing_recorded_is_no_progress(tmp_path: Path) -> None:
+    run, _ = _lines(tmp_path)
+    stands = _of_one_look(run)
+    assert (stands.boots, stands.trials, stands.share, stands.left_s) == (0, 0, 0.0, None)
+    assert (stands.boots_planned, stands.trials_planned) == (6, 18)
+    assert stands.working == () and not stands.medians
+
+
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+def test_looks_in_between_change_nothing(step: int, tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    text = b"".join(lines)
+    follower = Follower(run)
+    with run.records_file.open("wb", buffering=0) as stream:
+        # Pieces end in the middle of lines.
+        for start in range(0, len(text), 100 * step + 1):
+            stream.write(text[start : start + 100 * step + 1])
+            follower.look()
+    stands = follower.look()
+    assert stands == _of_one_look(run)
+    assert (stands.boots, stands.trials, stands.share) == (6, 18, 1.0)
+    assert dict(stands.outcomes) == {"ok": 6}
+
+
+def test_a_guest_at_work_is_named_with_its_trial(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    until = next(n for n, line in enumerate(lines) if b'"trial_start"' in line)
+    run.records_file.write_bytes(b"".join(lines[: until + 1]))
+    (guest,) = _of_one_look(run).working
+    assert (guest.boot, guest.kernel) == (0, "base")
+    assert guest.trial.startswith("zombies zombies=")
+
+
+def test_the_medians_so_far_are_over_boots(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    run.records_file.write_bytes(b"".join(lines))
+    medians = _of_one_look(run).medians
+    kernels = medians["zombies", "freeze_user_ns", (("zombies", 0), ("make", "shared"))]
+    assert list(kernels) == ["base", killable.VARIANT]
+    assert len(medians) == 3 * len(killable.METRICS)
+
+
+def test_what_is_left_follows_from_the_pace_of_this_session(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    ends = [n for n, line in enumerate(lines) if b'"boot_end"' in line]
+    run.records_file.write_bytes(b"".join(lines[: ends[1] + 1]))
+    began = datetime.fromisoformat(lines[0].split(b'"started_at":"')[1][:29].decode())
+    left = Follower(run).look(began.astimezone(UTC) + timedelta(seconds=60)).left_s
+    assert left == pytest.approx(120, abs=1)
+
+
+@pytest.mark.parametrize(("clock", "kept"), [("instructions", 0), ("wall", 1)])
+def test_a_boot_that_was_cut_short_counts_as_the_statistics_count_it(
+    clock: Clock, kept: int, tmp_path: Path
+) -> None:
+    run, lines = _lines(tmp_path, clock)
+    first_end = next(n for n, line in enumerate(lines) if b'"trial_end"' in line)
+    again = lines[0].replace(b'"attempt":0', b'"attempt":1')
+    run.records_file.write_bytes(b"".join([*lines[: first_end + 1], again]))
+    assert _of_one_look(run).trials == kept
+
+
+def test_a_trial_that_failed_is_done_and_gives_no_figure(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    until = next(n for n, line in enumerate(lines) if b'"trial_end"' in line)
+    lines[until] = lines[until].replace(b'"status":"ok"', b'"status":"void"')
+    run.records_file.write_bytes(b"".join(lines[: until + 1]))
+    stands = _of_one_look(run)
+    assert stands.trials == 1 and not stands.medians
+
+
+def test_records_that_were_replaced_are_read_again(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path)
+    run.records_file.write_bytes(b"".join(lines))
+    follower = Follower(run)
+    assert follower.look().boots == 6
+    run.records_file.write_bytes(lines[0])
+    assert (follower.look().boots, len(follower.look().working)) == (0, 1)

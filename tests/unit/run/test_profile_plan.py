@@ -1,0 +1,86 @@
+"""Which boots are sampled, and how the guest is told."""
+
+from __future__ import annotations
+
+from kteardown.inputs.load import fragments, load_experiment, load_workloads
+from kteardown.inputs.override import Overrides, apply
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan
+from kteardown.run.make_plan import guest_plan, make_plan
+from kteardown.run.profile_plan import plan_profile
+
+
+def planned(cpus: int | None = None, **design: object) -> tuple[Experiment, Plan]:
+    experiment = load_experiment("freezer")
+    machine = experiment.machine.model_copy(update={"cpus": cpus})
+    drawn = experiment.design.model_copy(update=design)
+    experiment = experiment.model_copy(update={"design": drawn, "machine": machine})
+    workloads = load_workloads(experiment)
+    measured = make_plan(experiment, workloads, ["v", "v@1"])
+    return experiment, plan_profile(measured, experiment, workloads, ["base", "v"])
+
+
+def test_every_kernel_is_sampled_once_on_the_instruction_clock_of_one_cpu() -> None:
+    _, plan = planned(clock="instructions", seeds=5)
+    assert [(boot.index, boot.kernel) for boot in plan.boots] == [(0, "base"), (1, "v")]
+    assert len({boot.seed for boot in plan.boots}) == 1
+
+
+def test_in_real_time_three_boots_of_each_and_none_of_the_twins() -> None:
+    _, plan = planned(clock="wall", boots=10)
+    assert sorted(boot.kernel for boot in plan.boots) == ["base"] * 3 + ["v"] * 3
+    assert [boot.index for boot in plan.boots] == list(range(6))
+
+
+def test_the_order_of_tasks_on_two_cpus_is_sampled_three_times() -> None:
+    _, plan = planned(cpus=2, clock="instructions", seeds=5)
+    assert [boot.kernel for boot in plan.boots] == ["base", "v"] * 3
+    assert len({boot.seed for boot in plan.boots}) == 3
+
+
+def test_the_smallest_the_middle_and_the_largest_point_are_sampled() -> None:
+    _, plan = planned()
+    for boot in plan.boots:
+        assert [trial.index for trial in boot.trials] == list(range(len(boot.trials)))
+        zombies = [trial.params["zombies"] for trial in boot.trials if trial.workload == "zombies"]
+        assert zombies == [3000, 18_000, 30_000]
+        groups = [trial.params["zombies"] for trial in boot.trials if trial.workload == "zombies_cgroup"]
+        assert groups == [15_000, 30_000]
+
+
+def test_some_repetitions_are_enough() -> None:
+    _, plan = planned(repetitions=99)
+    assert {trial.repetitions for boot in plan.boots for trial in boot.trials} == {10}
+    _, plan = planned(repetitions=2)
+    assert {trial.repetitions for boot in plan.boots for trial in boot.trials} == {2}
+
+
+def test_the_guest_is_told_the_period_before_the_trials_that_it_is_for() -> None:
+    experiment, plan = planned()
+    workloads = load_workloads(experiment)
+    lines = guest_plan(plan.boots[0]).splitlines()
+    zombies, groups = (workloads[name].profile_ns for name in ("zombies", "zombies_cgroup"))
+    assert lines[2] == f"profile {zombies}"
+    assert [line for line in lines if line.startswith("profile")] == [
+        f"profile {zombies}",
+        f"profile {groups}",
+    ]
+    assert (
+        lines.index(f"profile {groups}")
+        == lines.index("trial 3 zombies_cgroup 1 9 zombies=15000 make=shared") - 1
+    )
+
+
+def test_what_is_measured_is_not_sampled() -> None:
+    experiment = load_experiment("freezer")
+    plan = make_plan(experiment, load_workloads(experiment), [])
+    assert "profile" not in guest_plan(plan.boots[0])
+
+
+def test_kernels_that_are_sampled_have_perf() -> None:
+    experiment = load_experiment("freezer")
+    workloads = load_workloads(experiment)
+    assert "profile" not in fragments(experiment, workloads)
+    profiled = apply(experiment, Overrides(profile=True))
+    assert profiled.design.profile
+    assert "profile" in fragments(profiled, workloads)

@@ -1,0 +1,63 @@
+"""The kernels of an experiment, and the parts of an ablation among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_experiment
+from kteardown.model.experiment import Experiment
+from kteardown.run.resolve import look_up
+
+
+def freezer(*variants: str, **design: object) -> Experiment:
+    experiment = load_experiment("freezer")
+    changed = experiment.design.model_copy(update=design)
+    return experiment.model_copy(update={"variants": variants, "design": changed})
+
+
+def test_base_comes_first_and_a_series_says_which_patches_it_has() -> None:
+    study = look_up(freezer("freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2"))
+    assert [kernel.name for kernel in study.kernels] == [
+        "base", "freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2",
+    ]  # fmt: skip
+    sets = [kernel.patch_set for kernel in study.kernels]
+    assert sets[0] is None
+    assert sets[3] is None
+    assert sets[1] is not None
+    assert (sets[1].patches, sets[1].total, sets[1].whole) == ((1, 2), 2, True)
+    assert sets[2] is not None
+    assert (sets[2].patches, sets[2].for_ablation) == ((1,), False)
+    assert sets[2].subjects == ("PM: freezer: do not take freezer_lock for dead tasks",)
+
+
+def test_an_ablation_adds_the_parts_of_whole_series_and_none_that_is_a_variant() -> None:
+    study = look_up(
+        freezer("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze"), ablate=True
+    )
+    added = study.kernels[4:]
+    assert [kernel.name for kernel in added] == ["freezer-skip-exited@-1"]
+    assert all(kernel.optional and kernel.patch_set and kernel.patch_set.for_ablation for kernel in added)
+    assert not any(kernel.optional for kernel in study.kernels[:4])
+
+
+def test_nothing_to_ablate_is_an_error() -> None:
+    with pytest.raises(InputError, match="nothing to ablate"):
+        look_up(freezer("freezer-skip-nofreeze", "debian:7.2"), ablate=True)
+
+
+def test_sources_alone_have_no_layout_twin() -> None:
+    with pytest.raises(InputError, match="no variant is a series"):
+        look_up(freezer("debian:7.2", clock="wall", layout_twin=True))
+    # On the instruction clock an experiment's wish for one is without effect.
+    assert len(look_up(freezer("debian:7.2", layout_twin=True)).kernels) == 2
+
+
+def test_no_variant_may_be_called_as_a_twin_of_base(tmp_path: Path) -> None:
+    folder = tmp_path / "base-layout"
+    folder.mkdir()
+    (folder / "0001-a.patch").write_text("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")
+    with pytest.raises(InputError, match="'base-layout'"):
+        look_up(freezer(str(folder)))

@@ -1,0 +1,128 @@
+"""A lab that is killed at any moment loses at most the trial in flight, and is finished by another."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.model.experiment import Clock
+from kteardown.model.record import Record, TrialEnd
+from kteardown.rundir.counting import attempts, by_trial, completed, said
+from kteardown.rundir.directory import RunDir
+from unit.run import killable
+
+Trials = dict[tuple[int, int], list[Record]]
+"""What was recorded of every completed trial, by boot and trial."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where that can be had: a kill cannot undo a write, and syncing one to a disk takes long."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path) as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[ForkServerContext]:
+    """Starts labs as processes of their own, each in milliseconds: they are forked with all imported."""
+    context = multiprocessing.get_context("forkserver")
+    with pytest.MonkeyPatch.context() as patch:
+        # The server does not look for what it preloads where this process does.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
+        context.set_forkserver_preload(["__main__", "unit.run.killable", "kteardown.analysis.conclude"])
+        yield context
+
+
+def unbroken(labs: ForkServerContext, run: RunDir) -> float:
+    """Seconds that a lab takes which nobody kills."""
+    began = time.monotonic()
+    lab = labs.Process(target=killable.measure, args=(run.path,))
+    lab.start()
+    lab.join()
+    assert lab.exitcode == 0
+    return time.monotonic() - began
+
+
+def kill_until_done(
+    labs: ForkServerContext, run: RunDir, moments: random.Random, span: float
+) -> tuple[int, Trials]:
+    """Lab after lab on one run, each killed at a random moment unless it is done before; how many were."""
+    kills = 0
+    seen: Trials = {}
+    while True:
+        lab = labs.Process(target=killable.measure, args=(run.path,))
+        lab.start()
+        lab.join(moments.uniform(0, span))
+        lab.kill()
+        lab.join()
+        if lab.exitcode == 0:
+            return kills, seen
+        assert lab.exitcode == -9
+        kills += 1
+        for file in run.path.glob("*.json"):
+            json.loads(file.read_bytes())
+        for attempt in attempts(run.records()):
+            for trial, records in completed(attempt).items():
+                seen[attempt.boot, trial] = records
+
+
+def counted(run: RunDir) -> Trials:
+    return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
+
+
+def nothing_left_behind(run: RunDir) -> bool:
+    return not [*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")]
+
+
+@pytest.mark.parametrize(("clock", "wanted"), [("instructions", 100), ("wall", 30)])
+def test_kills_at_random_moments_lose_no_completed_trial(
+    labs: ForkServerContext, folder: Path, clock: Clock, wanted: int
+) -> None:
+    moments = random.Random(7)
+    whole = killable.make_run(folder / "whole", clock)
+    unbroken(labs, whole)  # The first one waits for the imports.
+    span = unbroken(labs, again := killable.make_run(folder / "again", clock))
+    assert len(counted(again)) == 6 * 3
+    kills = kept = 0
+    while kills < wanted:
+        run = killable.make_run(folder / "killed", clock)
+        more, seen = kill_until_done(labs, run, moments, 1.1 * span)
+        kills += more
+        kept += sum(a.end is None and bool(completed(a)) for a in attempts(run.records()))
+        final = counted(run)
+        assert final.keys() == counted(whole).keys()
+        assert nothing_left_behind(run)
+        if clock == "instructions":
+            assert all(said(final[trial]) == said(records) for trial, records in seen.items())
+            assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+        else:
+            assert all(final[trial] == records for trial, records in seen.items())
+            ends = Counter((r.boot, r.trial) for r in run.records() if isinstance(r, TrialEnd))
+            assert set(ends.values()) == {1}
+    assert kept
+
+
+def test_a_second_lab_on_a_run_is_refused_and_the_first_goes_on(
+    labs: ForkServerContext, folder: Path
+) -> None:
+    run = killable.make_run(folder, "wall")
+    first = labs.Process(target=killable.measure, args=(run.path,))
+    first.start()
+    while not run.records():
+        time.sleep(0.001)
+    with pytest.raises(InputError, match="another kteardown is at work"):
+        killable.measure(run.path)
+    first.join()
+    assert first.exitcode == 0
+    assert len(run.boots()) == 6

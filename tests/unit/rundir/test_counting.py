@@ -1,0 +1,102 @@
+"""Which records count when a lab was killed: on both clocks, and in directories of older labs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
+from kteardown.rundir.counting import repeats
+from kteardown.rundir.directory import RecordWriter, RunDir
+
+
+def start(acceleration: str) -> BootStart:
+    return BootStart(
+        kernel="base", block=0, seed=7, acceleration=acceleration, host_load=0.5, started_at="2026-03-01"
+    )
+
+
+def end(outcome: Outcome = "ok") -> BootEnd:
+    return BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=[], host_load=0.5)
+
+
+def trial(index: int, value: int, *, whole: bool = True) -> list[Record]:
+    begun: list[Record] = [
+        TrialStart(trial=index, workload="zombies", params={"zombies": index}),
+        Sample(trial=index, repetition=0, metric="freeze_user_ns", value=value),
+    ]
+    return [*begun, TrialEnd(trial=index, status="ok", at_s=float(value))] if whole else begun
+
+
+def write(log: RecordWriter, attempt: int, *records: Record) -> None:
+    for record in records:
+        log.append(record, boot=0, attempt=attempt)
+
+
+def values(run: RunDir) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for boot in run.boots():
+        for record in boot.records:
+            if isinstance(record, Sample):
+                found.setdefault(record.trial, []).append(record.value)
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    return RunDir.create(tmp_path, "freezer")
+
+
+def test_in_real_time_what_was_completed_counts_and_is_not_run_again(run: RunDir) -> None:
+    with run.writer() as log:
+        write(log, 0, start("kvm"), *trial(0, 10), *trial(1, 11, whole=False))
+        assert log.completed(0) == {0}
+        write(log, 1, start("kvm"), *trial(1, 21), *trial(2, 22, whole=False))
+    with run.writer() as log:
+        assert log.completed(0) == {0, 1}
+        assert log.finished() == {}
+        assert run.boots() == []
+        write(log, 2, start("kvm"), *trial(2, 32), end())
+        assert log.finished().keys() == {0}
+    assert values(run) == {0: [10], 1: [21], 2: [32]}
+    (boot,) = run.boots()
+    assert boot.attempt == 2
+    assert [record.attempt for record in boot.records if isinstance(record, TrialEnd)] == [0, 1, 2]
+
+
+def test_a_trial_that_an_older_lab_ran_again_counts_once(run: RunDir) -> None:
+    with run.writer() as log:
+        write(log, 0, start("mttcg"), *trial(0, 10), *trial(1, 11))
+        write(log, 1, start("mttcg"), *trial(0, 20), *trial(1, 21, whole=False), end("panic"))
+    assert values(run) == {0: [20], 1: [21]}
+
+
+def test_what_the_labs_own_failure_ended_does_not_count(run: RunDir) -> None:
+    with run.writer() as log:
+        write(log, 0, start("kvm"), *trial(0, 10), end("infrastructure-error"))
+        assert log.completed(0) == set()
+        write(log, 1, start("kvm"), *trial(0, 20), end())
+    assert values(run) == {0: [20]}
+
+
+def test_on_the_instruction_clock_the_whole_boot_is_run_again_and_held_against_the_first(run: RunDir) -> None:
+    with run.writer() as log:
+        write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
+        assert log.completed(0) == set()
+        write(log, 1, start("icount"), *trial(0, 10), *trial(1, 11), end())
+    assert values(run) == {0: [10], 1: [11]}
+    (repeat,) = repeats(run.records())
+    assert repeat.same
+
+
+@pytest.mark.parametrize(
+    ("again", "where"), [([*trial(0, 10), *trial(1, 12)], 1), ([*trial(0, 99)], 0), (trial(0, 10), 1)]
+)
+def test_a_boot_that_came_out_otherwise_is_found(run: RunDir, again: list[Record], where: int) -> None:
+    with run.writer() as log:
+        write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
+        write(log, 1, start("icount"), *again, end())
+    (repeat,) = repeats(run.records())
+    assert (repeat.same, repeat.trial) == (False, where)
+    assert 1 not in values(run) or values(run)[1] != [11]

@@ -1,0 +1,177 @@
+"""A run directory under crashes, a second lab, corruption and a full disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.errors import InputError, LabError
+from kteardown.model.record import BootEnd, BootStart, Outcome, Sample
+from kteardown.rundir.directory import RunDir
+
+NOW = datetime(2026, 3, 1, 12, 30, 59)
+
+
+def start(kernel: str = "base") -> BootStart:
+    return BootStart(
+        kernel=kernel, block=0, seed=7, acceleration="icount", host_load=0.5, started_at="2026-03-01T12:30:59"
+    )
+
+
+def end(outcome: Outcome = "ok") -> BootEnd:
+    return BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=[], host_load=0.5)
+
+
+def sample(value: float = 1) -> Sample:
+    return Sample(trial=0, repetition=0, metric="freeze_user_ns", value=value)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    return RunDir.create(tmp_path, "freezer", now=NOW)
+
+
+def test_names_say_when_and_what_and_never_collide(tmp_path: Path) -> None:
+    names = [RunDir.create(tmp_path, "freezer", now=NOW).name for _ in range(3)]
+    assert names == ["20260301-123059-freezer", "20260301-123059-freezer-2", "20260301-123059-freezer-3"]
+
+
+def test_a_runs_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(LabError, match="runs"):
+        RunDir.create(tmp_path / "runs", "freezer", now=NOW)
+
+
+def test_a_folder_without_an_experiment_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no experiment\.json"):
+        RunDir.open(tmp_path)
+
+
+def test_what_is_appended_is_read_again_with_boot_and_attempt(run: RunDir) -> None:
+    with run.writer() as log:
+        log.append(start(), boot=3, attempt=1)
+        log.append(sample(12345678901234567), boot=3, attempt=1)
+        log.append(end(), boot=3, attempt=1)
+    (boot,) = run.boots()
+    assert (boot.boot, boot.attempt, boot.start.kernel, boot.end.outcome) == (3, 1, "base", "ok")
+    (record,) = boot.records
+    assert isinstance(record, Sample)
+    assert record.value == 12345678901234567
+
+
+def test_every_record_is_on_the_disk_before_the_next(run: RunDir) -> None:
+    with run.writer() as log:
+        for count in range(1, 4):
+            log.append(sample(), boot=0, attempt=0)
+            assert run.records_file.read_bytes().count(b"\n") == count
+
+
+def test_the_last_finished_attempt_counts(run: RunDir) -> None:
+    with run.writer() as log:
+        log.append(start(), boot=0, attempt=0)
+        log.append(sample(1), boot=0, attempt=0)
+        log.append(end("infrastructure-error"), boot=0, attempt=0)
+        assert log.finished() == {}
+        assert log.next_attempt(0) == 1
+        log.append(start(), boot=0, attempt=1)
+        log.append(start(), boot=1, attempt=0)
+        log.append(sample(2), boot=0, attempt=1)
+        log.append(end(), boot=0, attempt=1)
+        log.append(start(), boot=0, attempt=2)
+        log.append(sample(3), boot=0, attempt=2)
+    with run.writer() as log:
+        assert list(log.finished()) == [0]
+        assert [log.next_attempt(boot) for boot in (0, 1, 2)] == [3, 1, 0]
+    (boot,) = run.boots()
+    assert (boot.boot, boot.attempt) == (0, 1)
+    assert [record.value for record in boot.records if isinstance(record, Sample)] == [2]
+
+
+@given(cut=st.integers(min_value=0))
+def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    run = RunDir.create(tmp_path_factory.mktemp("runs"), "freezer", now=NOW)
+    with run.writer() as log:
+        for value in range(4):
+            log.append(sample(value), boot=0, attempt=0)
+    whole = run.records_file.read_bytes()
+    cut %= len(whole) + 1
+    run.records_file.write_bytes(whole[:cut])
+    kept = whole[:cut].count(b"\n")
+    assert len(run.records()) == kept
+    with run.writer() as log:
+        log.append(sample(99), boot=0, attempt=0)
+    values = [record.value for record in run.records() if isinstance(record, Sample)]
+    assert values == [*range(kept), 99]
+
+
+@pytest.mark.parametrize("bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"who"}', b"\x00\xff"])
+def test_a_corrupt_line_in_the_middle_is_named(run: RunDir, bad: bytes) -> None:
+    with run.writer() as log:
+        for _ in range(3):
+            log.append(sample(), boot=0, attempt=0)
+    lines = run.records_file.read_bytes().split(b"\n")
+    lines[1] = bad
+    run.records_file.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError, match=r"records\.ndjson, line 2: not a record") as caught:
+        run.records()
+    assert "first 1 lines" in caught.value.hint
+    with pytest.raises(InputError, match="line 2"), run.writer():
+        pass
+
+
+def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom kteardown.errors import InputError\n"
+        "from kteardown.rundir.directory import RunDir\n"
+        "try:\n    with RunDir(Path(sys.argv[1])).writer(): print('in')\n"
+        "except InputError as error: print(error.message)\n"
+    )
+
+    def second() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", script, str(run.path)], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    with run.writer() as log:
+        log.append(sample(), boot=0, attempt=0)
+        assert second() == f"another kteardown is at work on {run.path}"
+        log.append(sample(), boot=0, attempt=0)
+    assert second() == "in"
+    assert len(run.records()) == 2
+
+
+def test_a_full_disk_says_which_and_that_the_run_can_be_resumed(run: RunDir) -> None:
+    # /dev/full is the kernel's own full disk: every write to it fails with ENOSPC.
+    run.records_file.symlink_to("/dev/full")
+    with run.writer() as log, pytest.raises(LabError, match="the disk is full: /") as caught:
+        log.append(sample(), boot=0, attempt=0)
+    assert "--resume" in caught.value.hint
+
+
+def test_a_file_is_replaced_whole(run: RunDir) -> None:
+    run.save(run.result_file, "one")
+    run.save(run.result_file, "two")
+    assert run.result_file.read_text() == "two"
+    assert not list(run.path.glob("*.partial"))
+
+
+def test_a_save_that_fails_keeps_what_was_there(run: RunDir) -> None:
+    run.save(run.result_file, "one")
+    run.result_file.with_name(f"result.json.{os.getpid()}.partial").symlink_to("/dev/full")
+    with pytest.raises(LabError, match="disk is full"):
+        run.save(run.result_file, "x" * 10)
+    assert run.result_file.read_text() == "one"
+
+
+def test_nothing_recorded_yet_is_an_empty_run(run: RunDir) -> None:
+    assert run.records() == []
+    assert run.boots() == []

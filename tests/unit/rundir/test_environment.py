@@ -1,0 +1,221 @@
+"""Environments that differ are said to, in sentences; what cannot matter is not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kteardown.model.record import BootEnd, BootStart, Hello, Record, Sample, Settled, TrialStart
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.environment import differences, environment_notes, guest_differences
+
+HOST: dict[str, Any] = {
+    "cpu": {"model": "A", "online": 8, "governor": "performance", "topology": {"cores": 4}},
+    "hypervisor": None,
+    "mitigations": {"meltdown": "Mitigation: PTI"},
+    "memory_kb": 1_000_000,
+    "kernel": "6.1",
+    "os": "Debian 12",
+    "qemu": {"x86_64": "7.2.22", "arm64": None},
+}
+HELLO = Hello(
+    protocol=1,
+    release="6.12",
+    version="#1",
+    machine="x86_64",
+    cpus_online=1,
+    cpus_possible=1,
+    memory_kb=500_000,
+    cmdline="console=ttyS0 kteardown.seed=5",
+    banner="Linux version 6.12",
+    cpu_model="QEMU",
+    mitigations={"meltdown": "Mitigation: PTI"},
+)
+
+
+def changed(**facts: Any) -> dict[str, Any]:
+    host = copy.deepcopy(HOST)
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            host[name] |= value
+        else:
+            host[name] = value
+    return host
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"cpu": {"model": "B"}}, "CPU model: A / B"),
+        ({"cpu": {"governor": None}}, "frequency governor: performance / not said"),
+        ({"cpu": {"topology": {"cores": 2}}}, "CPU cores: 4 / 2"),
+        ({"hypervisor": "KVM"}, "hypervisor under the host: not said / KVM"),
+        ({"mitigations": {"mds": "Vulnerable"}}, "mitigation mds: not said / Vulnerable"),
+        ({"memory_kb": 900_000}, "memory in kB: 1000000 / 900000"),
+        ({"kernel": "6.2"}, "host kernel: 6.1 / 6.2"),
+        ({"qemu": {"x86_64": "9.0"}}, "QEMU x86_64: 7.2.22 / 9.0"),
+    ],
+)
+def test_what_can_matter_is_a_sentence(facts: dict[str, Any], sentence: str) -> None:
+    assert differences(HOST, changed(**facts), arch="x86_64") == [sentence]
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"os": "Debian 13"}, {"memory_kb": 999_000}, {"qemu": {"arm64": "9.0"}}, {"new_fact": 1}]
+)
+def test_what_cannot_matter_is_left_out(facts: dict[str, Any]) -> None:
+    assert differences(HOST, changed(**facts), arch="x86_64") == []
+
+
+def test_every_qemu_counts_where_the_guests_are_not_known() -> None:
+    assert differences(HOST, changed(qemu={"arm64": "9.0"})) == ["QEMU arm64: not said / 9.0"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    return make(tmp_path)
+
+
+def make(root: Path) -> RunDir:
+    run = RunDir.create(root, "freezer")
+    run.save(run.environment_file, json.dumps({"command": "", "machine": HOST}))
+    return run
+
+
+def boot(
+    run: RunDir,
+    number: int,
+    *records: Record,
+    kernel: str = "base",
+    acceleration: str = "icount",
+    host: dict[str, Any] = HOST,
+    load: float = 0.5,
+    attempt: int = 0,
+    ended: bool = True,
+    possible_cpus: int | None = None,
+) -> None:
+    first = BootStart(
+        kernel=kernel,
+        block=0,
+        seed=7,
+        acceleration=acceleration,
+        host_load=load,
+        started_at="2026-03-01",
+        machine={} if possible_cpus is None else {"possible_cpus": possible_cpus},
+    )
+    last = BootEnd(outcome="ok", duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
+    with run.writer(host) as log:
+        for record in (first, *(records or (HELLO,)), *([last] if ended else [])):
+            log.append(record, boot=number, attempt=attempt)
+
+
+def hello(**fields: Any) -> Hello:
+    return HELLO.model_copy(update=fields)
+
+
+def test_every_session_is_kept_and_the_first_stays_the_machine(run: RunDir) -> None:
+    boot(run, 0)
+    boot(run, 1, host=changed(kernel="6.2"))
+    with run.writer(HOST):
+        pass
+    environment = run.environment()
+    assert environment["machine"] == HOST
+    assert [session["machine"]["kernel"] for session in environment["sessions"]] == ["6.1", "6.2"]
+    assert [b.start.session for b in run.boots()] == [0, 1]
+
+
+def test_equal_sessions_and_guests_have_no_notes(run: RunDir) -> None:
+    boot(run, 0)
+    boot(run, 1, hello(cmdline="console=ttyS0 kteardown.seed=9", memory_kb=500_004))
+    boot(run, 2, hello(release="7.2", banner="Linux version 7.2"), kernel="debian:7.2")
+    assert environment_notes(run) == []
+
+
+def test_a_run_resumed_with_another_qemu_says_so(run: RunDir) -> None:
+    boot(run, 0)
+    boot(run, 1, host=changed(qemu={"x86_64": "9.0"}, kernel="6.2"))
+    assert environment_notes(run) == [
+        "measured on differing machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
+    ]
+
+
+def test_a_host_that_an_instruction_count_cannot_feel_is_no_note(run: RunDir) -> None:
+    boot(run, 0)
+    boot(run, 1, host=changed(cpu={"model": "B"}), load=9)
+    assert environment_notes(run) == []
+
+
+def test_on_the_wall_clock_the_host_and_its_load_are_notes(run: RunDir) -> None:
+    boot(run, 0, acceleration="kvm")
+    boot(run, 1, acceleration="kvm", host=changed(cpu={"model": "B"}), load=4)
+    assert environment_notes(run) == [
+        "measured on differing machines, from boot 1 on: CPU model: A / B",
+        "load of the host while measuring, least to most: 0.5 to 5.0, median 2.8; "
+        "the guest itself is about 1",
+    ]
+
+
+def test_guests_on_machines_that_were_asked_to_differ_are_no_note(run: RunDir) -> None:
+    boot(run, 0, hello(cpus_possible=2), possible_cpus=2)
+    boot(run, 1, hello(cpus_possible=32), possible_cpus=32)
+    assert environment_notes(run) == []
+    boot(run, 2, hello(cpus_possible=16), possible_cpus=32)
+    (note,) = environment_notes(run)
+    assert note.endswith("32 / 16")
+
+
+def test_boots_that_were_not_the_same_guest_are_noted(run: RunDir) -> None:
+    boot(run, 0, HELLO, Settled(clocksource="tsc-early", resolution_ns=1))
+    boot(run, 1, HELLO, Settled(clocksource="tsc", resolution_ns=1))
+    assert environment_notes(run) == []
+    boot(run, 2, HELLO, Settled(clocksource="hpet", resolution_ns=1))
+    assert environment_notes(run) == ["boots of base were not the same guest: clock source: tsc / hpet"]
+
+
+def test_kernels_whose_guests_defend_against_different_things_are_noted(run: RunDir) -> None:
+    boot(run, 0)
+    boot(run, 1, hello(mitigations={}, release="7.2"), kernel="debian:7.2")
+    assert environment_notes(run) == [
+        "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not said"
+    ]
+
+
+def test_debugging_is_noted_even_where_all_have_it(run: RunDir) -> None:
+    boot(run, 0, hello(debug=("lockdep",)))
+    boot(run, 1, hello(debug=("lockdep",)), kernel="mine")
+    assert environment_notes(run) == ["lockdep, which costs time everywhere, is on in base, mine"]
+
+
+def test_records_of_an_agent_that_did_not_say_all_this_have_no_notes(run: RunDir) -> None:
+    boot(run, 0, hello(banner="", cpu_model=""))
+    boot(run, 1)
+    assert environment_notes(run) == []
+
+
+def test_a_boot_that_was_repeated_and_differed_is_noted(run: RunDir) -> None:
+    def records(value: int) -> list[Record]:
+        begun = TrialStart(trial=3, workload="zombies", params={})
+        return [HELLO, begun, Sample(trial=3, repetition=0, metric="freeze_user_ns", value=value)]
+
+    boot(run, 0, *records(1), ended=False)
+    boot(run, 0, *records(1), attempt=1)
+    assert environment_notes(run) == []
+    boot(run, 1, *records(1), ended=False)
+    boot(run, 1, *records(2), attempt=1)
+    assert environment_notes(run) == [
+        "boot 1 of base was run again after an interruption and differed in trial 3: "
+        "this guest is not deterministic"
+    ]
+
+
+def test_guests_of_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
+    ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
+    boot(ours, 0)
+    boot(theirs, 0, hello(cpu_model="other"))
+    boot(theirs, 1, kernel="mine")
+    assert guest_differences(ours, theirs) == ["guest of base: CPU model: QEMU / other"]
+    assert guest_differences(ours, ours) == []

@@ -1,0 +1,251 @@
+"""Records as tables: what counts is what the store says counts, and nothing damaged stops a question."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kteardown.errors import InputError, LabError
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    Buckets,
+    Check,
+    Outcome,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
+from kteardown.rundir.directory import RunDir
+from kteardown.sql.database import TABLES, database
+
+
+def start(acceleration: str) -> BootStart:
+    return BootStart(
+        kernel="base",
+        block=0,
+        seed=7,
+        acceleration=acceleration,
+        host_load=0.5,
+        started_at="2026-03-01T12:30:59.250+00:00",
+    )
+
+
+def end(outcome: Outcome = "ok") -> BootEnd:
+    return BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=["q"], host_load=0.5)
+
+
+def trial(index: int, value: int, *, whole: bool = True) -> list[Record]:
+    begun: list[Record] = [
+        TrialStart(
+            trial=index, workload="zombies", params={"zombies": 100 * index, "make": "shared", "run": 1}
+        ),
+        Sample(trial=index, repetition=0, metric="freeze_user_ns", value=value, warmup=True),
+        Sample(trial=index, repetition=1, metric="freeze_user_ns", value=value),
+        Check(trial=index, repetition=1, name="all", ok=True, detail="3"),
+    ]
+    return [*begun, TrialEnd(trial=index, status="ok", at_s=1.5)] if whole else begun
+
+
+def make(root: Path, attempts: Sequence[Sequence[Record]], result: dict[str, Any] | None = None) -> RunDir:
+    run = RunDir.create(root, "freezer")
+    run.save(
+        run.environment_file, json.dumps({"command": "kteardown run", "machine": {"cpu": {"model": "A"}}})
+    )
+    design = {"clock": "wall"}
+    run.save(run.experiment_file, json.dumps({"name": "freezer", "source": "debian:6.12", "design": design}))
+    with run.writer() as log:
+        for number, records in enumerate(attempts):
+            for record in records:
+                log.append(record, boot=0, attempt=number)
+    if result is not None:
+        run.save(run.result_file, json.dumps(result))
+    return run
+
+
+CUT = [
+    [start("kvm"), *trial(0, 10), *trial(1, 11, whole=False)],
+    [start("kvm"), *trial(1, 21), *trial(2, 22, whole=False)],
+    [start("kvm"), *trial(2, 32), end()],
+]
+
+
+def ask(runs: Sequence[RunDir], sql: str) -> list[tuple[Any, ...]]:
+    with database(runs) as tables:
+        return list(tables.query(sql).rows)
+
+
+@pytest.mark.parametrize(
+    "attempts",
+    [
+        CUT,
+        [[start("icount"), *trial(0, 10)], [start("icount"), *trial(0, 10), *trial(1, 11), end()]],
+        [[start("icount"), *trial(0, 10), *trial(1, 1)], [start("icount"), *trial(0, 10), end("panic")]],
+        [[start("kvm"), *trial(0, 1), end("infrastructure-error")], [start("kvm"), *trial(0, 2), end()]],
+        [[start("kvm"), *trial(0, 1), *trial(1, 1)], [start("kvm"), *trial(0, 2), end("panic")]],
+        [[start("kvm"), *trial(0, 1)]],
+        [[start("kvm"), *trial(0, 1), end()], [start("kvm"), *trial(0, 2)]],
+    ],
+)
+def test_the_samples_that_count_are_those_of_the_store(
+    tmp_path: Path, attempts: Sequence[Sequence[Record]]
+) -> None:
+    run = make(tmp_path, attempts)
+    expected = [
+        (r.trial, r.repetition, float(r.value))
+        for boot in run.boots()
+        for r in boot.records
+        if isinstance(r, Sample)
+    ]
+    assert ask([run], "SELECT trial, repetition, value FROM samples") == expected
+
+
+def test_every_attempt_is_among_the_boots_and_says_whether_it_counts(tmp_path: Path) -> None:
+    run = make(tmp_path, [*CUT, [start("kvm")]])
+    found = ask([run], "SELECT attempt, clock, outcome, counts FROM boots")
+    assert found == [
+        (0, "wall", None, True),
+        (1, "wall", None, True),
+        (2, "wall", "ok", True),
+        (3, "wall", None, False),
+    ]
+
+
+def test_parameters_are_a_map_and_columns(tmp_path: Path) -> None:
+    run = make(tmp_path, CUT)
+    chosen = "zombies, make, param_run, params['zombies'], run"
+    sql = f"SELECT {chosen} FROM samples WHERE NOT warmup ORDER BY zombies"
+    assert ask([run], sql) == [(n, "shared", 1, str(n), run.name) for n in (0, 100, 200)]
+    assert ask([run], "SELECT status, at_s, zombies FROM trials WHERE trial = 1") == [("ok", 1.5, 100)]
+    assert ask([run], "SELECT name, ok, detail, zombies FROM checks WHERE trial = 1") == [
+        ("all", True, "3", 100)
+    ]
+
+
+def test_a_histogram_has_a_row_for_each_bucket(tmp_path: Path) -> None:
+    first, *others, last = trial(0, 1)
+    lines = [
+        Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2), (511, 1), (512, 4))),
+        Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((2**39, 5),)),
+    ]
+    run = make(tmp_path, [[start("kvm"), first, *others, *lines, last, end()]])
+    assert ask([run], "SELECT metric, low, width, n, zombies FROM histograms WHERE NOT warmup") == [
+        ("wakeup_ns", 3, 1, 2, 0),
+        ("wakeup_ns", 511, 1, 1, 0),
+        ("wakeup_ns", 512, 2, 4, 0),
+        ("wakeup_ns", 2**39, 2**31, 5, 0),
+    ]
+
+
+def test_a_line_that_was_cut_does_not_break_it(tmp_path: Path) -> None:
+    run = make(tmp_path, CUT)
+    whole = ask([run], "SELECT * EXCLUDE (params) FROM samples")
+    for cut in (b'{"boot":0,"att', b"\x00\xff", b'{"type":"sam'):
+        with run.records_file.open("ab") as stream:
+            stream.write(cut)
+        assert ask([run], "SELECT * EXCLUDE (params) FROM samples") == whole
+        run.records_file.write_bytes(run.records_file.read_bytes()[: -len(cut)])
+
+
+def test_no_runs_are_empty_tables() -> None:
+    with database([], parameters={"zombies": True}) as tables:
+        assert [list(tables.query(f"SELECT * FROM {table}").rows) for table in TABLES] == [[]] * 8
+        assert list(tables.query("SELECT sum(zombies) FROM samples").rows) == [(None,)]
+
+
+RESULT = {
+    "comparisons": [
+        {
+            "workload": "zombies",
+            "variant": "v",
+            "metric": "m",
+            "point": {"zombies": 3},
+            "base": {"median": 2.0, "boots": 4},
+            "ratio": 0.5,
+            "ci": [0.4, 0.6],
+            "verdict": "better",
+            "null_ci": None,
+        }
+    ],
+    "laws": [{"kernel": "base", "model": "linear", "per_unit": 68.0, "exponent_ci": [0.9, 1.1], "point": {}}],
+}
+
+
+def test_results_are_tables_old_ones_too(tmp_path: Path) -> None:
+    run = make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT)
+    chosen = "zombies, statistic, base_median, ratio, ci_low, ci_high, null_low, p, verdict"
+    (row,) = ask([run], f"SELECT {chosen} FROM comparisons")
+    assert row == (3, "median", 2.0, 0.5, 0.4, 0.6, None, None, "better")
+    assert ask([run], "SELECT kernel, per_unit, exponent_low FROM laws") == [("base", 68.0, 0.9)]
+    assert ask([run], "SELECT experiment, clock, boots, concluded, host_cpu FROM runs") == [
+        ("freezer", "wall", 1, True, "A")
+    ]
+
+
+def test_a_damaged_result_leaves_the_rest_to_ask(tmp_path: Path) -> None:
+    good, bad = (make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT) for _ in range(2))
+    bad.result_file.write_text('{"comparisons": [')
+    assert ask([good, bad], "SELECT run FROM comparisons") == [(good.name,)]
+    assert ask([good, bad], "SELECT run, concluded FROM runs") == [(good.name, True), (bad.name, False)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY samples TO 'x.csv'",
+        "ATTACH 'x.db'",
+        "EXPORT DATABASE 'x'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SELECT * FROM read_text('{here}')",
+    ],
+)
+def test_a_pasted_query_reaches_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+    run = make(tmp_path / "runs", CUT)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(InputError, match="the query does not run"):
+        ask([run], sql.replace("{here}", str(run.environment_file)))
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonesuch FROM samples", "SELECT 'x'::INT", "", " "])
+def test_what_does_not_run_is_an_input_error(tmp_path: Path, sql: str) -> None:
+    with pytest.raises(InputError):
+        ask([make(tmp_path, CUT)], sql)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_is_exported_is_read_again(tmp_path: Path, form: str) -> None:
+    run = make(tmp_path / "runs", CUT, RESULT)
+    with database([run], locked=False) as tables:
+        rows = {table: tables.save(table, tmp_path / f"{table}.{form}", form) for table in TABLES}
+        file = tmp_path / f"samples.{form}"
+        again = list(tables.query(f"SELECT zombies, value FROM '{file}'").rows)
+        assert again == list(tables.query("SELECT zombies, value FROM samples").rows)
+    assert rows == {
+        "runs": 1,
+        "boots": 3,
+        "trials": 3,
+        "samples": 6,
+        "histograms": 0,
+        "checks": 3,
+        "comparisons": 1,
+        "laws": 1,
+    }
+    if form == "csv":
+        header = next(csv.reader(file.open()))
+        assert "params" not in header
+        assert "zombies" in header
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with database([], locked=False) as tables, pytest.raises(LabError, match=r"nowhere/samples\.csv"):
+        tables.save("samples", tmp_path / "nowhere" / "samples.csv", "csv")

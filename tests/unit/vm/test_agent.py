@@ -1,0 +1,94 @@
+"""The agent is built for both architectures, once, and to the same bytes."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from kteardown.errors import BuildError, LabError
+from kteardown.model.arch import Arch
+from kteardown.paths import data_dir
+from kteardown.progress import SilentReporter
+from kteardown.vm.agent import build_agent
+
+# e_machine of an ELF file: EM_X86_64, EM_AARCH64.
+_MACHINE: dict[Arch, int] = {"x86_64": 62, "arm64": 183}
+
+
+def build(arch: Arch, cache: Path) -> Path:
+    return build_agent(arch, cache=cache, reporter=SilentReporter())
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the agent's sources, which the build then takes."""
+    copy = tmp_path / "somewhere else" / "agent"
+    shutil.copytree(data_dir("agent"), copy)
+    monkeypatch.setattr("kteardown.vm.agent.data_dir", lambda kind: copy)
+    return copy
+
+
+@pytest.mark.parametrize("arch", get_args(Arch))
+def test_static_program_for_the_architecture(arch: Arch, tmp_path: Path) -> None:
+    content = build(arch, tmp_path).read_bytes()
+    assert content[:4] == b"\x7fELF"
+    assert int.from_bytes(content[18:20], "little") == _MACHINE[arch]
+    assert b"/lib64/ld-linux" not in content and b"/lib/ld-linux" not in content
+
+
+def test_same_bytes_in_another_place(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    here = build("x86_64", tmp_path / "a").read_bytes()
+    request.getfixturevalue("sources")
+    there = build("x86_64", tmp_path / "with blanks").read_bytes()
+    assert here == there
+
+
+def test_built_once_and_again_when_the_sources_change(tmp_path: Path, sources: Path) -> None:
+    first = build("x86_64", tmp_path)
+    written = first.stat().st_mtime_ns
+    assert build("x86_64", tmp_path) == first
+    assert first.stat().st_mtime_ns == written
+    (sources / "workloads" / "zombies_cgroup.c").unlink()
+    second = build("x86_64", tmp_path)
+    assert second != first
+    listed = subprocess.run([second, "--list"], capture_output=True, text=True, check=True).stdout
+    assert "zombies:" in listed and "zombies_cgroup" not in listed
+
+
+def test_labs_at_the_same_time(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        paths = set(pool.map(lambda _: build("x86_64", tmp_path), range(3)))
+    assert len(paths) == 1
+    subprocess.run([paths.pop(), "--help"], check=True, capture_output=True)
+    assert len(list((tmp_path / "agent").iterdir())) == 1
+
+
+def test_broken_source_is_a_build_error_with_the_compilers_words(tmp_path: Path, sources: Path) -> None:
+    (sources / "workloads" / "broken.c").write_text("int broken(void) { return missing; }\n")
+    with pytest.raises(BuildError, match=r"(?s)broken\.c:1.*missing"):
+        build("x86_64", tmp_path)
+    assert list((tmp_path / "agent").iterdir()) == []
+
+
+@pytest.mark.parametrize("arch", get_args(Arch))
+def test_missing_compiler_names_the_package(
+    arch: Arch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabError) as caught:
+        build(arch, tmp_path)
+    assert arch in caught.value.message
+    native = {"x86_64": "x86_64", "aarch64": "arm64"}.get(platform.machine()) == arch
+    assert ("apt install gcc " if native else "apt install gcc-") in caught.value.hint
+
+
+def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "agent").write_text("a file where a folder should be")
+    with pytest.raises(LabError, match="building the agent in"):
+        build("x86_64", tmp_path)

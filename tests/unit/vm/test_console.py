@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.model.record import OUTCOMES
+from kteardown.vm.console import Ending, RecordsSeen, classify
+
+CONSOLES = Path(__file__).parents[2] / "data/console"
+STARTED = RecordsSeen(lines=1)
+BYE = RecordsSeen(lines=9, bye=True)
+OFF, RESET = Ending("powered-off"), Ending("reset")
+
+
+def recorded(name: str) -> str:
+    return (CONSOLES / f"{name}.txt").read_text(errors="replace")
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "ending", "outcome", "detail"),
+    [
+        ("power-off", BYE, OFF, "ok", ""),
+        ("power-off", STARTED, OFF, "agent-error", "powered off before the agent's bye"),
+        (
+            "agent-error",
+            RecordsSeen(),
+            OFF,
+            "agent-error",
+            "kteardown-agent: error: loading module /modules/",
+        ),
+        ("exit", STARTED, RESET, "agent-error", "exited with 3: Kernel panic - not syncing: Attempted"),
+        ("crash", STARTED, RESET, "agent-error", "killed by signal 11"),
+        ("no-init", RecordsSeen(), RESET, "panic", "not syncing: No working init found"),
+        ("oom", STARTED, RESET, "oom", "System is deadlocked on memory"),
+        ("reset", STARTED, RESET, "panic", "last on the console: reboot: Restarting system"),
+        ("hang", STARTED, Ending("silent", "no record for 15 s"), "hang", "no record for 15 s; last on the"),
+    ],
+)
+def test_recorded_consoles(
+    name: str, records: RecordsSeen, ending: Ending, outcome: str, detail: str
+) -> None:
+    found, told = classify(recorded(name), records, ending)
+    assert found == outcome
+    assert detail in told
+    assert "\n" not in told
+
+
+def test_a_kernel_that_panics_after_bye_panicked() -> None:
+    assert classify(recorded("no-init"), BYE, RESET)[0] == "panic"
+
+
+def test_the_agents_own_word_goes_before_the_console() -> None:
+    said = RecordsSeen(lines=2, error="the plan is empty")
+    assert classify(recorded("power-off"), said, OFF) == ("agent-error", "the plan is empty")
+
+
+def test_a_broken_emulator_is_not_the_guests_fault() -> None:
+    ending = Ending("broken", "QEMU ended by itself (killed by signal 9)")
+    assert classify(recorded("oom"), BYE, ending) == ("infrastructure-error", ending.detail)
+
+
+def test_an_oops_that_killed_the_agent_is_the_kernels() -> None:
+    oops = "[    2.5] BUG: kernel NULL pointer dereference, address: 0000000000000008\n"
+    outcome, detail = classify(oops + recorded("crash"), STARTED, RESET)
+    assert outcome == "panic"
+    assert "NULL pointer" in detail
+
+
+def test_a_killed_workload_that_leaves_the_guest_silent_is_out_of_memory() -> None:
+    text = "[   12.0][  T1] Out of memory: Killed process 77 (agent) total-vm:1kB\n"
+    assert classify(text, STARTED, Ending("silent", "quiet"))[0] == "oom"
+
+
+def test_a_cgroup_at_its_limit_is_not_out_of_memory() -> None:
+    text = "[   12.0] Memory cgroup out of memory: Killed process 77 (agent) total-vm:1kB\n"
+    assert classify(text, STARTED, Ending("silent", "quiet"))[0] == "hang"
+
+
+def test_a_hang_tells_the_kernels_complaint_rather_than_the_last_line() -> None:
+    text = "[ 60.1] rcu: INFO: rcu_sched self-detected stall on CPU\n[ 60.2] Code: 90 90\n"
+    assert classify(text, STARTED, Ending("silent", "quiet")) == (
+        "hang",
+        "quiet; rcu: INFO: rcu_sched self-detected stall on CPU",
+    )
+
+
+def test_a_cut_record_is_mentioned() -> None:
+    assert classify("", RecordsSeen(cut=12), RESET)[1].endswith("the last record was cut after 12 bytes")
+
+
+def test_a_console_that_was_cut_is_never_ok() -> None:
+    whole = recorded("oom")
+    for length in range(0, len(whole), 97):
+        outcome, detail = classify(whole[:length], STARTED, RESET)
+        assert outcome in {"panic", "oom"}
+        assert detail
+
+
+@given(st.binary(max_size=400), st.sampled_from(["powered-off", "reset", "silent", "broken"]), st.booleans())
+def test_garbage_has_an_outcome(console: bytes, how: str, bye: bool) -> None:
+    ending = Ending(how, "why")  # type: ignore[arg-type]
+    outcome, detail = classify(console.decode(errors="replace"), RecordsSeen(bye=bye), ending)
+    assert outcome in OUTCOMES
+    assert (outcome == "ok") == (bye and how == "powered-off" and not detail)
+    assert detail.isprintable()

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.errors import InputError
+from kteardown.vm.initramfs import Entry, archive, character_device, file, folder, pack
+
+_names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40)
+
+
+def read(data: bytes) -> list[Entry]:
+    """Every member up to the trailer, by the format's own description."""
+    entries: list[Entry] = []
+    at = 0
+    while True:
+        assert data[at : at + 6] == b"070701"
+        field = [int(data[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
+        mode, size, name_size = field[1], field[6], field[11]
+        name = data[at + 110 : at + 110 + name_size]
+        assert name.endswith(b"\0")
+        start = (at + 110 + name_size + 3) & ~3
+        if name == b"TRAILER!!!\0":
+            assert start == len(data)
+            return entries
+        entries.append(Entry(name[:-1].decode(), mode, data[start : start + size], (field[9], field[10])))
+        at = (start + size + 3) & ~3
+
+
+@given(st.lists(st.tuples(_names, st.binary(max_size=300), st.sampled_from([0o644, 0o755, 0o600]))))
+def test_every_member_comes_back(files: list[tuple[str, bytes, int]]) -> None:
+    entries = [folder("a"), character_device("a/c", 5, 1), *(file(f"a/{n}", d, p) for n, d, p in files)]
+    assert read(archive(entries)) == entries
+
+
+def test_the_same_input_is_the_same_bytes(tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"\x7fELF" + bytes(1000))
+    first = pack(tmp_path / "one", agent=agent, plan="kteardown-plan 1\n").read_bytes()
+    agent.touch()
+    agent.chmod(0o600)
+    assert pack(tmp_path / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
+
+
+def test_pack_has_what_the_guest_needs(tmp_path: Path) -> None:
+    agent, module = tmp_path / "agent", tmp_path / "virtio_console.ko"
+    agent.write_bytes(b"agent")
+    module.write_bytes(b"module")
+    members = {
+        e.path: e for e in read(pack(tmp_path / "i", agent=agent, plan="p\n", modules=[module]).read_bytes())
+    }
+    assert members["init"].data == b"agent" and members["init"].mode == stat.S_IFREG | 0o755
+    assert members["plan"].data == b"p\n"
+    assert members["modules/virtio_console.ko"].data == b"module"
+    assert stat.S_ISCHR(members["dev/console"].mode) and members["dev/console"].device == (5, 1)
+    paths = list(members)
+    assert paths.index("dev") < paths.index("dev/console")
+    assert paths.index("modules") < paths.index("modules/virtio_console.ko")
+
+
+def test_programs_are_there_to_be_run(tmp_path: Path) -> None:
+    program = tmp_path / "busybox"
+    program.write_bytes(b"program")
+    packed = pack(tmp_path / "i", agent=program, plan="", programs=[program])
+    members = {e.path: e for e in read(packed.read_bytes())}
+    assert members["bin/busybox"].data == b"program"
+    assert members["bin/busybox"].mode == stat.S_IFREG | 0o755
+    assert "bin" not in {e.path for e in read(pack(tmp_path / "j", agent=program, plan="").read_bytes())}
+
+
+def test_a_missing_agent_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="missing"):
+        pack(tmp_path / "i", agent=tmp_path / "missing", plan="")
+
+
+def test_others_read_it_too(tmp_path: Path) -> None:
+    archived = tmp_path / "archive"
+    archived.write_bytes(archive([folder("d"), file("d/x", b"12345", 0o755)]))
+    readers = {"cpio": ["-i", "--quiet", "-F"], "bsdtar": ["-xf"]}
+    there = [tool for tool in readers if shutil.which(tool)]
+    assert there, "install cpio: kernel builds need it as well"
+    for tool in there:
+        (tmp_path / tool).mkdir()
+        subprocess.run([tool, *readers[tool], str(archived)], cwd=tmp_path / tool, check=True)
+        assert (tmp_path / tool / "d/x").read_bytes() == b"12345"
+        assert (tmp_path / tool / "d/x").stat().st_mode & 0o777 == 0o755

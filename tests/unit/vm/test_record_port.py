@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.vm.console import RecordsSeen
+from kteardown.vm.record_port import RecordLines
+
+
+@given(st.lists(st.binary(max_size=30)))
+def test_lines_do_not_depend_on_how_they_arrive(chunks: list[bytes]) -> None:
+    whole = b"".join(chunks)
+    heard: list[bytes] = []
+    lines = RecordLines(heard.append, 0.0)
+    for chunk in chunks:
+        lines.feed(chunk)
+    assert heard == whole.split(b"\n")[:-1]
+    assert lines.seen().lines == whole.count(b"\n")
+    assert lines.seen().cut == len(whole.split(b"\n")[-1])
+
+
+def seen(*lines: bytes) -> RecordsSeen:
+    records = RecordLines(lambda _: None, 0.0)
+    for line in lines:
+        records.feed(line)
+    return records.seen()
+
+
+def test_bye_is_noticed() -> None:
+    assert seen(b'{"type":"bye","trials":3}\n') == RecordsSeen(lines=1, bye=True)
+
+
+def test_an_error_is_noticed_with_its_detail() -> None:
+    assert seen(b'{"type":"error","detail":"no plan"}\n') == RecordsSeen(lines=1, error="no plan")
+
+
+def test_the_words_alone_are_no_records() -> None:
+    alive = b'{"type":"alive","trial":0,"detail":"says \\"bye\\""}\n'
+    assert seen(alive, b'"bye"\n', b'{"x":"error"}\n') == RecordsSeen(lines=3)
+
+
+def test_a_record_without_its_newline_is_cut() -> None:
+    assert seen(b'{"type":"bye","trials":3}') == RecordsSeen(cut=25)
