@@ -12,10 +12,8 @@ from kteardown.cli.run import finish, start
 from kteardown.errors import InputError
 from kteardown.inputs.load import (
     experiment_names,
-    fragments,
     load_experiment,
     load_workload,
-    load_workloads,
     workload_names,
 )
 from kteardown.kernels.git_branch import of_branch
@@ -118,11 +116,9 @@ def experiment_for(workload: str, source: str) -> Experiment:
     for known in map(load_experiment, experiment_names(here)):
         for sweep in known.workloads:
             if sweep.workload == workload:
-                # With the whole experiment's configuration, so that the base kernel is the one built for it.
-                config = fragments(known, load_workloads(known))
                 # The posting measured its own change, not this one.
                 about = {"name": name, "question": question, "source": source, "reference": None}
-                return known.model_copy(update={**about, "config": config, "workloads": (sweep,)})
+                return known.model_copy(update={**about, "workloads": (sweep,)})
     own = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)
     return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)

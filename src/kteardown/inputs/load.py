@@ -115,8 +115,8 @@ def own_sources(experiment: Experiment) -> list[Path]:
 
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
-    """The configuration fragments that the experiment's kernels need, sorted."""
-    wanted = {*experiment.config, *(("profile",) if experiment.design.profile else ())}
+    """The configuration fragments that the experiment's kernels need beyond the base, sorted."""
+    wanted = {*experiment.config}
     for workload in workloads.values():
         wanted.update(workload.config)
     return tuple(sorted(wanted))

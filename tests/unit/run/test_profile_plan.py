@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kteardown.inputs.load import fragments, load_experiment, load_workloads
 from kteardown.inputs.override import Overrides, apply
+from kteardown.kernels.kconfig import wanted_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
+from kteardown.paths import data_dir
 from kteardown.run.make_plan import guest_plan, make_plan
 from kteardown.run.profile_plan import plan_profile
 
@@ -77,10 +79,11 @@ def test_what_is_measured_is_not_sampled() -> None:
     assert "profile" not in guest_plan(plan.boots[0])
 
 
-def test_kernels_that_are_sampled_have_perf() -> None:
+def test_kernels_that_are_sampled_are_those_that_are_measured() -> None:
     experiment = load_experiment("freezer")
     workloads = load_workloads(experiment)
-    assert "profile" not in fragments(experiment, workloads)
     profiled = apply(experiment, Overrides(profile=True))
     assert profiled.design.profile
-    assert "profile" in fragments(profiled, workloads)
+    assert fragments(profiled, workloads) == fragments(experiment, workloads)
+    base = wanted_of(data_dir("kernels"), "x86_64", fragments(experiment, workloads))
+    assert ("PERF_EVENTS", "y") in {(want.symbol, want.value) for want in base}
