@@ -26,10 +26,6 @@ from kteardown.paths import data_dir
 BROKEN = Path(__file__).parents[1] / "data" / "series"
 """Series that are wrong on purpose: a test that does not catch them is too weak."""
 
-MEASURED = ["bandwidth", "cgroup", "memory", "suspend", "tracing"]
-DEBUGGING = ["bandwidth", "cgroup", "exit", "lockdep", "memcg", "memory"]
-"""What the base kernels of tests are configured for. One base takes minutes, so that tests share it."""
-
 WALL = 'clock = "wall"\nboots = 1'
 """Of a design: one boot of each kernel in which two CPUs really run at once."""
 INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'

@@ -21,7 +21,7 @@ def run(
 ) -> list[lab.Boot]:
     return lab.run(
         folder,
-        f'name = "dyingcg"\nquestion = "Does it work?"\nsource = "{source}"\nconfig = {lab.MEASURED!r}\n'
+        f'name = "dyingcg"\nquestion = "Does it work?"\nsource = "{source}"\n'
         f"{workloads}\n"
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
         f'[machine]\npossible_cpus = {possible_cpus}\ncpus = 1\nkernel_args = ["noapictimer"]\n',

@@ -26,7 +26,7 @@ def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUND
     return lab.run(
         folder,
         'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
-        f"variants = {variants!r}\nconfig = {lab.DEBUGGING!r}\n"
+        f"variants = {variants!r}\n"
         f'[[workloads]]\nworkload = "exit_stress"\nparams = {{processes = "100", rounds = "{rounds}"}}\n'
         f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
         guests_fail=True,

@@ -21,12 +21,12 @@ CAUGHT_BY = {
 }
 
 
-def run(folder: Path, source: str, config: list[str], variants: tuple[str, ...]) -> lab.Checks:
+def run(folder: Path, source: str, variants: tuple[str, ...]) -> lab.Checks:
     """The verdicts of every invariant, by kernel. The wall clock: there two CPUs really run at once."""
     boots = lab.run(
         folder,
         f'name = "states"\nquestion = "Is every task frozen, and none lost?"\nsource = "{source}"\n'
-        f"variants = {list(variants)!r}\nconfig = {config!r}\n"
+        f"variants = {list(variants)!r}\n"
         '[[workloads]]\nworkload = "freezer_states"\n'
         f'[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = {REPETITIONS}\n',
     )
@@ -39,13 +39,12 @@ def run(folder: Path, source: str, config: list[str], variants: tuple[str, ...])
 @pytest.fixture(scope="module")
 def on_6_12(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
     variants = (*SHIPPED, *(str(lab.BROKEN / name) for name in CAUGHT_BY))
-    # The fragment is not needed; with it the kernels are those of the freezer experiment.
-    return run(tmp_path_factory.mktemp("states"), "debian:6.12", ["cgroup"], variants)
+    return run(tmp_path_factory.mktemp("states"), "debian:6.12", variants)
 
 
 @pytest.fixture(scope="module")
 def on_7_2(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
-    return run(tmp_path_factory.mktemp("states"), "debian:7.2", lab.MEASURED, SHIPPED)
+    return run(tmp_path_factory.mktemp("states"), "debian:7.2", SHIPPED)
 
 
 @pytest.mark.parametrize("kernel", ("base", *SHIPPED))

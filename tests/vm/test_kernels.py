@@ -28,7 +28,6 @@ from kteardown.vm.image_header import read_header
 pytestmark = pytest.mark.build
 
 SOURCE = "debian:6.12"
-FRAGMENTS = ("suspend", "tracing", "cgroup")
 TOUCHED = "kernel/power/process.c"
 
 
@@ -58,7 +57,7 @@ def ensure(*requests: KernelRequest, reporter: Recorder | None = None) -> dict[s
 
 
 def base() -> KernelRequest:
-    return KernelRequest("base", SOURCE, fragments=FRAGMENTS)
+    return KernelRequest("base", SOURCE)
 
 
 def tree() -> Path:
@@ -82,7 +81,7 @@ def test_a_base_and_its_variants() -> None:
     before = file_hash(tree() / TOUCHED)
     chosen = resolve("freezer-skip-exited")
     label = chosen.label
-    found = ensure(base(), KernelRequest(label, SOURCE, chosen.patches, label, FRAGMENTS))
+    found = ensure(base(), KernelRequest(label, SOURCE, chosen.patches, label))
 
     assert {kernel.release for kernel in found.values()} == {read_header(found["base"].image, "base").release}
     assert found["base"].source.startswith("debian:6.12.")
@@ -110,7 +109,7 @@ def test_a_change_of_one_file_compiles_little_and_moves_the_base_nowhere(tmp_pat
     patch = write_patch(
         tmp_path / "0001-a.patch", "Restarting tasks", f"Restarting tasks of {tmp_path.parent.name}"
     )
-    variant = KernelRequest("a", SOURCE, (patch,), "a", FRAGMENTS)
+    variant = KernelRequest("a", SOURCE, (patch,), "a")
     found = ensure(base(), variant)
     log = (found["a"].image.parent / "build.log").read_text()
     compiled = [line.split()[1] for line in log.splitlines() if line.startswith("  CC ")]
@@ -125,7 +124,7 @@ def test_a_patch_that_does_not_apply_is_told_before_anything_is_built(tmp_path: 
     patch.write_text(patch.read_text().replace("\n ", "\n something else ", 1))
     recorder = Recorder()
     with pytest.raises(BuildError) as caught:
-        ensure(KernelRequest("bad", SOURCE, (patch,), "bad", FRAGMENTS), reporter=recorder)
+        ensure(KernelRequest("bad", SOURCE, (patch,), "bad"), reporter=recorder)
     assert "0001-bad.patch does not apply to debian:6.12." in caught.value.message
     assert f"{TOUCHED}, hunk 1 of 1" in caught.value.message
     assert not any(title.startswith("Building") for title in recorder.tasks)
@@ -134,7 +133,7 @@ def test_a_patch_that_does_not_apply_is_told_before_anything_is_built(tmp_path: 
 def test_code_that_does_not_compile_is_told_with_its_line_and_its_log(tmp_path: Path) -> None:
     patch = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
     with pytest.raises(BuildError) as caught:
-        ensure(KernelRequest("typo", SOURCE, (patch,), "typo", FRAGMENTS))
+        ensure(KernelRequest("typo", SOURCE, (patch,), "typo"))
     assert "process.c:" in caught.value.message
     assert "error:" in caught.value.message
     log = Path(caught.value.message.rpartition("whole log: ")[2])
@@ -146,8 +145,7 @@ def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reaso
     stale = write_patch(tmp_path / "0002-stale.patch", "freeze_processes", "x")
     stale.write_text(stale.read_text().replace("\n ", "\n something else ", 1))
     requests = [
-        KernelRequest(patch.stem, SOURCE, (patch,), patch.stem, FRAGMENTS, optional=True)
-        for patch in (typo, stale)
+        KernelRequest(patch.stem, SOURCE, (patch,), patch.stem, optional=True) for patch in (typo, stale)
     ]
     found = built(base(), *requests)
     assert list(found.images) == ["base"]

@@ -20,14 +20,11 @@ CONTROLS = {"forkexit": "children = [50]", "shortlived": "jobs = [8]", "threadex
 
 
 def run(folder: Path, workloads: str, memory_mb: int = 256) -> list[lab.Trial]:
-    """The trials of one boot of base on the instruction clock.
-
-    The fragments are not needed; with them the kernel is that of the freezer experiment.
-    """
+    """The trials of one boot of base on the instruction clock."""
     (boot,) = lab.run(
         folder,
         'name = "masskill"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
-        f'config = ["cgroup", "suspend", "tracing"]\n{workloads}\n'
+        f"{workloads}\n"
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
         f"[machine]\nmemory_mb = {memory_mb}\n",
     )

@@ -31,7 +31,7 @@ def remove_cgroups(folder: pytest.TempPathFactory, variants: list[str], machine:
     return lab.run(
         folder.mktemp("memcg"),
         'name = "memcg"\nquestion = "Is memory.stat right?"\nsource = "debian:6.12"\n'
-        f"variants = {variants!r}\nconfig = {lab.DEBUGGING!r}\n"
+        f"variants = {variants!r}\n"
         '[[workloads]]\nworkload = "memcg_stats"\nparams = {rounds = "2", storm_ms = "2000"}\n'
         f"[machine]\n{machine}\n"
         '[design]\nclock = "wall"\nboots = 1\nwarmup = 0\nrepetitions = 1\n',

@@ -20,7 +20,7 @@ def ahead_count(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[floa
     boots = lab.run(
         tmp_path_factory.mktemp("oom"),
         'name = "oom"\nquestion = "Does the OOM killer\'s victim wait?"\nsource = "debian:6.12"\n'
-        f'variants = ["exit-gate", "{WITHOUT}"]\nconfig = {lab.MEASURED!r}\n'
+        f'variants = ["exit-gate", "{WITHOUT}"]\n'
         f'[[workloads]]\nworkload = "oomvictim"\nparams = {{processes = "{PROCESSES}"}}\n'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 4\n',
     )

@@ -21,7 +21,6 @@ def run(folder: Path, params: str, *, source: str = "debian:7.2", cpus: int = 2)
     (boot,) = lab.run(
         folder,
         f'name = "swapfree"\nquestion = "Does it work?"\nsource = "{source}"\n'
-        f"config = {lab.MEASURED!r}\n"
         f'[[workloads]]\nworkload = "swapfree"\n{params}\n'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
         f"[machine]\nmemory_mb = 256\ncpus = {cpus}\n",

@@ -21,7 +21,7 @@ def run(
     return lab.run(
         folder,
         f'name = "throttle"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
-        f"variants = {list(variants)!r}\nconfig = {lab.MEASURED!r}\n{workloads}\n"
+        f"variants = {list(variants)!r}\n{workloads}\n"
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
         f"[machine]\ncpus = {cpus}\n",
     )

@@ -5,7 +5,6 @@ The base kernel is that of the freezer experiment, which other tests build anywa
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.inputs.load import fragments, load_experiment, load_workloads
 from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
@@ -97,10 +95,6 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     kteardown("new", "workload", "unmap_all", runs=own_runs)
     kteardown("new", "experiment", "unmapping", "--workload", "unmap_all", runs=own_runs)
     kteardown("new", "series", "my-change", runs=own_runs)
-    freezer = load_experiment("freezer")
-    shared = json.dumps(fragments(freezer, load_workloads(freezer)))
-    file = mine / "experiments/unmapping.toml"
-    file.write_text(file.read_text().replace("variants = []\n", f"variants = []\nconfig = {shared}\n"))
     result = mine / "r.json"
     asked = ["run", "unmapping", "--quick", "--variant", "my-change", "--set", "pages=100,1000,2000"]
     done = kteardown(*asked, "--json", str(result), runs=own_runs)

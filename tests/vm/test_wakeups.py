@@ -23,7 +23,7 @@ def run(folder: Path, params: str) -> list[lab.Trial]:
     (boot,) = lab.run(
         folder,
         'name = "wakeups"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
-        f'config = {lab.MEASURED!r}\n[[workloads]]\nworkload = "wakeups"\n{SMALL}{params}'
+        f'[[workloads]]\nworkload = "wakeups"\n{SMALL}{params}'
         '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n[machine]\ncpus = 2\n',
     )
     return boot.trials

@@ -19,7 +19,6 @@ def run(
     folder: pytest.TempPathFactory,
     source: str,
     variants: list[str],
-    config: list[str],
     backend: str,
     design: str,
 ) -> list[lab.Boot]:
@@ -27,7 +26,7 @@ def run(
     return lab.run(
         folder.mktemp("zsmalloc"),
         f'name = "zsmalloc"\nquestion = "Is every page kept?"\nsource = "{source}"\n'
-        f"variants = {variants!r}\nconfig = {config!r}\n"
+        f"variants = {variants!r}\n"
         '[[workloads]]\nworkload = "zsmalloc_stress"\n'
         f'params = {{backend = "{backend}", passes = "2", seconds = "4"}}\n'
         f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
@@ -38,7 +37,7 @@ def run(
 @pytest.fixture(scope="module")
 def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
     """6.12 with checks of locks, lists and freed memory: a kernel that other tests need as well."""
-    boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), lab.DEBUGGING, "zram", lab.WALL)
+    boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), "zram", lab.WALL)
     return {boot.kernel: boot for boot in boots}
 
 
@@ -46,7 +45,7 @@ def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """The same with what is wrong. On this clock a burst of frees is one however slow the host is."""
     variants = [str(lab.BROKEN / name) for name in WRONG]
-    return run(tmp_path_factory, "debian:6.12", variants, lab.DEBUGGING, "zram", lab.INSTRUCTIONS)
+    return run(tmp_path_factory, "debian:6.12", variants, "zram", lab.INSTRUCTIONS)
 
 
 @pytest.mark.parametrize("kernel", RIGHT)
@@ -66,7 +65,7 @@ def test_what_is_wrong_is_caught(broken: list[lab.Boot], kernel: str) -> None:
 
 @pytest.mark.parametrize("backend", ("zram", "zswap"))
 def test_the_edition_for_7_2_keeps_every_page(tmp_path_factory: pytest.TempPathFactory, backend: str) -> None:
-    boots = run(tmp_path_factory, "debian:7.2", [SERIES], lab.MEASURED, backend, lab.WALL)
+    boots = run(tmp_path_factory, "debian:7.2", [SERIES], backend, lab.WALL)
     assert {"base", SERIES} <= {boot.kernel for boot in boots}
     for boot in boots:
         assert boot.outcome == "ok", boot.detail

@@ -63,7 +63,7 @@ class Workload(SpecModel):
     name: Name
     summary: str
     config: tuple[str, ...] = ()
-    """Fragments of ``kernels/fragments`` that the kernel must have."""
+    """Fragments of ``kernels/fragments`` that the kernel must have beyond ``kernels/base.config``."""
     silence_s: float = Field(gt=0)
     """Seconds without a record, on hardware, after which the guest is hung."""
     cpus: int = Field(default=1, ge=1)

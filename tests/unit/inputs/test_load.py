@@ -61,9 +61,24 @@ def test_a_sweep_is_every_point_with_defaults_filled_in(tmp_path: Path) -> None:
 
 
 def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path) -> None:
-    text = GOOD.replace("source", 'config = ["cgroup"]\nsource')
+    text = GOOD.replace("source", 'config = ["lockstat"]\nsource')
+    text += '[[workloads]]\nworkload = "exit_stress"\n'
     experiment = load_experiment(_write(tmp_path, text))
-    assert set(fragments(experiment, load_workloads(experiment))) >= {"cgroup", "suspend"}
+    assert fragments(experiment, load_workloads(experiment)) == ("debug", "lockstat")
+
+
+def test_shipped_experiments_share_one_base_kernel() -> None:
+    wanted = {
+        name: fragments(e, load_workloads(e)) for name in experiment_names() for e in [load_experiment(name)]
+    }
+    assert {name: found for name, found in wanted.items() if found} == {"swapfree-locks": ("lockstat",)}
+
+
+def test_workloads_that_judge_share_one_debug_kernel() -> None:
+    wanted = {name: load_workload(name).config for name in workload_names()}
+    assert {name: found for name, found in wanted.items() if found} == {
+        name: ("debug",) for name in ("exit_stress", "memcg_stats", "throttle_stress", "zsmalloc_stress")
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,7 +104,7 @@ def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path)
         (('"0:9000:3000"', '"9000:0:3000"'), "no usable range"),
         (('"0:9000:3000"', '"0,many"'), "expected an integer, got 'many'"),
         (('"0:9000:3000"', "[-1]"), "-1 is not within 0 to"),
-        (("source", 'config = ["suspnd"]\nsource'), "no fragment 'suspnd'; did you mean 'suspend'?"),
+        (("source", 'config = ["lockstats"]\nsource'), "no fragment 'lockstats'; did you mean 'lockstat'?"),
     ],
 )
 def test_a_wrong_file_is_told_with_its_name_and_key(
