@@ -35,7 +35,6 @@ EXPERIMENT = """
 name = "schbench"
 question = "Does wakeups give the figures of schbench?"
 source = "debian:6.12"
-config = ["bandwidth", "tracing"]
 [[workloads]]
 workload = "wakeups"
 params.program = ["agent", "schbench"]
