@@ -25,7 +25,7 @@ import psutil
 
 from kteardown.model.plan import Plan
 from kteardown.model.record import Record, TrialStart
-from kteardown.rundir.counting import attempts, by_trial, completed, repeats, said
+from kteardown.rundir.counting import as_guest_wrote, attempts, by_trial, completed_trials, repeats
 from kteardown.rundir.directory import RunDir
 
 EXPERIMENT = ["run", "freezer", "--clock", "instructions", "--workload", "zombies", "--variant"]
@@ -125,7 +125,7 @@ def kill_until_done(folder: Folder, moments: random.Random, span: float, most: i
             most -= 1
             seen.moments[moment_of(folder.run())] += 1
             seen.outlived += outlived(folder)
-            recorded |= completed_trials(folder.run())
+            recorded |= completed_of_run(folder.run())
             continue
         if lab.returncode:
             sys.exit(f"a resumed lab failed:\n{errors.decode(errors='replace')}")
@@ -152,7 +152,7 @@ def moment_of(run: RunDir | None) -> str:
     at_work = [attempt for attempt in at_work if last[attempt.boot] is attempt]
     for attempt in at_work:
         begun = {record.trial for record in attempt.records if isinstance(record, TrialStart)}
-        if begun - completed(attempt).keys():
+        if begun - completed_trials(attempt).keys():
             return "in a trial"
     if at_work:
         return "in a boot, outside of trials"
@@ -160,10 +160,10 @@ def moment_of(run: RunDir | None) -> str:
     return "between boots" if len(run.boots()) < len(planned) else "after the last boot"
 
 
-def completed_trials(run: RunDir | None) -> Trials:
+def completed_of_run(run: RunDir | None) -> Trials:
     """The records of every trial that has its end, by boot and trial."""
     found = attempts(run.records()) if run else []
-    return {(a.boot, trial): records for a in found for trial, records in completed(a).items()}
+    return {(a.boot, trial): records for a in found for trial, records in completed_trials(a).items()}
 
 
 def counted(run: RunDir) -> Trials:
@@ -178,7 +178,9 @@ def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:
     final = counted(run)
     seen.runs += 1
     seen.completed += len(recorded)
-    seen.lost += sum(said(final.get(trial, [])) != said(records) for trial, records in recorded.items())
+    seen.lost += sum(
+        as_guest_wrote(final.get(trial, [])) != as_guest_wrote(records) for trial, records in recorded.items()
+    )
     again = repeats(run.records())
     seen.repeated += len(again)
     seen.repeated_otherwise += sum(not repeat.same for repeat in again)

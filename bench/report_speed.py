@@ -21,6 +21,7 @@ from stats_speed import EXPERIMENT, WORKLOAD, write
 
 from kteardown.analysis.analyse import analyse
 from kteardown.analysis.gather_samples import gather
+from kteardown.model.point import points_of
 from kteardown.model.result import KernelFacts
 from kteardown.report.context import Material
 from kteardown.rundir.directory import RunDir
@@ -37,9 +38,13 @@ def make(page: Path) -> float:
         started = time.process_time()
         kernels = dict.fromkeys(("base", "faster", "alike"), _FACTS)
         workloads = {"load": WORKLOAD}
-        result = analyse(EXPERIMENT, workloads, run.boots(), kernels, {}, "")
+        result = analyse(
+            EXPERIMENT, workloads, run.boots(), kernels, {}, "", points=points_of(EXPERIMENT, workloads)
+        )
         concluded = time.process_time()
-        evidence = gather(EXPERIMENT, workloads, run.boots(), (), EXPERIMENT.variants)
+        evidence = gather(
+            EXPERIMENT, workloads, points_of(EXPERIMENT, workloads), run.boots(), (), EXPERIMENT.variants
+        )
         gathered = time.process_time()
         page.write_text(html_report(Material(run.name, result, workloads, None, evidence)), encoding="utf-8")
         done = time.process_time()

@@ -22,13 +22,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown import pipeline
-from kteardown.analysis.dataset import Collected, Point, expected_points, key
+from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.verdict import Beside, Estimate, Rules, estimate, holm, judge
 from kteardown.inputs.load import load_workload
+from kteardown.model.point import Point, points_of
 from kteardown.model.record import BASE, TWIN
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import find_run
+from kteardown.rundir.snapshot import load
 
 HOME = "https://git.kernel.org/pub/scm/linux/kernel/git/mason/schbench.git"
 EXPERIMENT = """
@@ -110,7 +112,7 @@ def measure(chosen: argparse.Namespace, program: Path, folder: Path) -> RunDir:
     )
     if done.returncode:
         sys.exit("the guests did not run: see above")
-    return pipeline.find_run("last")
+    return find_run("last")
 
 
 @dataclass(frozen=True)
@@ -127,15 +129,15 @@ class Pair:
 
 def pairs(run: RunDir, rules: Rules) -> list[Pair]:
     """Every figure that both programs gave."""
-    experiment = pipeline.load_experiment_of(run)
+    experiment = load(run).experiment
     workload = load_workload("wakeups")
-    collected, draws = Collected(run.boots()), Resampler(experiment.design.seed)
+    collected, draws = Dataset(run.boots()), Resampler(experiment.design.seed)
     result = []
-    for point in expected_points(experiment, {workload.name: workload}):
+    for point in points_of(experiment, {workload.name: workload}):
         params = dict(point.full)
         if params["program"] == "schbench":
             continue
-        other = Point(point.workload, key({**params, "program": "schbench"}), point.shown)
+        other = point.model_copy(update={"params": {**params, "program": "schbench"}})
         for metric, spec in workload.metrics.items():
             ours, theirs = (collected.boots(BASE, at, metric) for at in (point, other))
             again = collected.boots(TWIN, point, metric)

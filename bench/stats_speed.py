@@ -17,6 +17,7 @@ import numpy as np
 
 from kteardown.analysis.analyse import analyse
 from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.point import points_of
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
 from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Metric, Parameter, Workload
@@ -99,7 +100,15 @@ def main() -> int:
         boots = run.boots()
         read = time.process_time()
         kernels = dict.fromkeys(("base", "faster", "alike"), facts)
-        result = analyse(EXPERIMENT, {"load": WORKLOAD}, boots, kernels, {}, "")
+        result = analyse(
+            EXPERIMENT,
+            {"load": WORKLOAD},
+            boots,
+            kernels,
+            {},
+            "",
+            points=points_of(EXPERIMENT, {"load": WORKLOAD}),
+        )
         text = result_json.dumps(result)
         done = time.process_time()
     spent = done - started

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kteardown.analysis.analyse import analyse
 from kteardown.model.experiment import Clock, Design, Experiment, Sweep
 from kteardown.model.plan import PlannedBoot, PlannedTrial
+from kteardown.model.point import points_of
 from kteardown.model.record import (
     AgentRecord,
     BootEnd,
@@ -25,7 +26,7 @@ from kteardown.model.record import (
 from kteardown.model.result import KernelFacts, Result
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.run.make_plan import make_plan
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 Cost = Callable[[str, str, Mapping[str, ParamValue]], float]
 """The true cost by kernel, metric and parameters."""
@@ -150,7 +151,7 @@ def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
     machine = {"cpu": "Intel Xeon Processor", "cpus_online": 2, "memory_mb": 24105, "qemu": "7.2.22"}
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
     command = f"kteardown run freezer --clock {experiment.design.clock}"
-    return analyse(experiment, used, boots, kernels, machine, command)
+    return analyse(experiment, used, boots, kernels, machine, command, points=points_of(experiment, used))
 
 
 def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator) -> BootRecords:

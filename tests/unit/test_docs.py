@@ -21,10 +21,10 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.cli.compare import experiment_for, told
 from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.run.resolve import resolve
 from unit.cli.test_main import kteardown
 from unit.kernels.test_git_branch import git
 from unit.run import killable
@@ -172,8 +172,8 @@ def test_a_comparison_is_ready_to_be_built(
     designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
     source, variants = told(given["source"] or "", given["series"] or [], given["branch"] or [])
     asked = changed(experiment_for(given["workload"], source), Parts(variant=variants), kernels, designed)
-    study = pipeline.prepare(asked, ablate=kernels.ablate)
-    (whole, *parts) = study.series
+    resolved = resolve(asked, ablate=kernels.ablate)
+    (whole, *parts) = resolved.series
     assert whole.name == ("my" if given["series"] else line.split("..")[1].split(maxsplit=1)[0])
     assert len(whole.patches) == 2
     assert len(parts) == (2 if kernels.ablate else 0)

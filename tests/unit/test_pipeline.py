@@ -13,19 +13,19 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.errors import BuildError
-from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
 from kteardown.model.result import Result
 from kteardown.progress import SilentReporter, Standing
-from kteardown.report.interim import rows
-from kteardown.run import run_kernels
-from kteardown.run.make_plan import make_plan
+from kteardown.report.interim import rows, rows_of
+from kteardown.run import lab, run_kernels
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.vm import host
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
+from unit.run_dirs import fill
 
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns")
@@ -81,9 +81,9 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     agent = tmp_path / "agent"
     agent.write_bytes(b"agent")
-    monkeypatch.setattr(pipeline, "build_agent", lambda *_, **__: agent)
+    monkeypatch.setattr(lab, "build_agent", lambda *_, **__: agent)
     monkeypatch.setattr(
-        pipeline, "_acceleration", lambda e, _: "mttcg" if e.design.clock == "wall" else "icount"
+        lab, "choose_acceleration", lambda e, _: "mttcg" if e.design.clock == "wall" else "icount"
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
     for name in (BASE, VARIANT, LAYOUT):
@@ -99,12 +99,8 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
             design=Design(**{"repetitions": 2, "warmup": 0, **design}),  # type: ignore[arg-type]
         )
         run = RunDir.create(tmp_path / "runs", name)
-        run.save(
-            run.plan_file, make_plan(experiment, load_workloads(experiment), [VARIANT]).model_dump_json()
-        )
-        run.save(run.kernels_file, json.dumps({n: image(tmp_path / n) for n in (BASE, VARIANT)}))
-        run.save(run.environment_file, json.dumps({"command": "kteardown run x", "machine": {"kernel": "6"}}))
-        run.save(run.experiment_file, experiment.model_dump_json())
+        kernels = {n: image(tmp_path / n) for n in (BASE, VARIANT)}
+        fill(run, experiment, [VARIANT], kernels, {"command": "kteardown run x", "machine": {"kernel": "6"}})
         return run
 
     return make
@@ -118,9 +114,9 @@ def image(path: Path) -> dict[str, object]:
 def complete(
     run: RunDir, script: Callable[[BootJob], FakeBoot], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Result, list[str]]:
-    monkeypatch.setattr(pipeline, "QemuMachine", lambda *_: FakeMachine(script))
+    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
     notes = Notes()
-    return pipeline.complete(run, notes, jobs=1), notes.lines
+    return pipeline.finish(run, notes, jobs=1), notes.lines
 
 
 def booted(run: RunDir) -> Counter[str]:
@@ -128,7 +124,8 @@ def booted(run: RunDir) -> Counter[str]:
 
 
 def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
-    def add(run: RunDir, *_: object) -> None:
+    def add(snapshot: Snapshot, *_: object) -> None:
+        run = snapshot.run
         kernels = json.loads(run.kernels_file.read_bytes())
         folder = Path(kernels[BASE]["image"]).parent
         run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
@@ -173,7 +170,7 @@ def test_a_budget_ends_a_run_at_a_look(
     assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (4, True, True)
     assert "budget" in result.stopping.reason
     before = run.result_file.read_bytes()
-    assert pipeline.conclude(run) == result
+    assert pipeline.analyse_and_save(run) == result
     assert run.result_file.read_bytes() == before
 
 
@@ -262,15 +259,15 @@ def test_what_is_shown_meanwhile_is_what_the_report_will_say(
             assert sorted(path.name for path in run.path.rglob("*")) == before
 
     run, watching = make_run(**design), Watching()
-    monkeypatch.setattr(pipeline, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    result = pipeline.complete(run, watching, jobs=1)
+    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
+    result = pipeline.finish(run, watching, jobs=1)
     planned = Plan.model_validate_json(run.plan_file.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
-    told = rows(result, load_workloads(pipeline.load_experiment_of(run)))
-    assert [row.metric for row in watching.seen[-1]] == [row.metric for row in told]
-    assert pipeline.standing(run) == told
+    expected = rows(result, load(run).workloads)
+    assert [row.metric for row in watching.seen[-1]] == [row.metric for row in expected]
+    assert rows_of(run) == expected
 
 
 def test_a_run_that_cannot_be_concluded_yet_stands_nowhere(make_run: Callable[..., RunDir]) -> None:
-    assert pipeline.standing(make_run()) == []
+    assert rows_of(make_run()) == []

@@ -16,6 +16,7 @@ from kteardown.analysis.estimate.bootstrap import Resampler, ratio_interval
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import StopRule, conclude
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import points_of
 from kteardown.model.result import KernelFacts, Result
 from unit.simulation import WORKLOADS, Noise
 from unit.worlds import World, experiment, records
@@ -203,6 +204,16 @@ def reports(noise: Noise, ratio: float, wanted: Experiment, seed: int) -> Callab
     used = {"zombies_cgroup": WORKLOADS["zombies_cgroup"]}
 
     def at(blocks: int | None = None, confidence: float | None = None) -> Result:
-        return analyse(wanted, used, boots, kernels, {}, "", blocks=blocks, confidence=confidence)
+        return analyse(
+            wanted,
+            used,
+            boots,
+            kernels,
+            {},
+            "",
+            points=points_of(wanted, used),
+            blocks=blocks,
+            confidence=confidence,
+        )
 
     return at

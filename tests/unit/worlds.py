@@ -14,7 +14,7 @@ import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.model.experiment import Clock, Design, Experiment, Sweep
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 from unit.simulation import Logs, Noise, simulate
 
 Shape = tuple[int, ...]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kteardown import pipeline
 from kteardown.inputs.load import load_experiment
 from kteardown.kernels import build
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
+from kteardown.run.resolve import resolve
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 
@@ -21,7 +21,7 @@ from kteardown.vm.job import BootJob
 @pytest.fixture(scope="session")
 def base_image() -> Path:
     """The base kernel of the freezer experiment, out of the user's cache or built into it."""
-    kernels = pipeline.prepare(load_experiment("freezer")).kernels[:1]
+    kernels = resolve(load_experiment("freezer")).kernels[:1]
     return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
 
 

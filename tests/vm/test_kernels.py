@@ -21,8 +21,9 @@ from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.record import LAYOUT
 from kteardown.progress import SilentReporter, Task
 from kteardown.run import run_kernels
-from kteardown.run.resolve import look_up
-from kteardown.rundir.directory import RunDir
+from kteardown.run.create import create_run
+from kteardown.run.resolve import resolve as resolve_experiment
+from kteardown.rundir.snapshot import load
 from kteardown.vm.image_header import read_header
 
 pytestmark = pytest.mark.build
@@ -155,24 +156,23 @@ def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reaso
         built(base(), replace(requests[1], optional=False))
 
 
-def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path) -> None:
+def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     freezer = load_experiment("freezer")
     design = freezer.design.model_copy(update={"clock": "wall"})
-    study = look_up(freezer.model_copy(update={"design": design}))
-    run = RunDir.create(tmp_path, "wall")
-    found = built(*study.kernels)
-    run_kernels.keep(run, study, found, Sources(paths.cache_dir(), SilentReporter()))
-    assert LAYOUT not in run_kernels.facts(run)
-    # As if the series had been changed since: what was kept is what is built.
-    later = study.experiment.model_copy(update={"variants": ()})
-    run_kernels.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
-    twin = run_kernels.facts(run)[LAYOUT]
+    resolved = resolve_experiment(freezer.model_copy(update={"design": design}))
+    found = built(*resolved.kernels)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    run = create_run(resolved, found, "kteardown run freezer", SilentReporter())
+    assert LAYOUT not in load(run).kernels
+    # The patch is read from the run directory, not from the series, which may have changed.
+    run_kernels.add_layout_twin(load(run), SilentReporter())
+    twin = load(run).kernels[LAYOUT]
     assert twin.image_hash not in {image.image_hash for image in found.images.values()}
     assert run_kernels.bootable(run)[LAYOUT].image.is_file()
     text = run.kernels_file.read_text()
     run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
     with pytest.raises(InputError, match="another kernel now"):
-        run_kernels.add_layout_twin(run, later, paths.cache_dir(), SilentReporter())
+        run_kernels.add_layout_twin(load(run), SilentReporter())
 
 
 def test_a_symbol_that_cannot_be_set_is_told_with_its_reason(

@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.analysis.comparisons import Data
-from kteardown.analysis.dataset import Point, headlines
+from kteardown.analysis.dataset import headlines
 from kteardown.analysis.estimate.bootstrap import Boots, Interval, ratio_interval
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import estimate
+from kteardown.model.point import Point
 from kteardown.model.record import BASE
 from kteardown.model.result import Ablation, Comparison, KernelFacts, Part, PatchParts, PatchSet, Unavailable
 from kteardown.model.workload import Metric

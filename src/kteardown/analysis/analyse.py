@@ -13,16 +13,17 @@ from typing import Any
 
 from kteardown.analysis.ablation import ablations
 from kteardown.analysis.comparisons import Data, compare_all
-from kteardown.analysis.dataset import Collected, expected_points
+from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.growth.laws import laws
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
 from kteardown.model.result import Comparison, KernelFacts, Result, Unavailable
 from kteardown.model.workload import Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 LAYOUT_CLAIM = 0.1
 """A smaller change is not claimed without the layout twin: moving code alone was seen to make 4 to 9%."""
@@ -38,6 +39,7 @@ def analyse(
     machine: Mapping[str, Any],
     command: str,
     *,
+    points: Sequence[Point],
     blocks: int | None = None,
     confidence: float | None = None,
     environment_notes: Sequence[str] = (),
@@ -48,6 +50,7 @@ def analyse(
 
     ``boots`` holds the last finished attempt of each boot; ``kernels`` base and the variants, in
     report order; ``machine`` the host as it was read, stable facts only; ``command`` what repeats the run.
+    ``points`` are those of the plan.
     ``blocks``: use only the blocks numbered below it; ``confidence``: instead of the design's. Blocks
     numbered beyond the design's hold base and its layout twin, and serve only to compare these two.
     ``unavailable``: kernels of an ablation that could not be had. ``predict_at``: by parameter, where its
@@ -62,9 +65,9 @@ def analyse(
     data = Data(
         experiment=experiment,
         workloads=workloads,
-        collected=Collected(main),
-        moved=Collected(_beside_layout(used)),
-        expected=expected_points(experiment, workloads),
+        collected=Dataset(main),
+        moved=Dataset(_beside_layout(used)),
+        expected=points,
         variants=variants,
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
@@ -109,7 +112,7 @@ def _beside_layout(boots: Sequence[BootRecords]) -> list[BootRecords]:
     return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
 
 
-def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Collected) -> dict[str, KernelFacts]:
+def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Dataset) -> dict[str, KernelFacts]:
     return {
         name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
         for name, facts in kernels.items()
@@ -132,7 +135,7 @@ def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
 
 
 def _notes(
-    workloads: Mapping[str, Workload], collected: Collected, kernels: Mapping[str, KernelFacts]
+    workloads: Mapping[str, Workload], collected: Dataset, kernels: Mapping[str, KernelFacts]
 ) -> tuple[str, ...]:
     notes = [
         f"the agent recorded {metric}, which workload {workload} does not declare: not analysed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kteardown.analysis.dataset import Collected, Key, Point, compared
+from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.outliers import FarOut, far_out
 from kteardown.analysis.estimate.rank_test import rank_tests
@@ -22,6 +22,7 @@ from kteardown.analysis.estimate.verdict import (
     summary,
 )
 from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.point import Key, Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import Comparison, Outlier
 from kteardown.model.workload import Metric, Workload
@@ -34,8 +35,8 @@ class Data:
 
     experiment: Experiment
     workloads: Mapping[str, Workload]
-    collected: Collected
-    moved: Collected
+    collected: Dataset
+    moved: Dataset
     expected: Sequence[Point]
     variants: Sequence[str]
     rules: Rules
@@ -119,7 +120,7 @@ def _pairs(data: Data, figure: _Figure) -> list[_Pair]:
     def against(base: Boots, changed: Boots) -> Estimate:
         return estimate(base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile)
 
-    def boots(kernel: str, collected: Collected = data.collected) -> Boots | None:
+    def boots(kernel: str, collected: Dataset = data.collected) -> Boots | None:
         return collected.boots(kernel, figure.point, figure.metric)
 
     base = boots(BASE)

@@ -1,48 +1,66 @@
-"""The result of a run, from its records alone, where it stops when sure also at which look."""
+"""The result of a run from its directory alone.
+
+A run that stops when certain is analysed at the look that its records reach.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kteardown.analysis import sequential
 from kteardown.analysis.analyse import analyse
 from kteardown.analysis.dataset import headlines
-from kteardown.model.experiment import Design, Experiment
-from kteardown.model.plan import Plan, blocks_of
-from kteardown.model.result import KernelFacts, Result, Unavailable
-from kteardown.model.workload import Workload
+from kteardown.analysis.profile.summarize import profiles_of
+from kteardown.model.experiment import Design
+from kteardown.model.plan import blocks_of
+from kteardown.model.result import Result
 from kteardown.rundir.completeness import complete_blocks, spent
-from kteardown.rundir.directory import BootRecords, RunDir
+from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import environment_notes
+from kteardown.rundir.snapshot import Snapshot
 
 
-def result_of(
-    run: RunDir,
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    facts: Mapping[str, KernelFacts],
-    unavailable: Sequence[Unavailable],
-) -> Result:
-    """The result of what the run directory holds now. Raises InputError."""
-    environment = run.environment()
+@dataclass(frozen=True)
+class Conclusion:
+    """A result, and the folded stacks of its profile by file name."""
+
+    result: Result
+    folded: Mapping[str, str]
+
+
+def conclude(snapshot: Snapshot) -> Conclusion:
+    """Analyse a run, its profile included. Raises InputError."""
+    # Counted before they are read: a run may grow meanwhile.
+    ended = snapshot.run.ended_boots()
+    result = analyse_run(snapshot)
+    profile = profiles_of(snapshot)
+    notes = (*snapshot.notes, *result.notes, *profile.notes)
+    update = {"profiles": profile.profiles, "notes": notes, "ended_boots": ended}
+    return Conclusion(result.model_copy(update=update), profile.folded)
+
+
+def analyse_run(snapshot: Snapshot) -> Result:
+    """The comparisons of what the run directory has now, without its profile. Raises InputError."""
+    environment = snapshot.run.environment()
     about: dict[str, Any] = {
-        "kernels": facts,
+        "kernels": snapshot.kernels,
+        "points": snapshot.plan.points,
         "machine": environment["machine"],
         "command": environment["command"],
-        "environment_notes": environment_notes(run),
-        "unavailable": unavailable,
-        "predict_at": experiment.predict,
+        "environment_notes": environment_notes(snapshot.run),
+        "unavailable": snapshot.unavailable,
+        "predict_at": snapshot.experiment.predict,
     }
-    boots = run.boots()
-    if not experiment.design.until:
-        return analyse(experiment, workloads, boots, **about)
-    plan = Plan.model_validate_json(run.plan_file.read_bytes())
-    return _at_its_look(experiment, workloads, boots, plan, about)
+    boots = snapshot.run.boots()
+    if not snapshot.experiment.design.until:
+        return analyse(snapshot.experiment, snapshot.workloads, boots, **about)
+    return _at_its_look(snapshot, boots, about)
 
 
 def next_look(design: Design, result: Result | None) -> int:
-    """Up to which block a run is to be measured that stands at ``result``; None where nothing is yet."""
+    """The number of blocks to measure before the look after ``result``; None is before the first look."""
     if not design.until:
         return blocks_of(design)
     stopping = result.stopping if result is not None else None
@@ -53,13 +71,8 @@ def next_look(design: Design, result: Result | None) -> int:
     return next(look for look in stopping.looks if look > stopping.stopped_at)
 
 
-def _at_its_look(
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    boots: Sequence[BootRecords],
-    plan: Plan,
-    about: Mapping[str, Any],
-) -> Result:
+def _at_its_look(snapshot: Snapshot, boots: Sequence[BootRecords], about: Mapping[str, Any]) -> Result:
+    experiment, workloads = snapshot.experiment, snapshot.workloads
     design = experiment.design
     most = blocks_of(design)
     # Blocks added for the layout twin do not decide where the run stops: it stops there again with them.
@@ -68,7 +81,7 @@ def _at_its_look(
     def analyse_at(blocks: int, confidence: float) -> Result:
         return analyse(experiment, workloads, own, blocks=blocks, confidence=confidence, **about)
 
-    reached = complete_blocks(plan, own, most)
+    reached = complete_blocks(snapshot.plan, own, most)
     result, stopping = sequential.conclude(
         analyse_at,
         reached,

@@ -1,63 +1,28 @@
-"""Records sorted into what statistics compare: samples by kernel, point, metric and block."""
+"""The dataset of an analysis: usable samples by kernel, point, metric and block."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.analysis.estimate.histogram import Histogram, merged
-from kteardown.inputs.load import points
 from kteardown.model.experiment import Experiment
-from kteardown.model.record import Buckets, Check, Hello, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.model.point import Key, Point, key
+from kteardown.model.record import Hello
 from kteardown.model.result import VoidTrials
 from kteardown.model.workload import Metric, Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords, Trial, trials
 
-Key = tuple[tuple[str, ParamValue], ...]
-"""All parameters of a point, sorted by name."""
-_ENDED_WELL = "it did not end"
-"""Said of a trial that is missing from a boot that ended well."""
+_NO_END = "it did not end"
+"""The reason for a trial that is missing from a boot whose outcome is ok."""
 _Void = tuple[str, str, Key, str, str]
 
 
-@dataclass(frozen=True)
-class Point:
-    """A parameter point: ``full`` names every parameter, ``shown`` those that the experiment chose."""
+class Dataset:
+    """Every usable sample of a run by the rule of ``rundir.counting``, and which trials are not usable.
 
-    workload: str
-    full: Key
-    shown: dict[str, ParamValue]
-
-
-@dataclass
-class _Trial:
-    """One trial as its lines arrive."""
-
-    workload: str
-    full: Key
-    samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    histograms: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
-    failed_check: str = ""
-
-    def take(self, record: Sample | Buckets | Check) -> None:
-        """What was measured; not what was while it warmed up."""
-        if isinstance(record, Check):
-            if not record.ok:
-                self.failed_check = f"{record.name}: {record.detail}"
-        elif not record.warmup:
-            if isinstance(record, Sample):
-                self.samples[record.metric].append(record.value)
-            else:
-                self.histograms[record.metric].append(Histogram(record.bits, dict(record.buckets)))
-
-
-class Collected:
-    """Every usable sample of a run, and what is not usable.
-
-    Usable are the measured (not the warm-up) samples of trials that ended ok with no failed check, also
-    where their boot failed later. Nothing else is left out; an outlier is a sample.
+    Nothing else is left out: an outlier is a sample.
     """
 
     def __init__(self, boots: Iterable[BootRecords]) -> None:
@@ -115,55 +80,29 @@ class Collected:
         kernel, block = boot.start.kernel, boot.start.block
         outcome = boot.end.outcome
         # With several machines a block has a boot of this kernel on each, and each has points of its own.
-        before, ended = self._ended.get((kernel, block), (_ENDED_WELL, set()))
+        before, ended = self._ended.get((kernel, block), (_NO_END, set()))
         why = before if outcome == "ok" else f"boot: {outcome}"
         self._ended[kernel, block] = (why, ended)
-        trials: dict[int, _Trial] = {}
         for record in boot.records:
-            if isinstance(record, Sample | Buckets | Check):
-                if record.trial in trials:
-                    trials[record.trial].take(record)
-            elif isinstance(record, TrialStart):
-                trials[record.trial] = _Trial(record.workload, key(record.params))
-            elif isinstance(record, TrialEnd):
-                trial = trials.pop(record.trial, None)
-                if trial is not None:
-                    ended.add((trial.workload, trial.full))
-                    self._trial(kernel, block, trial, record)
-            elif isinstance(record, Hello):
+            if isinstance(record, Hello):
                 self.releases.setdefault(kernel, record.release)
+        for trial in trials(boot.records):
+            if trial.status:
+                ended.add((trial.workload, key(trial.params)))
+                self._trial(kernel, block, trial)
 
-    def _trial(self, kernel: str, block: int, trial: _Trial, end: TrialEnd) -> None:
-        if end.status != "ok" or trial.failed_check:
-            status = "failed" if end.status == "failed" else "void"
-            detail = end.detail or trial.failed_check
-            self._voids[kernel, trial.workload, trial.full, status, detail] += 1
+    def _trial(self, kernel: str, block: int, trial: Trial) -> None:
+        full = key(trial.params)
+        if not trial.usable:
+            self._voids[kernel, trial.workload, full, trial.status, trial.detail] += 1
             return
         for metric, values in trial.samples.items():
             self.metrics.add((trial.workload, metric))
-            place = self._samples.setdefault((kernel, trial.workload, trial.full, metric), {})
-            place.setdefault(block, []).extend(values)
+            of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
+            of_metric.setdefault(block, []).extend(values)
         for metric, found in trial.histograms.items():
-            self._histograms.setdefault((kernel, trial.workload, trial.full, metric), []).extend(found)
-
-
-def key(params: Mapping[str, ParamValue]) -> Key:
-    """Parameters as something that can be looked up."""
-    return tuple(sorted(params.items()))
-
-
-def expected_points(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[Point]:
-    """Every point of the experiment, in the order of its sweeps and their values."""
-    result: list[Point] = []
-    for sweep in experiment.workloads:
-        workload = workloads[sweep.workload]
-        chosen = {*experiment.machine.swept, *sweep.params, workload.law}
-        for machine in experiment.machine.points():
-            for params in points(sweep, workload):
-                full = {**machine, **params}
-                shown = {name: value for name, value in full.items() if name in chosen}
-                result.append(Point(sweep.workload, key(full), shown))
-    return result
+            merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
+            merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
 
 def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kteardown.analysis.dataset import Collected, Point, compared, expected_points
+from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, level_interval
 from kteardown.analysis.estimate.rounding import tidy_pair
 from kteardown.analysis.profile.stacks import collect, frames_of, is_idle
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.samples import Evidence, Samples, Stacks
 from kteardown.model.workload import Metric, Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 _DRAWS = 500
 """Enough for an error bar: its width is then known to three percent."""
@@ -21,6 +22,7 @@ _DRAWS = 500
 def gather(
     experiment: Experiment,
     workloads: Mapping[str, Workload],
+    points: Sequence[Point],
     boots: Sequence[BootRecords],
     profiled: Sequence[BootRecords],
     variants: Sequence[str],
@@ -35,21 +37,21 @@ def gather(
     design = experiment.design
     planned = design.boots if design.clock == "wall" else design.seeds
     limit = planned if blocks is None else min(planned, blocks)
-    collected = Collected(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
+    collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
     drawn = Resampler(design.seed, _DRAWS)
     found = [
         told
         for name, metric, spec in compared(experiment, workloads)
-        for point in expected_points(experiment, workloads)
+        for point in points
         if point.workload == name
         for kernel in dict.fromkeys((BASE, TWIN, LAYOUT, *variants))
         if (told := _samples(collected, kernel, point, metric, spec, drawn, design.confidence))
     ]
-    return Evidence(tuple(found), tuple(_stacks(experiment, workloads, profiled)))
+    return Evidence(tuple(found), tuple(_stacks(workloads, points, profiled)))
 
 
 def _samples(
-    collected: Collected,
+    collected: Dataset,
     kernel: str,
     point: Point,
     metric: str,
@@ -85,9 +87,9 @@ def _intervals(
 
 
 def _stacks(
-    experiment: Experiment, workloads: Mapping[str, Workload], profiled: Sequence[BootRecords]
+    workloads: Mapping[str, Workload], points: Sequence[Point], profiled: Sequence[BootRecords]
 ) -> list[Stacks]:
-    shown = {(point.workload, point.full): point.shown for point in expected_points(experiment, workloads)}
+    shown = {(point.workload, point.full): point.shown for point in points}
     found = []
     for stretches in collect(profiled):
         ns: dict[tuple[str, ...], float] = {}

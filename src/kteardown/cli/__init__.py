@@ -11,6 +11,7 @@ from rich.console import Console
 
 from kteardown import version
 from kteardown.cli import (
+    analyse,
     build,
     compare,
     diff,
@@ -46,6 +47,7 @@ VERBS = (
     build,
     plan,
     report,
+    analyse,
     show,
     diff,
     history,

@@ -7,9 +7,10 @@ from dataclasses import replace
 import typer
 from rich.table import Table
 
-from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
+from kteardown.run.create import build_kernels
+from kteardown.run.resolve import resolve
 
 
 def register(app: typer.Typer) -> None:
@@ -28,9 +29,7 @@ def build(
     # The clock does not go into a kernel, but the layout twin is one of the wall clock's.
     designed = replace(options.Designed(), clock=options.ClockChoice.wall if kernels.layout_twin else None)
     wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-    built = pipeline.build_kernels(
-        pipeline.prepare(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet)
-    )
+    built = build_kernels(resolve(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet))
     table = Table("kernel", "release", "source", "image", box=None)
     for name, image in built.images.items():
         table.add_row(name, image.release, image.source, str(image.image))

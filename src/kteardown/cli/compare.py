@@ -7,15 +7,11 @@ from typing import Annotated
 
 import typer
 
+from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.run import finish, start
+from kteardown.cli.run import command_line, finish
 from kteardown.errors import InputError
-from kteardown.inputs.load import (
-    experiment_names,
-    load_experiment,
-    load_workload,
-    workload_names,
-)
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.git_branch import of_branch
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.paths import cache_dir
@@ -79,7 +75,8 @@ def compare(
     source, variants = told(source, series or [], branch or [])
     parts = options.Parts(variant=variants)
     experiment = options.changed(experiment_for(workload, source), parts, kernels, designed)
-    finish(start(experiment, reporter, ablate=kernels.ablate), reporter, execution)
+    run = pipeline.start(experiment, reporter, ablate=kernels.ablate, command=command_line())
+    finish(run, reporter, execution)
 
 
 def told(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:

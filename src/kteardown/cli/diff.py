@@ -13,9 +13,11 @@ from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.report.diff import Difference, Side, hold, read
 from kteardown.report.diff_tables import comparison_tables, passages, summary
+from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
+from kteardown.rundir.find import find_run
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +56,7 @@ def diff(
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
     else:
-        _print(found, options.output())
+        print_difference(found, options.output())
 
 
 def _found(name: str) -> tuple[Side, RunDir | None]:
@@ -67,13 +69,11 @@ def _found(name: str) -> tuple[Side, RunDir | None]:
             raise InputError(
                 f"{name}: cannot be read: {error.strerror}", hint="name a file that you may read."
             ) from error
-    run = pipeline.find_run(name)
-    if not run.result_file.is_file():
-        pipeline.conclude(run)
-    return read(run.result_file.read_bytes(), str(run.result_file)), run
+    run = find_run(name)
+    return read(result_json.dumps(pipeline.result_of(run)).encode(), str(run.result_file)), run
 
 
-def _print(found: Difference, out: Console) -> None:
+def print_difference(found: Difference, out: Console) -> None:
     out.print(f"A: {found.a}\nB: {found.b}", highlight=False, markup=False, soft_wrap=True)
     for title, sentences in passages(found):
         lines = "\n".join(f"  {sentence}" for sentence in sentences)

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.cli.extras import need
 from kteardown.cli.query import known_parameters
 from kteardown.errors import InputError, LabError
-from kteardown.sql.database import TABLES, database
+from kteardown.rundir.find import all_runs, find_run
 
 
 class Format(StrEnum):
@@ -42,7 +42,10 @@ def export(
 
       kteardown export last --format parquet --to ./data
     """
-    chosen = [pipeline.find_run(name) for name in runs] if runs else pipeline.all_runs()
+    need("query", "`export`")
+    from kteardown.sql.database import TABLES, database
+
+    chosen = [find_run(name) for name in runs] if runs else all_runs()
     try:
         to.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:

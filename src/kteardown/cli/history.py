@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kteardown import pipeline
 from kteardown.cli import complete, options
+from kteardown.cli.extras import need
 from kteardown.history import archive
 from kteardown.history.lines import History
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.report import history_tables as tables
 from kteardown.report.formats import text
+from kteardown.rundir.find import all_runs
 
 _IN_DETAIL = 3
 
@@ -75,6 +76,7 @@ def history(
 
       kteardown history freezer --kernel unpatched --clock wall --order time --json
     """
+    need("history", "`history`")
     wanted = archive.Wanted(
         experiment=experiment,
         workload=workload,
@@ -83,7 +85,7 @@ def history(
         clock=clock.value if clock else None,
         points=parse_assignments(point or (), "--point"),
     )
-    runs = pipeline.all_runs()
+    runs = all_runs()
     found = archive.history_of(runs, wanted, order=order.value, least=least / 100)
     if not found.lines and wanted != archive.Wanted():
         raise archive.nothing_found(archive.history_of(runs, archive.Wanted()).lines, wanted)

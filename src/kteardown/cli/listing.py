@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.errors import KteardownError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
+from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import load
 
 Row = dict[str, str | int]
 
@@ -88,12 +90,14 @@ def _kernels() -> list[Row]:
 
 def _runs() -> list[Row]:
     rows: list[Row] = []
-    for run in pipeline.all_runs():
-        experiment = pipeline.load_experiment_of(run)
+    for run in all_runs():
         state = "done" if run.result_file.is_file() else "unfinished"
-        rows.append(
-            {"name": run.name, "clock": experiment.design.clock, "source": experiment.source, "state": state}
-        )
+        try:
+            experiment = load(run).experiment
+            row = {"clock": str(experiment.design.clock), "source": experiment.source, "state": state}
+        except KteardownError as error:
+            row = {"clock": "", "source": "", "state": f"unreadable: {error.message}"}
+        rows.append({"name": run.name, **row})
     return rows
 
 

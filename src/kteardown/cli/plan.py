@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
 from kteardown.model.plan import Plan
 from kteardown.report import forecast_text
+from kteardown.run.create import forecast_cost, plan_boots, plan_profiled_boots
+from kteardown.run.resolve import resolve
 
 
 def register(app: typer.Typer) -> None:
@@ -43,18 +44,18 @@ def plan(
       kteardown plan freezer --clock wall --boots 20 --json
     """
     wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-    study = pipeline.prepare(wanted, ablate=kernels.ablate)
-    planned = pipeline.plan(study)
-    cost = pipeline.cost(study, planned, jobs=jobs)
+    resolved = resolve(wanted, ablate=kernels.ablate)
+    planned = plan_boots(resolved)
+    cost = forecast_cost(resolved, planned, jobs=jobs)
     if as_json:
         estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
         typer.echo(json.dumps({**planned.model_dump(mode="json"), "estimate": estimate}, indent=1))
         return
     out = options.output()
-    design = study.experiment.design
+    design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
-    head = f"{study.experiment.name} on the {design.clock} clock: {boots}"
+    head = f"{resolved.experiment.name} on the {design.clock} clock: {boots}"
     each = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (
@@ -64,7 +65,7 @@ def plan(
     ):
         out.print(line, highlight=False, soft_wrap=True)
     _table(planned, out)
-    sampled = len(pipeline.plan_sampled(study, planned).boots)
+    sampled = len(plan_profiled_boots(resolved, planned).boots)
     if sampled:
         out.print(f"and {sampled} boots that are sampled for --profile; their time is not in that above")
 

@@ -7,16 +7,19 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from kteardown import pipeline
+from kteardown.cli.extras import need
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, workload_names
-from kteardown.sql.database import Answer, database
+from kteardown.rundir.find import all_runs
+
+if TYPE_CHECKING:
+    from kteardown.sql.database import Answer
 
 _WIDE = 100_000
 
@@ -67,7 +70,10 @@ def query(
     """
     if as_json and as_csv:
         raise InputError("--json or --csv, not both", hint="leave one of them out.")
-    with database(pipeline.all_runs(), parameters=known_parameters()) as found:
+    need("query", "`query`")
+    from kteardown.sql.database import database
+
+    with database(all_runs(), parameters=known_parameters()) as found:
         answer = found.query(sql)
         if as_json:
             _json(answer)

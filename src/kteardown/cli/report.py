@@ -10,10 +10,13 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.cli.run import context_of, gate, show_result
+from kteardown.cli.extras import need
+from kteardown.cli.run import gate
 from kteardown.errors import InputError, LabError
-from kteardown.report.context import Material
-from kteardown.rundir.directory import RunDir
+from kteardown.report.context import Material, material_of
+from kteardown.report.formats import text
+from kteardown.rundir.find import find_run
+from kteardown.rundir.snapshot import load
 
 
 class Format(StrEnum):
@@ -48,11 +51,11 @@ def report(
     ] = "",
     fail_on: options.FailOnOption = None,
 ) -> None:
-    """Make the report of a run again, from the records that it kept.
+    """Make the report of a run, from what its directory keeps. Nothing in the directory is written.
 
-    html is one file that needs no network; cover the text for a cover letter, in 72 columns; mmtests and
-    benchstat the layouts that those tools' readers know; svg and png the charts. Where no --output is given,
-    html goes to report.html of the run directory, svg and png to its folder charts, all else to standard
+    html is one file that needs no network; cover is the text for a cover letter, in 72 columns; mmtests and
+    benchstat are the layouts of those tools; svg and png are the charts. Without --output, html goes to
+    RUN.html and charts go to the folder RUN-charts, both in the current folder; all else goes to standard
     output.
 
     Examples:
@@ -63,40 +66,37 @@ def report(
 
       kteardown report last --format svg --chart forest --output ./figures
     """
-    found = pipeline.find_run(run)
+    snapshot = load(find_run(run))
+    result = pipeline.result_of(snapshot.run)
     if form is Format.text and output is None:
-        result = pipeline.conclude(found)
-        show_result(found, result)
+        text.render(result, snapshot.workloads, snapshot.published, options.output())
     else:
         options.need_folders(output)
-        material = pipeline.material(found)
-        result = material.result
-        _make(found, material, form, output, chart)
-    gate(found.name, result, context_of(found)[0], fail_on)
+        _make(material_of(snapshot, result), form, output, chart)
+    gate(snapshot.run.name, result, snapshot.workloads, fail_on)
 
 
-def _make(run: RunDir, material: Material, form: Format, output: Path | None, chart: str) -> None:
+def _make(material: Material, form: Format, output: Path | None, chart: str) -> None:
     if form is Format.svg or form is Format.png:
-        for file in _pictures(run, material, "svg" if form is Format.svg else "png", output, chart):
+        need("pictures", f"--format {form.value}")
+        for file in _pictures(material, "svg" if form is Format.svg else "png", output, chart):
             typer.echo(str(file))
         return
     from kteardown.report.formats.registry import TEXTS
 
     if form is Format.text:
         raise InputError("text is for the terminal", hint="for a file take --format cover or markdown.")
-    text = TEXTS[form.value](material)
+    made = TEXTS[form.value](material)
     if output is None and form is Format.html:
-        output = run.path / "report.html"
+        output = Path(f"{material.name}.html")
         typer.echo(str(output))
     if output is None or str(output) == "-":
-        typer.echo(text, nl=False)
+        typer.echo(made, nl=False)
     else:
-        options.write_text(output, text)
+        options.write_text(output, made)
 
 
-def _pictures(
-    run: RunDir, material: Material, form: Literal["svg", "png"], output: Path | None, chart: str
-) -> list[Path]:
+def _pictures(material: Material, form: Literal["svg", "png"], output: Path | None, chart: str) -> list[Path]:
     """The files: one where ``output`` names a file and one chart is meant, else a file for each chart."""
     from kteardown.report.formats.html import all_charts
     from kteardown.report.formats.image import choose, draw, names
@@ -108,7 +108,7 @@ def _pictures(
             f"{output} is one file, and {len(charts)} charts are meant",
             hint=f"name a folder, or one of them with --chart:\n  {names(charts)}",
         )
-    folder = output.parent if output and single else output or run.path / "charts"
+    folder = output.parent if output and single else output or Path(f"{material.name}-charts")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

@@ -13,15 +13,15 @@ from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError, InputError
-from kteardown.inputs.load import load_experiment, load_workloads
-from kteardown.inputs.published import Reference, load_reference
-from kteardown.model.experiment import Experiment
+from kteardown.inputs.load import load_experiment
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import markdown, text
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import find_run
+from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
@@ -74,45 +74,35 @@ def run(
                 "a run is resumed as it was planned: --resume takes nothing that changes the experiment",
                 hint=f"kteardown run --resume {resume}",
             )
-        done = pipeline.find_run(resume)
+        done = find_run(resume)
     else:
         if not experiment:
             raise InputError("which experiment?", hint="`kteardown list experiments` shows them.")
         wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-        done = start(wanted, reporter, ablate=kernels.ablate)
+        done = pipeline.start(wanted, reporter, ablate=kernels.ablate, command=command_line())
     finish(done, reporter, execution)
 
 
-def start(experiment: Experiment, reporter: TerminalReporter, *, ablate: bool) -> RunDir:
-    """Build what the experiment needs and make its run directory."""
-    study = pipeline.prepare(experiment, ablate=ablate)
-    return pipeline.begin(study, pipeline.build_kernels(study, reporter), command_line(), reporter)
-
-
-def finish(done: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
-    """Boot what is left, print the report, write the files that were asked for, hold the gate."""
-    reporter.note(f"run directory: {done.path}")
+def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
+    """Boot what is left, print the report, write the files that were asked for, apply the gate."""
+    reporter.note(f"run directory: {run.path}")
     try:
-        result = pipeline.complete(done, reporter, jobs=execution.jobs)
+        result = pipeline.finish(run, reporter, jobs=execution.jobs)
     except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish it with: kteardown run --resume {done.name}")
+        reporter.note(f"interrupted; finish it with: kteardown run --resume {run.name}")
         raise
-    show_result(done, result)
+    snapshot = load(run)
+    text.render(result, snapshot.workloads, snapshot.published, options.output())
     if execution.json_file:
         options.write_text(execution.json_file, result_json.dumps(result))
     if execution.markdown_file:
-        options.write_text(execution.markdown_file, markdown.render(result, *context_of(done)))
-    gate(done.name, result, context_of(done)[0], execution.fail_on)
-
-
-def show_result(done: RunDir, result: Result) -> None:
-    """Print the report on standard output."""
-    workloads, reference = context_of(done)
-    text.render(result, workloads, reference, options.output())
+        report = markdown.render(result, snapshot.workloads, snapshot.published)
+        options.write_text(execution.markdown_file, report)
+    gate(run.name, result, snapshot.workloads, execution.fail_on)
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
-    """Raise GateError where a headline comparison has the verdict that was not to be."""
+    """Raise GateError if a headline comparison has the verdict of ``fail_on``."""
     if fail_on is None:
         return
     judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
@@ -123,16 +113,10 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
         raise GateError(
             f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
             f"the first: {first.variant} {first.metric} at {point}: {first.reason}",
-            hint=f"`kteardown report {run}` has the whole table; --profile tells where the time goes.",
+            hint=f"`kteardown report {run}` has the whole table; --profile shows where the time goes.",
         )
 
 
 def command_line() -> str:
     """The command as it was typed, to be repeated from anywhere."""
     return shlex.join(["kteardown", *sys.argv[1:]])
-
-
-def context_of(done: RunDir) -> tuple[dict[str, Workload], Reference | None]:
-    """What a report needs beside the result: the workloads, and the posting's figures."""
-    experiment = pipeline.load_experiment_of(done)
-    return load_workloads(experiment), load_reference(experiment.reference)

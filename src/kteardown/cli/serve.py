@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import options
+from kteardown.cli.extras import need
 from kteardown.paths import runs_dir
 
 _PORT = 8377
@@ -34,7 +35,8 @@ def serve(
 
       KTEARDOWN_RUNS=./runs kteardown serve --port 0
     """
-    # Here, not above: nobody else should wait for a web server to be imported.
+    need("serve", "`serve`")
+    # Imported here: no other verb should wait for a web server to be imported.
     from kteardown.serve import server
 
     out = options.output()

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.errors import InputError
-from kteardown.model.plan import Plan
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import find_run
+from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
@@ -25,11 +25,11 @@ def show(
     console: Annotated[int | None, typer.Option("--console", help="Print the console of this boot.")] = None,
 ) -> None:
     """Show the boots of a run, how each ended, and where its console is."""
-    found = pipeline.find_run(run)
+    found = find_run(run)
     if console is not None:
         _print_console(found, console)
         return
-    planned = Plan.model_validate_json(found.plan_file.read_bytes())
+    planned = load(found).plan
     ended = {boot.boot: boot for boot in found.boots()}
     out = options.output()
     out.print(

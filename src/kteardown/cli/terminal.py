@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -134,6 +135,8 @@ class TerminalReporter:
         self._verbose = verbose
         self._quiet = quiet
         self._display: _Display | None = None
+        self._tasks = 0
+        self._lock = threading.Lock()
         # A run that stops when sure boots in several stages; what was seen stays on the screen.
         self._rows: Sequence[Standing] = ()
         self._next_look = 0.0
@@ -170,17 +173,21 @@ class TerminalReporter:
                 self._console.print(f"{title} ...", highlight=False, markup=False)
             yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, total)
             return
-        outermost = self._display is None
-        display = self._display or _Display(self._console, self._rows)
-        if outermost:
-            self._display = display
-            display.live.start()
-        bar = display.progress.add_task(title, total=total)
+        # Tasks of several threads overlap: the display ends with the last one.
+        with self._lock:
+            if self._display is None:
+                self._display = _Display(self._console, self._rows)
+                self._display.live.start()
+            display = self._display
+            bar = display.progress.add_task(title, total=total)
+            self._tasks += 1
         try:
             yield _BarTask(display, bar)
         finally:
-            display.progress.remove_task(bar)
-            display.doing.pop(bar, None)
-            if outermost:
-                display.live.stop()
-                self._display = None
+            with self._lock:
+                display.progress.remove_task(bar)
+                display.doing.pop(bar, None)
+                self._tasks -= 1
+                if not self._tasks:
+                    display.live.stop()
+                    self._display = None

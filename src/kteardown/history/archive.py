@@ -12,12 +12,11 @@ from pydantic import ValidationError
 
 from kteardown.errors import InputError
 from kteardown.history.lines import History, Line, Order, RunFacts, history
-from kteardown.inputs.load import did_you_mean, load_workload
+from kteardown.inputs.load import did_you_mean
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Metric
-from kteardown.run import run_kernels
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.sql.boot_figures import BootFigure, boot_figures
 
 LEAST = 0.02
@@ -68,9 +67,9 @@ def history_of(
     unread: list[str] = []
     for run in runs:
         try:
-            experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
-            if wanted.of_run(experiment):
-                known[run.name] = _facts(run, experiment)
+            snapshot = load(run)
+            if wanted.of_run(snapshot.experiment):
+                known[run.name] = _facts(snapshot)
         except (OSError, ValueError, ValidationError, InputError):
             unread.append(run.name)
     figures = filter(wanted.of_figure, boot_figures([run for run in runs if run.name in known]))
@@ -94,24 +93,16 @@ def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
     return InputError("no run has figures at that point", hint="`kteardown history` shows the points.")
 
 
-def _facts(run: RunDir, experiment: Experiment) -> RunFacts:
-    environment = run.environment()
+def _facts(snapshot: Snapshot) -> RunFacts:
+    metrics = {
+        (name, metric): spec
+        for name, workload in snapshot.workloads.items()
+        for metric, spec in workload.metrics.items()
+    }
     return RunFacts(
-        experiment=experiment.name,
-        clock=experiment.design.clock,
-        kernels=run_kernels.facts(run),
-        machine=environment["machine"],
-        metrics=_metrics(experiment),
+        experiment=snapshot.experiment.name,
+        clock=snapshot.experiment.design.clock,
+        kernels=dict(snapshot.kernels),
+        machine=snapshot.run.environment()["machine"],
+        metrics=metrics,
     )
-
-
-def _metrics(experiment: Experiment) -> dict[tuple[str, str], Metric]:
-    """Those of the workloads that are still there."""
-    result = {}
-    for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
-        try:
-            metrics = load_workload(name, experiment.folder).metrics
-        except InputError:
-            continue
-        result.update({(name, metric): spec for metric, spec in metrics.items()})
-    return result

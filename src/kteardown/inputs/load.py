@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.inputs.sweep_syntax import parse_values
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
 from kteardown.paths import data_dir
@@ -166,18 +166,6 @@ def check_experiment(experiment: Experiment, where: str) -> None:
                 f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}",
                 hint=f"there are: {', '.join(have)}.",
             )
-
-
-def points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
-    """Every parameter point of a sweep: the product of its values, defaults filled in.
-
-    The last parameter of the workload's file varies fastest.
-    """
-    result: list[dict[str, ParamValue]] = [{}]
-    for name, parameter in workload.parameters.items():
-        values = sweep.params.get(name, (parameter.default,))
-        result = [{**point, name: value} for point in result for value in values]
-    return result
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

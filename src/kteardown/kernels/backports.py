@@ -22,15 +22,15 @@ def settle(request: KernelRequest, source: Source, sources: Sources) -> KernelRe
     A request without editions stays as it is. Raises BuildError, with what each edition lacks, where none
     applies, InputError for a file that is no patch, LabError where the source cannot be unpacked.
     """
-    if not request.editions or not request.patch_set:
+    if not request.backports or not request.patch_set:
         return request
     tree = sources.tree(source)
     reasons = []
-    for files in request.editions:
+    for files in request.backports:
         reason = _why_not(tree, files, source.id)
         if not reason:
             numbers = request.patch_set.patches
-            return replace(request, patches=tuple(files[n - 1] for n in numbers), editions=())
+            return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
         reasons.append(f"edition {files[0].parent.name}: {reason}")
     raise BuildError(
         "\n".join((f"no edition of {request.patch_set.series} applies to {source.id}", *reasons)),

@@ -92,6 +92,20 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     return Built({r.name: replace(images[r.name], series=r.series) for r in there}, left_out)
 
 
+def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
+    """Apply the patches of ``requests`` to copies and compile nothing.
+
+    Raises BuildError if one does not apply, InputError if a file is not a patch, LabError.
+    """
+    sources, kernels = Sources(cache_dir, reporter), Cache(cache_dir)
+    patched = kernels.tree_path(f"patched-{os.getpid()}")
+    with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
+        builder = _Builder(kernels, sources, reporter, folder)
+        for request in requests:
+            if request.patches:
+                builder.apply(_plan(request, sources))
+
+
 def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[KernelRequest]:
     """Those of ``requests`` that would have to be built, as far as can be told without the network."""
     sources = Sources(cache_dir, SilentReporter())
@@ -127,7 +141,7 @@ class _Builder:
         for plan in plans:
             with _may_fail(plan.request, left_out):
                 if plan.key not in patched:
-                    patched[plan.key] = self._patched(plan)
+                    patched[plan.key] = self.apply(plan)
         todo = [plan for plan in plans if plan.request.name not in left_out]
         title = f"building {len(todo)} kernel{'s' * (len(todo) != 1)}"
         with self._reporter.task(title, total=len(todo)) as task:
@@ -150,7 +164,8 @@ class _Builder:
         assert image is not None
         return image
 
-    def _patched(self, plan: _Plan) -> apply_patches.Patched:
+    def apply(self, plan: _Plan) -> apply_patches.Patched:
+        """The patches of ``plan`` applied to copies of the files that they change."""
         tree = self._sources.tree(plan.source)
         folder = self._scratch / plan.key
         # A patch that did not apply for one name is tried for the other too, from nothing.

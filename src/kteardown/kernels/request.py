@@ -22,9 +22,9 @@ class KernelRequest:
     arch: Arch = "x86_64"
     patch_set: PatchSet | None = None
     """Which patches of which series these are; None for a source of its own."""
-    editions: tuple[tuple[Path, ...], ...] = ()
-    """All patches of the series in each of its editions, where it has several; ``patches`` are of the
-    first until ``editions.settle`` has chosen."""
+    backports: tuple[tuple[Path, ...], ...] = ()
+    """All patches of each backport of the series, if it has several; ``patches`` are of the first until
+    ``backports.settle`` has chosen."""
     optional: bool = False
     """Where its patches do not apply or do not build, it is left out, and that is no error."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from kteardown.model.experiment import Design
+from kteardown.model.point import Point
 from kteardown.model.record import LAYOUT, TWIN, ParamValue
 
 
@@ -40,6 +41,8 @@ class Plan(_Planned):
     """Every boot in its order."""
 
     boots: tuple[PlannedBoot, ...]
+    points: tuple[Point, ...] = ()
+    """Every point that is measured, in the order of the report."""
     cpus: int
     """The most, where they are swept; so with the next two."""
     memory_mb: int

@@ -295,6 +295,8 @@ class Result(_Result):
     ablations: tuple[Ablation, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    ended_boots: int | None = None
+    """How many boots had ended, those of the profile included; None in results that did not say."""
     distributions: tuple[Distribution, ...] = ()
 
     model_config = ConfigDict(

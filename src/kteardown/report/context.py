@@ -9,14 +9,35 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
+from kteardown.rundir.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Material:
-    """A result with what it is to be read beside. ``name``: the run's id."""
+    """A result with everything that a report shows next to it. ``name``: the run's id."""
 
     name: str
     result: Result
     workloads: Mapping[str, Workload]
     reference: Reference | None = None
     evidence: Evidence = field(default_factory=Evidence)
+
+
+def material_of(snapshot: Snapshot, result: Result) -> Material:
+    """A result with every sample of its run; nothing is written. Raises InputError."""
+    # Imported here: numpy and scipy take longer to import than a text report takes to make.
+    from kteardown.analysis.gather_samples import gather
+
+    run = snapshot.run
+    at = result.stopping.stopped_at if result.stopping else None
+    variants = [name for name in result.kernels if result.is_asked_for(name)]
+    samples = gather(
+        snapshot.experiment,
+        snapshot.workloads,
+        snapshot.plan.points,
+        run.boots(),
+        run.profile.boots(),
+        variants,
+        blocks=at,
+    )
+    return Material(run.name, result, snapshot.workloads, snapshot.published, samples)

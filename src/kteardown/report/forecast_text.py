@@ -10,6 +10,7 @@ from typing import Any
 from kteardown.kernels.request import Building
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
+from kteardown.progress import Reporter
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formatting import share
 from kteardown.run.forecast import Forecast
@@ -37,6 +38,12 @@ def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list
         rests += f"; {found.carried} of {found.points} points carried on from others"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
     return [f"time: {time} of measuring, {rests}", f"memory: {_memory(found, most)}"]
+
+
+def note_measuring(found: Forecast, memory_mb: int, reporter: Reporter, *, at_most: bool) -> None:
+    """Note the forecast of the boots, a line each."""
+    for line in measuring(found, memory_mb, at_most=at_most):
+        reporter.note(line)
 
 
 def fields(found: Forecast) -> dict[str, Any]:

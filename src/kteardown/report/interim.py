@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from kteardown.errors import KteardownError
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
 from kteardown.progress import Standing
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
+
+
+def rows_of(run: RunDir) -> list[Standing]:
+    """The interim comparisons of a run, by the statistics of the report; empty while data is insufficient."""
+    from kteardown.analysis.conclude import analyse_run
+
+    try:
+        snapshot = load(run)
+        return rows(analyse_run(snapshot), snapshot.workloads)
+    except KteardownError:
+        return []
 
 
 def rows(result: Result, workloads: Mapping[str, Workload]) -> list[Standing]:

@@ -56,6 +56,8 @@ class Lab:
     agent: Path
     arch: Arch
     acceleration: Acceleration
+    agent_hash: str = ""
+    """SHA-256 of the agent: part of what a result depends on."""
     jobs: int = 1
     """Boots at the same time: more than one only where they cannot disturb each other."""
     kernel_args: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from kteardown.model.experiment import Clock
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
 """Workload, point and executions: what trials that take equally long have in common."""

@@ -8,26 +8,14 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
 from kteardown.model.plan import Plan
-from kteardown.model.record import (
-    OUTCOMES,
-    BootEnd,
-    BootStart,
-    Check,
-    Outcome,
-    ParamValue,
-    Record,
-    Sample,
-    TrialEnd,
-    TrialStart,
-    parse,
-)
-from kteardown.rundir.counting import EXACT
+from kteardown.model.record import OUTCOMES, BootStart, Outcome, ParamValue, Record, parse
+from kteardown.rundir.counting import Trial, attempts, counted, trials
 from kteardown.rundir.directory import RunDir
 
 Place = tuple[str, str, tuple[tuple[str, ParamValue], ...]]
@@ -66,17 +54,16 @@ class Progress:
         return min(1.0, self.trials / self.trials_planned) if self.trials_planned else 0.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Boot:
-    """One boot as its lines arrive, its last attempt last."""
+    """One boot by its records so far; a running attempt is counted as if it ended now."""
 
     start: BootStart
-    ended: Outcome | None = None
-    trial: TrialStart | None = None
-    failed: bool = False
-    samples: dict[str, list[float]] = field(default_factory=dict)
-    figures: dict[int, dict[Place, float]] = field(default_factory=dict)
-    """By trial that ended."""
+    outcome: Outcome | None
+    trial: str
+    """The trial that runs, empty before the first and after the last."""
+    medians: Mapping[int, Mapping[Place, float]]
+    """Of each trial that ended, by its index; empty for a trial that is not usable."""
 
 
 class Follower:
@@ -87,17 +74,17 @@ class Follower:
         self._forget()
 
     def look(self, now: datetime | None = None) -> Progress:
-        """How the run stands now. Raises OSError or ValueError where its plan cannot be read."""
+        """Return the progress of the run now. Raises OSError or ValueError if its plan cannot be read."""
         plan = Plan.model_validate_json(self._run.plan_file.read_bytes())
-        for line in self._new_lines():
-            try:
-                self._take(parse(line))
-            except ValidationError:
-                continue
+        for number in self._read_new_records():
+            self._boots[number] = _boot(self._records[number])
+            if self._boots[number].outcome not in (None, "infrastructure-error"):
+                # No further attempt: what is known of the boot is enough.
+                del self._records[number]
         boots = self._boots.values()
-        trials = sum(len(boot.figures) for boot in boots)
+        trials = self._trials()
         planned = sum(len(boot.trials) for boot in plan.boots)
-        ends = [boot.ended for boot in boots if boot.ended is not None]
+        ends = [boot.outcome for boot in boots if boot.outcome is not None]
         return Progress(
             boots=len(ends),
             boots_planned=len(plan.boots),
@@ -105,7 +92,9 @@ class Follower:
             trials_planned=planned,
             outcomes={outcome: ends.count(outcome) for outcome in OUTCOMES if outcome in ends},
             working=tuple(
-                _working(number, boot) for number, boot in sorted(self._boots.items()) if not boot.ended
+                Working(number, boot.start.kernel, boot.start.seed, boot.trial)
+                for number, boot in sorted(self._boots.items())
+                if boot.outcome is None
             ),
             left_s=self._left(trials, planned, now or datetime.now(UTC)),
             medians=_medians(list(boots)),
@@ -113,10 +102,33 @@ class Follower:
 
     def _forget(self) -> None:
         self._offset = 0
+        self._records: dict[int, list[Record]] = {}
         self._boots: dict[int, _Boot] = {}
         self._session: int | None = None
         self._began: datetime | None = None
         self._before = 0
+
+    def _trials(self) -> int:
+        return sum(len(boot.medians) for boot in self._boots.values())
+
+    def _read_new_records(self) -> list[int]:
+        """Take in what was written since the last look; the boots that have new records."""
+        changed: dict[int, None] = {}
+        for line in self._new_lines():
+            try:
+                record = parse(line)
+            except ValidationError:
+                continue
+            if isinstance(record, BootStart) and record.session != self._session:
+                self._session = record.session
+                self._began = datetime.fromisoformat(record.started_at)
+                for number in changed:
+                    self._boots[number] = _boot(self._records[number])
+                self._before = self._trials()
+            if record.boot in self._records or isinstance(record, BootStart):
+                self._records.setdefault(record.boot, []).append(record)
+                changed[record.boot] = None
+        return list(changed)
 
     def _new_lines(self) -> list[bytes]:
         try:
@@ -131,60 +143,37 @@ class Follower:
         self._offset += len(whole)
         return whole.splitlines()
 
-    def _take(self, record: Record) -> None:
-        if isinstance(record, BootStart):
-            self._start(record)
-            return
-        boot = self._boots.get(record.boot)
-        if boot is None or record.attempt != boot.start.attempt:
-            return
-        if isinstance(record, BootEnd):
-            boot.ended, boot.trial = record.outcome, None
-        elif isinstance(record, TrialStart):
-            boot.trial, boot.failed, boot.samples = record, False, {}
-        elif isinstance(record, Check):
-            boot.failed = boot.failed or not record.ok
-        elif isinstance(record, Sample) and not record.warmup:
-            boot.samples.setdefault(record.metric, []).append(record.value)
-        elif isinstance(record, TrialEnd) and boot.trial is not None:
-            usable = record.status == "ok" and not boot.failed
-            boot.figures[record.trial] = _figures(boot.trial, boot.samples) if usable else {}
-            boot.trial = None
-
-    def _start(self, record: BootStart) -> None:
-        before = self._boots.get(record.boot)
-        # In real time what a cut attempt completed is kept; see records.schema.
-        kept = before.figures if before and not before.ended and record.acceleration != EXACT else {}
-        self._boots[record.boot] = _Boot(record, figures=dict(kept))
-        if record.session != self._session:
-            self._session = record.session
-            self._began = datetime.fromisoformat(record.started_at)
-            self._before = sum(len(boot.figures) for boot in self._boots.values())
-
     def _left(self, trials: int, planned: int, now: datetime) -> float | None:
-        """By the pace of this session."""
+        """Seconds left by the pace of this session."""
         done = trials - self._before
         if self._began is None or done <= 0 or planned <= trials:
             return None
         return max(0.0, (now - self._began).total_seconds()) * (planned - trials) / done
 
 
-def _working(number: int, boot: _Boot) -> Working:
-    trial = boot.trial
-    words = "" if trial is None else " ".join(f"{name}={value}" for name, value in trial.params.items())
-    return Working(number, boot.start.kernel, boot.start.seed, f"{trial.workload} {words}" if trial else "")
+def _boot(records: Sequence[Record]) -> _Boot:
+    *before, last = attempts(records)
+    found = list(trials(counted([attempt for attempt in before if attempt.end is None], last)))
+    running = [trial for trial in found if not trial.status and trial.attempt == last.number]
+    shown = ""
+    if running and last.end is None:
+        params = "".join(f" {name}={value}" for name, value in running[-1].params.items())
+        shown = running[-1].workload + params
+    medians = {trial.index: _trial_medians(trial) for trial in found if trial.status}
+    return _Boot(last.start, last.end.outcome if last.end else None, shown, medians)
 
 
-def _figures(trial: TrialStart, samples: Mapping[str, Sequence[float]]) -> dict[Place, float]:
+def _trial_medians(trial: Trial) -> dict[Place, float]:
     point = tuple(trial.params.items())
+    samples = trial.samples if trial.usable else {}
     return {(trial.workload, metric, point): statistics.median(values) for metric, values in samples.items()}
 
 
 def _medians(boots: Sequence[_Boot]) -> dict[Place, dict[str, float]]:
     found: dict[Place, dict[str, list[float]]] = {}
     for boot in boots:
-        for figures in boot.figures.values():
-            for place, value in figures.items():
+        for medians in boot.medians.values():
+            for place, value in medians.items():
                 found.setdefault(place, {}).setdefault(boot.start.kernel, []).append(value)
     return {
         place: {kernel: statistics.median(values) for kernel, values in kernels.items()}

@@ -16,9 +16,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from kteardown.inputs.load import points
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
+from kteardown.model.point import points_of, sweep_points
 from kteardown.model.record import BASE, LAYOUT
 from kteardown.model.workload import Workload
 
@@ -34,6 +34,7 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
     used, machine = workloads.values(), experiment.machine
     return Plan(
         boots=tuple(boots),
+        points=points_of(experiment, workloads),
         cpus=machine.largest("cpus") or max(workload.cpus for workload in used),
         memory_mb=machine.memory_mb or max(workload.memory_mb for workload in used),
         silence_s=max(workload.silence_s for workload in used),
@@ -101,7 +102,7 @@ def _trials(
     design = experiment.design
     result: list[PlannedTrial] = []
     for sweep in experiment.workloads:
-        todo = points(sweep, workloads[sweep.workload])
+        todo = sweep_points(sweep, workloads[sweep.workload])
         if sweep.shuffle:
             rng.shuffle(todo)
         for point in todo:

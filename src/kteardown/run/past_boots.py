@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
 from kteardown.errors import InputError
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
-from kteardown.run.forecast import SeenBoot, seen_boot
+from kteardown.model.workload import Workload
+from kteardown.run.forecast import Forecast, SeenBoot, forecast, seen_boot
+from kteardown.run.lab import jobs_of
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs
 
 _RUNS = 4
 """Newest runs of the same kind that are read: enough to tell, and read within a second."""
@@ -50,3 +53,17 @@ def _kind(experiment: Experiment) -> tuple[str, str]:
 
 def _workloads(experiment: Experiment) -> set[str]:
     return {sweep.workload for sweep in experiment.workloads}
+
+
+def forecast_of(
+    experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
+) -> Forecast:
+    """The forecast for ``plan`` from the earlier runs on this host."""
+    return forecast(
+        plan,
+        workloads,
+        seen(experiment, all_runs()),
+        clock=experiment.design.clock,
+        arch=experiment.machine.arch,
+        jobs=jobs_of(experiment, jobs),
+    )

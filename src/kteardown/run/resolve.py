@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments, load_workloads
+from kteardown.inputs.published import Reference, load_reference
+from kteardown.kernels import series
 from kteardown.kernels.request import KernelRequest
-from kteardown.kernels.series import Selection, parts, resolve
+from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import is_source, split
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
@@ -17,11 +19,12 @@ from kteardown.model.workload import Workload
 
 
 @dataclass(frozen=True)
-class Study:
+class Resolved:
     """An experiment with all that it names looked up: ready to be built and planned."""
 
     experiment: Experiment
     workloads: dict[str, Workload]
+    published: Reference | None
     kernels: tuple[KernelRequest, ...]
     """The base first, then the variants in the order of the report, then the parts of an ablation."""
 
@@ -35,11 +38,16 @@ class Study:
         return tuple(kernel for kernel in self.kernels if kernel.patches)
 
 
-def look_up(experiment: Experiment, *, ablate: bool = False) -> Study:
+def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     """Look up workloads, series and fragments; with ``ablate`` the parts of every series too.
 
     Raises InputError.
     """
+    if experiment.design.until:
+        # Imported here: it loads numpy and scipy.
+        from kteardown.analysis.sequential import parse_until
+
+        parse_until(experiment.design.until)
     base = base_of(experiment)
     kernels = [base]
     whole: list[Selection] = []
@@ -47,7 +55,7 @@ def look_up(experiment: Experiment, *, ablate: bool = False) -> Study:
         if is_source(variant):
             kernels.append(replace(base, name=variant, source=variant))
         else:
-            chosen = resolve(variant)
+            chosen = series.resolve(variant)
             kernels.append(_patched(base, chosen))
             whole += [chosen] if len(chosen.files) > 1 and chosen.patches == chosen.files else []
     names = [kernel.name for kernel in kernels]
@@ -61,7 +69,9 @@ def look_up(experiment: Experiment, *, ablate: bool = False) -> Study:
             "there is no layout twin: no variant is a series, so there is no file to place its function in",
             hint="leave --layout-twin out, or name a series.",
         )
-    return Study(experiment, load_workloads(experiment), tuple(kernels))
+    return Resolved(
+        experiment, load_workloads(experiment), load_reference(experiment.reference), tuple(kernels)
+    )
 
 
 def base_of(experiment: Experiment) -> KernelRequest:
@@ -78,7 +88,7 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
         patches=chosen.patches,
         series=chosen.label,
         patch_set=chosen.patch_set,
-        editions=chosen.editions if len(chosen.editions) > 1 else (),
+        backports=chosen.editions if len(chosen.editions) > 1 else (),
     )
 
 
@@ -90,7 +100,7 @@ def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[s
             hint="leave --ablate out, or name such a series.",
         )
     requests: list[KernelRequest] = []
-    for part in (part for series in whole for part in parts(series)):
+    for part in (part for selection in whole for part in parts(selection)):
         if part.label not in names:
             patch_set = part.patch_set.model_copy(update={"for_ablation": True})
             requests.append(replace(_patched(base, part), patch_set=patch_set, optional=True))

@@ -1,115 +1,177 @@
 """The kernels of a run, as its directory keeps them.
 
-- ``kernels.json``: every kernel that is booted, by name, with the patches that it has;
-- ``unavailable.json``: the parts of an ablation that there are not, and why;
-- ``layout-twin.patch``: what makes base its layout twin, for the case that the result needs one: the
-  files of the series may have changed by then.
+- ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches;
+- ``kernels.json`` and ``config/KERNEL.config``: every kernel that was built, with its configuration;
+- ``unavailable.json``: the parts of an ablation that could not be built, and why;
+- ``layout-twin.patch``: what makes base its layout twin, in case the result needs one.
+
+The files of a series, a fragment or the cache may change before a run is resumed; what is kept here does not.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from kteardown.errors import InputError
-from kteardown.kernels import build, layout_twin
-from kteardown.kernels.request import Built, KernelImage
+from kteardown.inputs.load import fragments
+from kteardown.kernels import backports, build, layout_twin, prebuilt
+from kteardown.kernels.request import Built, KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import KernelFacts, PatchSet, Unavailable
+from kteardown.model.result import PatchSet, Unavailable
+from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import Bootable
-from kteardown.run.resolve import Study, base_of
+from kteardown.run.resolve import Resolved
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import Snapshot
 
 
-def keep(run: RunDir, study: Study, built: Built, sources: Sources) -> None:
-    """Write the three files. Raises LabError."""
-    sets = {kernel.name: kernel.patch_set for kernel in study.kernels if kernel.patch_set}
-    _save(run, {name: _fields(image, sets.get(name)) for name, image in built.images.items()})
+def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
+    """Keep what the kernels are made of. Raises LabError, BuildError, InputError."""
+    requests = {}
+    for kernel in resolved.kernels:
+        if kernel.name not in left_out:
+            settled = kernel
+            if kernel.backports:
+                settled = backports.settle(kernel, sources.identify(kernel.source), sources)
+            requests[kernel.name] = _request_fields(run, settled)
+    run.save(run.path / "requests.json", json.dumps(requests, indent=1, default=str))
+    sets = {kernel.name: kernel.patch_set for kernel in resolved.kernels if kernel.patch_set}
     missing = [
         Unavailable(kernel=name, patch_set=sets[name], reason=why).model_dump()
-        for name, why in built.left_out.items()
+        for name, why in left_out.items()
     ]
     if missing:
-        run.save(_unavailable_file(run), json.dumps(missing, indent=1))
-    if study.experiment.design.clock == "wall" and LAYOUT not in built.images:
-        twin = layout_twin.request(study.base, study.series, sources)
+        run.save(run.unavailable_file, json.dumps(missing, indent=1))
+    if resolved.experiment.design.clock == "wall" and not resolved.experiment.design.layout_twin:
+        twin = layout_twin.request(resolved.base, resolved.series, sources)
         if twin is not None:
-            run.save(_patch_file(run), twin.patches[0].read_text(encoding="latin-1"))
+            run.save(_twin_patch(run), twin.patches[0].read_text(encoding="latin-1"))
+
+
+def save_built(run: RunDir, built: Built) -> None:
+    """Add kernels that were built, with their configurations. Raises LabError."""
+    requests = _json(run.path / "requests.json")
+    known = _json(run.kernels_file)
+    for name, image in built.images.items():
+        patch_set = requests.get(name, {}).get("patch_set")
+        known[name] = {**asdict(image), "patch_set": patch_set}
+        config = image.image.parent / "config"
+        if config.is_file():
+            target = run.path / "config" / f"{_file_name(name)}.config"
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(config, target)
+    run.save(run.kernels_file, json.dumps(known, indent=1, default=str))
+
+
+def missing_kernels(run: RunDir) -> list[KernelRequest]:
+    """The kernels of the plan that are not built yet."""
+    known = _json(run.kernels_file)
+    return [
+        _request(run, name, fields)
+        for name, fields in _json(run.path / "requests.json").items()
+        if name not in known
+    ]
 
 
 def bootable(run: RunDir) -> dict[str, Bootable]:
-    """What to boot, by the plan's name. Raises InputError where an image is gone."""
+    """The kernels that are built, by the plan's name. Raises InputError if an image is no longer cached."""
     kernels: dict[str, Bootable] = {}
-    for name, image in _read(run).items():
+    for name, image in _json(run.kernels_file).items():
         if not Path(image["image"]).is_file():
             raise InputError(
-                f"the image of {name} is gone from the cache: {image['image']}",
+                f"the image of {name} is no longer in the cache: {image['image']}",
                 hint="start the experiment anew: the image is then built again.",
             )
         kernels[name] = Bootable(Path(image["image"]), tuple(map(Path, image["modules"])))
     return {**kernels, TWIN: kernels[BASE]}
 
 
-def facts(run: RunDir) -> dict[str, KernelFacts]:
-    """What a result says of the kernels, by name."""
-    known = KernelFacts.model_fields
-    return {
-        name: KernelFacts.model_validate({key: value for key, value in image.items() if key in known})
-        for name, image in _read(run).items()
-    }
+def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
+    """Build the layout twin from the patch that the run keeps, and add it to the run's kernels.
 
-
-def unavailable(run: RunDir) -> list[Unavailable]:
-    """The parts of an ablation that there are not."""
-    file = _unavailable_file(run)
-    return [Unavailable.model_validate(u) for u in json.loads(file.read_bytes())] if file.is_file() else []
-
-
-def add_layout_twin(run: RunDir, experiment: Experiment, cache_dir: Path, reporter: Reporter) -> None:
-    """Build the layout twin from the patch that the run keeps, and keep it among the run's kernels.
-
-    Raises InputError where there is none to be had, BuildError, LabError.
+    Raises InputError if the run has no such patch, BuildError, LabError.
     """
-    patch = _patch_file(run)
+    run = snapshot.run
+    patch = _twin_patch(run)
     if not patch.is_file():
         raise InputError(
-            "no variant is a series that changes a .c file of the base", hint="name one with --variant."
+            "no variant is a series that changes a .c file of base", hint="name one with --variant."
         )
-    base = base_of(experiment)
+    base = _base_request(snapshot)
     twin = replace(base, name=LAYOUT, patches=(patch,), series=LAYOUT)
-    images = build.ensure([base, twin], cache_dir=cache_dir, reporter=reporter).images
-    kept = _read(run)
-    if images[BASE].image_hash != kept[BASE]["image_hash"]:
+    images = build.ensure([base, twin], cache_dir=cache_dir(), reporter=reporter).images
+    if images[BASE].image_hash != snapshot.kernels[BASE].image_hash:
         raise InputError(
-            f"{experiment.source} is another kernel now than the one that the run booted",
+            f"{base.source} is another kernel now than the one that the run booted",
             hint="start the experiment anew.",
         )
     layout_twin.check(images[BASE], images[LAYOUT])
-    _save(run, {**kept, LAYOUT: _fields(images[LAYOUT], None)})
+    save_built(run, Built({LAYOUT: images[LAYOUT]}, {}))
 
 
-def _fields(image: KernelImage, patch_set: PatchSet | None) -> dict[str, Any]:
-    return {**asdict(image), "patch_set": patch_set.model_dump() if patch_set else None}
+def _base_request(snapshot: Snapshot) -> KernelRequest:
+    requests = _json(snapshot.run.path / "requests.json")
+    if BASE in requests:
+        return _request(snapshot.run, BASE, requests[BASE])
+    # A run of schema 1 kept no requests.
+    experiment = snapshot.experiment
+    wanted = fragments(experiment, snapshot.workloads)
+    return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
 
 
-def _save(run: RunDir, kernels: Mapping[str, Any]) -> None:
-    run.save(run.kernels_file, json.dumps(kernels, indent=1, default=str))
+def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
+    folder = run.path / "series" / _file_name(request.name)
+    if request.patches:
+        folder.mkdir(parents=True, exist_ok=True)
+    for patch in request.patches:
+        shutil.copyfile(patch, folder / patch.name)
+    return {
+        "source": request.source,
+        "series": request.series,
+        "patches": [f"{folder.relative_to(run.path)}/{patch.name}" for patch in request.patches],
+        "fragments": list(request.fragments),
+        "arch": request.arch,
+        "patch_set": request.patch_set.model_dump() if request.patch_set else None,
+        "optional": request.optional,
+    }
 
 
-def _read(run: RunDir) -> dict[str, dict[str, Any]]:
-    kernels: dict[str, dict[str, Any]] = json.loads(run.kernels_file.read_bytes())
-    return kernels
+def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
+    patch_set = fields["patch_set"]
+    return KernelRequest(
+        name=name,
+        source=fields["source"],
+        patches=tuple(run.path / patch for patch in fields["patches"]),
+        series=fields["series"],
+        fragments=tuple(fields["fragments"]),
+        arch=fields["arch"],
+        patch_set=PatchSet.model_validate(patch_set) if patch_set else None,
+        optional=fields["optional"],
+    )
 
 
-def _unavailable_file(run: RunDir) -> Path:
-    return run.path / "unavailable.json"
+def deferrable(requests: Sequence[KernelRequest]) -> bool:
+    """Whether these kernels can be built while others boot: all must be built, and none is ready-made."""
+    return not any(request.optional or prebuilt.is_ready(request.source) for request in requests)
 
 
-def _patch_file(run: RunDir) -> Path:
+def _file_name(kernel: str) -> str:
+    return kernel.replace("/", "_")
+
+
+def _json(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(file.read_bytes())
+    return found
+
+
+def _twin_patch(run: RunDir) -> Path:
     return run.path / "layout-twin.patch"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import Outcome
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 _HOPELESS = 2
 """A kernel whose boots failed this often in a row without one success is not booted again."""

@@ -1,14 +1,26 @@
-"""Which records count: attempts at boots, those that were cut short, and what they completed.
+"""Which records count: the one rule, applied to records as they lie in a run directory.
 
-The rule is in ``model.record``; here it is applied, to records as they lie in a run directory.
+``model.record`` states the rule. In short: of each boot the last attempt that ended counts; in real time
+the trials that cut attempts before it completed count too. The measured (not the warm-up) samples of a
+trial are used if the trial ended ok and no invariant failed, also if its boot failed later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    Buckets,
+    Check,
+    ParamValue,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 
 EXACT = "icount"
 """The acceleration under which a boot is the same to the byte each time."""
@@ -18,7 +30,7 @@ EXACT = "icount"
 class BootRecords:
     """One boot that ended: everything between its start and its end, in order.
 
-    In real time what cut attempts before ``attempt`` completed comes first; each record names its attempt.
+    In real time the trials that cut attempts completed come first; each record names its attempt.
     """
 
     boot: int
@@ -30,7 +42,7 @@ class BootRecords:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a boot; ``end`` is None where it was cut short, or is still at work."""
+    """One attempt at a boot; ``end`` is None if it was cut short, or still runs."""
 
     boot: int
     number: int
@@ -45,9 +57,50 @@ class Attempt:
         return self.start.acceleration == EXACT
 
 
+@dataclass
+class Trial:
+    """One trial with its measured samples and histograms; warm-up is left out.
+
+    ``status`` is ``ok``, ``void`` (an invariant failed), ``failed`` (it could not run), or empty if it did
+    not end.
+    """
+
+    boot: int
+    attempt: int
+    index: int
+    workload: str
+    params: dict[str, ParamValue]
+    status: str = ""
+    detail: str = ""
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    histograms: dict[str, list[Buckets]] = field(default_factory=dict)
+    failed_check: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether its samples may be used."""
+        return self.status == "ok"
+
+    def take(self, record: Record) -> None:
+        """Add one record of this trial."""
+        if isinstance(record, Check):
+            if not record.ok:
+                self.failed_check = f"{record.name}: {record.detail}"
+        elif isinstance(record, Sample):
+            if not record.warmup:
+                self.samples.setdefault(record.metric, []).append(record.value)
+        elif isinstance(record, Buckets):
+            if not record.warmup:
+                self.histograms.setdefault(record.metric, []).append(record)
+        elif isinstance(record, TrialEnd):
+            void = record.status == "ok" and self.failed_check
+            self.status = "void" if void else record.status
+            self.detail = record.detail or self.failed_check
+
+
 @dataclass(frozen=True)
 class Repeat:
-    """A cut attempt that an ended one repeated. ``trial`` is the first that came out otherwise, if any."""
+    """A cut attempt that an ended one repeated. ``trial`` is the first that differs, if any."""
 
     cut: Attempt
     ended: Attempt
@@ -71,39 +124,72 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
 
 
 def boots(records: Iterable[Record]) -> list[BootRecords]:
-    """The last attempt that ended of every boot that has one, with what cut attempts add, by boot number."""
+    """Every boot that ended, with the records that count, by boot number."""
     result: dict[int, BootRecords] = {}
-    cut: dict[int, list[Attempt]] = {}
+    before: dict[int, list[Attempt]] = {}
     for attempt in attempts(records):
-        before = cut.setdefault(attempt.boot, [])
+        cut = before.setdefault(attempt.boot, [])
         if attempt.end is None:
-            before.append(attempt)
+            cut.append(attempt)
         else:
-            kept = () if attempt.exact else _kept(before, attempt)
             result[attempt.boot] = BootRecords(
-                attempt.boot, attempt.number, attempt.start, attempt.end, (*kept, *attempt.records)
+                attempt.boot, attempt.number, attempt.start, attempt.end, counted(cut, attempt)
             )
     return [result[boot] for boot in sorted(result)]
 
 
+def counted(cut: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
+    """The records that count of a boot whose last attempt is ``last``, after the attempts ``cut``.
+
+    In real time these include the trials that ``cut`` completed and ``last`` did not begin; of a trial that
+    was completed twice, the later one.
+    """
+    if last.exact:
+        return last.records
+    completed: dict[int, list[Record]] = {}
+    for attempt in cut:
+        completed.update(completed_trials(attempt))
+    begun = {record.trial for record in last.records if isinstance(record, TrialStart)}
+    kept = (record for trial, lines in completed.items() if trial not in begun for record in lines)
+    return (*kept, *last.records)
+
+
+def trials(records: Iterable[Record]) -> Iterator[Trial]:
+    """The trials among the records of one boot, in order; those that did not end come last."""
+    running: dict[int, Trial] = {}
+    for record in records:
+        if isinstance(record, TrialStart):
+            running[record.trial] = Trial(
+                record.boot, record.attempt, record.trial, record.workload, dict(record.params)
+            )
+        elif isinstance(record, TrialEnd):
+            trial = running.pop(record.trial, None)
+            if trial is not None:
+                trial.take(record)
+                yield trial
+        elif isinstance(record, Sample | Buckets | Check) and record.trial in running:
+            running[record.trial].take(record)
+    yield from running.values()
+
+
 def by_trial(records: Iterable[Record]) -> dict[int, list[Record]]:
     """The records of every trial, ended or not, by the trial's index."""
-    trials: dict[int, list[Record]] = {}
+    found: dict[int, list[Record]] = {}
     for record in records:
         trial = getattr(record, "trial", None)
         if isinstance(trial, int):
-            trials.setdefault(trial, []).append(record)
-    return trials
+            found.setdefault(trial, []).append(record)
+    return found
 
 
-def completed(attempt: Attempt) -> dict[int, list[Record]]:
+def completed_trials(attempt: Attempt) -> dict[int, list[Record]]:
     """The records of every trial of ``attempt`` that has its end, by the trial's index."""
     ended = {record.trial for record in attempt.records if isinstance(record, TrialEnd)}
     return {trial: lines for trial, lines in by_trial(attempt.records).items() if trial in ended}
 
 
-def said(records: Sequence[Record]) -> list[Record]:
-    """What the guest said, without what the lab put on it: the same for every attempt at an exact boot."""
+def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
+    """The records without what the host added: the same for every attempt at an exact boot."""
     return [
         record.model_copy(update={"attempt": 0, **({"at_s": None} if isinstance(record, TrialEnd) else {})})
         for record in records
@@ -111,7 +197,7 @@ def said(records: Sequence[Record]) -> list[Record]:
 
 
 def repeats(records: Iterable[Record]) -> list[Repeat]:
-    """Every cut attempt on the instruction clock, held against the ended one that repeated it."""
+    """Every cut attempt on the instruction clock, compared with the ended one that repeated it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
     ended = {attempt.boot: attempt for attempt in every if attempt.end is not None}
     return [
@@ -122,18 +208,9 @@ def repeats(records: Iterable[Record]) -> list[Repeat]:
 
 
 def _repeat(cut: Attempt, ended: Attempt) -> Repeat:
-    before, after = said(cut.records), said(ended.records)
+    before, after = as_guest_wrote(cut.records), as_guest_wrote(ended.records)
     if after[: len(before)] == before:
         return Repeat(cut, ended, same=True)
     index = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after))
     trial = getattr(cut.records[index], "trial", None)
     return Repeat(cut, ended, same=False, trial=trial)
-
-
-def _kept(cut: Sequence[Attempt], ended: Attempt) -> tuple[Record, ...]:
-    """What ``cut`` completed and ``ended`` did not begin; of a trial completed twice the later one."""
-    trials: dict[int, list[Record]] = {}
-    for attempt in cut:
-        trials.update(completed(attempt))
-    begun = {record.trial for record in ended.records if isinstance(record, TrialStart)}
-    return tuple(record for trial, lines in trials.items() if trial not in begun for record in lines)

@@ -1,11 +1,15 @@
-"""How lines are kept: a run directory, the only state that a run has.
+"""A run directory, the only state that a run has.
 
-- ``experiment.json``: the experiment, complete; ``plan.json``: every boot in its order;
-- ``kernels.json``: what the kernels are; ``environment.json``: the command and the host, as it was in
-  each session of measuring;
+- ``run.json``: the schema of the directory and the version of kteardown that made it;
+- ``experiment.json``: the experiment; ``workloads.json``: the descriptions of its workloads;
+  ``published.json``: the published figures, if the experiment names any;
+- ``plan.json``: every boot in its order, and every point;
+- ``kernels.json``: what the kernels are; ``series/KERNEL/``: the patches of each; ``config/KERNEL.config``;
+- ``environment.json``: the command, and for each session of measuring the host and the hash of the agent;
 - ``records.ndjson``: one record a line, written and synced as it arrives;
 - ``console/NNNN-A.log``: the whole console of boot NNNN, attempt A;
-- ``result.json`` and ``report.md``: made from the above, and can be made again.
+- ``profile/``: plan, records and consoles of the profiled boots;
+- ``result.json`` and ``report.md``: the analysis at the end of the run; ``analysis-N/``: later ones.
 """
 
 from __future__ import annotations
@@ -13,22 +17,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd, parse
+from kteardown.model.record import Record, parse
 from kteardown.rundir import counting
-from kteardown.rundir.counting import EXACT, BootRecords
-
-__all__ = ["BootRecords", "RecordWriter", "RunDir"]
+from kteardown.rundir.counting import BootRecords
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
@@ -39,9 +38,13 @@ class RunDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.run_file = path / "run.json"
         self.experiment_file = path / "experiment.json"
+        self.workloads_file = path / "workloads.json"
+        self.published_file = path / "published.json"
         self.plan_file = path / "plan.json"
         self.kernels_file = path / "kernels.json"
+        self.unavailable_file = path / "unavailable.json"
         self.environment_file = path / "environment.json"
         self.records_file = path / "records.ndjson"
         self.result_file = path / "result.json"
@@ -78,7 +81,7 @@ class RunDir:
                     raise LabError(f"{root} is not a folder", hint=hint) from None
                 number += 1
             except OSError as error:
-                raise _failed(error, path) from error
+                raise write_failed(error, path) from error
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
@@ -107,13 +110,14 @@ class RunDir:
             _sync_folder(file.parent)
         except OSError as error:
             partial.unlink(missing_ok=True)
-            raise _failed(error, file) from error
+            raise write_failed(error, file) from error
 
-    def records(self) -> list[Record]:
-        """Every record in the order in which it arrived; none where nothing was recorded yet.
+    def records(self, *, strict: bool = True) -> list[Record]:
+        """Every record in the order in which it arrived; empty before the first one.
 
-        A last line that was cut (the lab died while it wrote) is left out.
-        Raises InputError that names the file and line of a record that is none.
+        A last line that was cut (kteardown died while it wrote) is left out; without ``strict`` so is every
+        other line that cannot be parsed. Raises InputError that names the file and the line of a record
+        that cannot be parsed.
         """
         try:
             with self.records_file.open("rb") as stream:
@@ -131,8 +135,15 @@ class RunDir:
         except ValidationError:
             found = []
         if len(found) != len(complete):
-            raise self._corrupt(complete)
+            if strict:
+                raise self._corrupt(complete)
+            return list(_parsable(complete))
         return found
+
+    def ended_boots(self) -> int:
+        """How many boots have ended, those of the profile included; reads without parsing."""
+        files = (self.records_file, self.profile.records_file)
+        return sum(file.read_bytes().count(b'"type":"boot_end"') for file in files if file.is_file())
 
     def boots(self) -> list[BootRecords]:
         """Every boot that ended, with all its records that count, by boot number. Raises InputError."""
@@ -142,39 +153,6 @@ class RunDir:
         """``environment.json``: ``command``, ``machine`` (the first session's), ``sessions``."""
         environment: dict[str, Any] = json.loads(self.environment_file.read_bytes())
         return environment
-
-    @contextmanager
-    def writer(self, machine: Mapping[str, Any] | None = None) -> Iterator[RecordWriter]:
-        """Append to the run's records; what a lab that was killed left behind is cleared away first.
-
-        ``machine``: the host as it is now. With the first boot that starts it becomes another session
-        of the run's environment. Raises InputError where another lab is at work on this directory,
-        LabError where the disk fails.
-        """
-        lock = FileLock(self.path / "lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise InputError(
-                f"another kteardown is at work on {self.path}",
-                hint="wait until it is done, or interrupt it and resume the run here.",
-            ) from None
-        except OSError as error:
-            raise _failed(error, self.path) from error
-        try:
-            self._sweep()
-            writer = RecordWriter(self, machine)
-            try:
-                yield writer
-            finally:
-                writer.close()
-        finally:
-            lock.release()
-
-    def _sweep(self) -> None:
-        """Remove what only a lab at work needs; this one has the lock, and nothing at work yet."""
-        for left in (*self.path.glob("*.partial"), *self.path.glob("console/*.cpio")):
-            left.unlink(missing_ok=True)
 
     def _corrupt(self, lines: list[bytes]) -> InputError:
         number, what = len(lines), "not one record a line"
@@ -191,125 +169,12 @@ class RunDir:
         )
 
 
-class RecordWriter:
-    """Appends records, each with one write and one sync. Safe to call from several threads."""
-
-    def __init__(self, run: RunDir, machine: Mapping[str, Any] | None = None) -> None:
-        self._run = run
-        self._machine = machine
-        self._session: int | None = None
-        self._lock = threading.Lock()
+def _parsable(lines: Iterable[bytes]) -> Iterator[Record]:
+    for line in lines:
         try:
-            self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise _failed(error, run.records_file) from error
-        try:
-            self._end = self._drop_cut_line()
-            self._finished: dict[int, BootEnd] = {}
-            self._attempts: dict[int, int] = {}
-            self._completed: dict[tuple[int, int], set[int]] = {}
-            for record in run.records():
-                self._note(record)
-        except BaseException:
-            os.close(self._fd)
-            raise
-
-    def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Keep one record with its boot and attempt on it; it is on the disk on return.
-
-        Raises LabError where the disk is full or fails; what was written before stays whole.
-        """
-        stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
-        with self._lock:
-            if isinstance(record, BootStart):
-                stamp["session"] = self._open_session()
-            stamped = record.model_copy(update=stamp)
-            line = stamped.model_dump_json().encode() + b"\n"
-            try:
-                written = os.write(self._fd, line)
-                if written != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(self._fd)
-            except OSError as error:
-                self._take_back()
-                raise _failed(error, self._run.records_file) from error
-            self._end += len(line)
-            self._note(stamped)
-
-    def console_path(self, boot: int, attempt: int) -> Path:
-        """Where the console of this attempt goes."""
-        return self._run.console_path(boot, attempt)
-
-    def finished(self) -> Mapping[int, BootEnd]:
-        """The boots that need no further attempt, with their last end.
-
-        A boot that ended by the lab's own failure is not among them: it says nothing about the kernel.
-        """
-        with self._lock:
-            ends = self._finished.items()
-            return {boot: end for boot, end in ends if end.outcome != "infrastructure-error"}
-
-    def completed(self, boot: int) -> frozenset[int]:
-        """The trials of ``boot``, by index, that cut attempts completed in real time: not to be run again."""
-        with self._lock:
-            return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
-
-    def next_attempt(self, boot: int) -> int:
-        """The number of the next attempt at this boot, from 0."""
-        with self._lock:
-            return self._attempts.get(boot, -1) + 1
-
-    def close(self) -> None:
-        """End appending; everything is on the disk already."""
-        os.close(self._fd)
-
-    def _note(self, record: Record) -> None:
-        self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
-        attempt = (record.boot, record.attempt)
-        if isinstance(record, BootStart) and record.acceleration != EXACT:
-            self._completed[attempt] = set()
-        elif isinstance(record, TrialEnd) and attempt in self._completed:
-            self._completed[attempt].add(record.trial)
-        elif isinstance(record, BootEnd):
-            self._finished[record.boot] = record
-            self._completed.pop(attempt, None)
-
-    def _open_session(self) -> int:
-        """The number of this session, which the first boot of it puts into the environment."""
-        if self._session is None:
-            if self._machine is None:
-                self._session = 0
-            else:
-                environment = self._run.environment()
-                sessions = [*environment.get("sessions", ()), {"machine": dict(self._machine)}]
-                self._run.save(
-                    self._run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
-                )
-                self._session = len(sessions) - 1
-        return self._session
-
-    def _drop_cut_line(self) -> int:
-        size = os.fstat(self._fd).st_size
-        end = size
-        while end > 0:
-            step = min(end, 1 << 16)
-            block = os.pread(self._fd, step, end - step)
-            newline = block.rfind(b"\n")
-            if newline >= 0:
-                end = end - step + newline + 1
-                break
-            end -= step
-        if end != size:
-            os.ftruncate(self._fd, end)
-            os.fsync(self._fd)
-        return end
-
-    def _take_back(self) -> None:
-        # Best effort: a half line that stays is dropped by readers and by the next writer anyway.
-        try:
-            os.ftruncate(self._fd, self._end)
-        except OSError:
-            return
+            yield parse(line)
+        except ValidationError:
+            continue
 
 
 def _sync_folder(folder: Path) -> None:
@@ -321,7 +186,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _failed(error: OSError, path: Path) -> LabError:
+def write_failed(error: OSError, path: Path) -> LabError:
     if error.errno in _FULL:
         return LabError(
             f"the disk is full: {_mount_point(path)} (writing {path})",

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kteardown.analysis.dataset import expected_points, headlines, key
-from kteardown.model.experiment import Experiment
+from kteardown.analysis.dataset import headlines
+from kteardown.model.point import key
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, scale
 from kteardown.report.table import Block, Cell, Table
 from kteardown.run.live_progress import Progress
+from kteardown.rundir.snapshot import Snapshot
 
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
-def median_tables(
-    progress: Progress, experiment: Experiment, workloads: Mapping[str, Workload]
-) -> list[Table]:
+def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
     """A table for each headline metric: a row a point, each kernel's median so far and how far from base.
 
     Without intervals and verdicts: those are the result's, when there are boots enough.
@@ -26,9 +24,8 @@ def median_tables(
     medians = {(w, m, key(dict(point))): kernels for (w, m, point), kernels in progress.medians.items()}
     kernels = list(dict.fromkeys(name for found in medians.values() for name in found))
     shown = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
-    points = expected_points(experiment, workloads)
-    result = []
-    for workload, metric, spec in headlines(experiment, workloads):
+    experiment, points, result = snapshot.experiment, snapshot.plan.points, []
+    for workload, metric, spec in headlines(experiment, snapshot.workloads):
         at = [p for p in points if p.workload == workload and (workload, metric, p.full) in medians]
         if not at:
             continue

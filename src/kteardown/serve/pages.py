@@ -14,11 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kteardown import pipeline, version
+from kteardown import version
 from kteardown.errors import InputError, KteardownError
 from kteardown.history import archive
 from kteardown.history.lines import Line, Order
-from kteardown.inputs.load import load_workloads
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
@@ -28,6 +27,8 @@ from kteardown.report.diff import hold, read
 from kteardown.report.formats import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
+from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import load
 from kteardown.serve import live
 from kteardown.serve.chart import picture
 from kteardown.serve.runs import Known, Runs, Told, charts, told
@@ -175,7 +176,7 @@ class Pages:
             points=parse_assignments(query.get("point", "").split(), "point"),
         )
         order: Order = "time" if query.get("order") == "time" else "release"
-        every = archive.history_of(pipeline.all_runs(), archive.Wanted(experiment=experiment), order=order)
+        every = archive.history_of(all_runs(), archive.Wanted(experiment=experiment), order=order)
         found = every.model_copy(update={"lines": tuple(filter(wanted.of_line, every.lines))})
         shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
         in_detail = len(shown.lines) <= _IN_DETAIL
@@ -208,8 +209,7 @@ class Pages:
             progress = known.progress or self._runs.progress(run)
         except (OSError, ValueError):
             return {"progress": None, "medians": []}
-        workloads = load_workloads(known.experiment)
-        return {"progress": progress, "medians": live.median_tables(progress, known.experiment, workloads)}
+        return {"progress": progress, "medians": live.median_tables(progress, load(run))}
 
     def _find(self, name: str) -> RunDir:
         run = self._runs.find(name)

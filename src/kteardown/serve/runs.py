@@ -10,19 +10,20 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from kteardown import pipeline
 from kteardown.errors import KteardownError
-from kteardown.inputs.load import load_workloads
-from kteardown.inputs.published import Reference, load_reference
+from kteardown.inputs.published import Reference
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
+from kteardown.report.context import material_of
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs
 from kteardown.rundir.lock import at_work
+from kteardown.rundir.snapshot import load
 
 _KEPT = 512
 _STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
@@ -65,7 +66,7 @@ class Runs:
 
     def all(self) -> Iterator[Known]:
         """Every run that can be read, newest first."""
-        for run in reversed(pipeline.all_runs()):
+        for run in reversed(all_runs()):
             try:
                 yield self.known(run)
             except (OSError, ValueError, KteardownError):
@@ -73,7 +74,7 @@ class Runs:
 
     def find(self, name: str) -> RunDir | None:
         """The run of exactly this name: nothing else is ever opened, whatever is asked for."""
-        return next((run for run in pipeline.all_runs() if run.name == name), None)
+        return next((run for run in all_runs() if run.name == name), None)
 
     def known(self, run: RunDir) -> Known:
         """What is listed of a run. Raises OSError, ValueError or KteardownError where it cannot be read."""
@@ -137,10 +138,10 @@ def _told(file: Path, _stamped: tuple[int, int]) -> Told:
 
 @lru_cache(maxsize=2)
 def _charts(folder: Path, _stamped: tuple[int, int], found: Told) -> str:
-    return html_report(pipeline.material_of(RunDir(folder), found.result))
+    return html_report(material_of(load(RunDir(folder)), found.result))
 
 
 def _read(file: Path) -> Told:
     result = result_json.loads(file.read_bytes())
-    experiment = Experiment.model_validate_json((file.parent / "experiment.json").read_bytes())
-    return Told(result, load_workloads(experiment), load_reference(experiment.reference))
+    snapshot = load(RunDir(file.parent))
+    return Told(result, snapshot.workloads, snapshot.published)

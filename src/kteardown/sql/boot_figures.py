@@ -9,16 +9,14 @@ from datetime import datetime
 
 from kteardown.model.record import ParamValue
 from kteardown.rundir.directory import RunDir
-from kteardown.sql.database import database
 
 _INTEGER = re.compile(r"-?\d+")
-# Measured samples of trials that ended ok and failed no check.
 _FIGURES = """
 SELECT run, kernel, workload, metric, params, boot, median(value),
     any_value(b.acceleration), any_value(b.release), any_value(b.cpus_online), any_value(b.started_at)
 FROM samples JOIN boots AS b USING (run, kernel, boot, attempt)
-WHERE NOT warmup AND status = 'ok'
-    AND (run, boot, attempt, trial) NOT IN (SELECT run, boot, attempt, trial FROM checks WHERE NOT ok)
+    JOIN counting USING (run, boot, attempt, trial)
+WHERE NOT warmup AND usable
 GROUP BY run, kernel, workload, metric, params, boot ORDER BY run, boot"""
 
 
@@ -41,6 +39,9 @@ class BootFigure:
 
 def boot_figures(runs: Sequence[RunDir]) -> list[BootFigure]:
     """The figures of ``runs``, by run and boot. Raises InputError where they cannot be read."""
+    # Imported here: duckdb is an extra.
+    from kteardown.sql.database import database
+
     with database(runs) as found:
         return [_boot_figure(*row) for row in found.query(_FIGURES).rows]
 

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from kteardown.errors import InputError, LabError
+from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
 from kteardown.sql import views
 
@@ -122,6 +123,7 @@ def _fill(
         if (result := _json_or_none(run.result_file)) is not None:
             connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, result])
     connection.execute(f"CREATE TABLE attempts AS {views.ATTEMPTS}")
+    _fill_counting(connection, runs)
     connection.execute(f"CREATE TABLE counted AS {views.COUNTED}")
     params = {**parameters, **dict(connection.execute(_PARAMS).fetchall())}
     for name, select in views.VIEWS.items():
@@ -130,6 +132,26 @@ def _fill(
             taken = set(Database(connection).columns(name))
             columns = _columns(params, taken, views.POINT.get(name, "counted.params"))
             connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns)}")
+
+
+def _fill_counting(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]) -> None:
+    """Which attempts and trials count, by the rule of ``rundir.counting``."""
+    found_attempts: dict[str, list[object]] = {"run": [], "boot": [], "attempt": []}
+    found_trials: dict[str, list[object]] = {**{n: [] for n in found_attempts}, "trial": [], "usable": []}
+    for run in runs:
+        for boot in counting.boots(run.records(strict=False)):
+            for column, value in zip(
+                found_attempts.values(), (run.name, boot.boot, boot.attempt), strict=True
+            ):
+                column.append(value)
+            for trial in counting.trials(boot.records):
+                row = (run.name, trial.boot, trial.attempt, trial.index, trial.usable)
+                for column, value in zip(found_trials.values(), row, strict=True):
+                    column.append(value)
+    kinds = {"run": "VARCHAR[]", "usable": "BOOLEAN[]"}
+    for table, columns in (("counted_attempts", found_attempts), ("counting", found_trials)):
+        select = ", ".join(f"unnest(?::{kinds.get(name, 'BIGINT[]')}) AS {name}" for name in columns)
+        connection.execute(f"CREATE TABLE {table} AS SELECT {select}", list(columns.values()))
 
 
 def _records(runs: Sequence[RunDir]) -> str:

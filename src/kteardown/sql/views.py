@@ -39,25 +39,16 @@ FROM {_OF.format("boot_start")} AS s
 LEFT JOIN {_OF.format("boot_end")} AS e {_SAME_ATTEMPT}
 LEFT JOIN {_OF.format("hello")} AS h {_SAME_ATTEMPT}"""
 
-# The trials of the last attempt that ended; in real time also those that cut attempts before it completed
-# and it did not begin, of a trial completed twice the later one.
+# ``counting`` has, for every trial that counts, whether its samples are usable: rundir.counting decides both.
 COUNTED = f"""
-WITH last AS (SELECT run, boot, max(attempt) AS attempt FROM attempts WHERE outcome IS NOT NULL GROUP BY ALL),
-begun AS (SELECT run, boot, attempt, trial, workload, params, line FROM records WHERE type = 'trial_start'),
-ended AS (SELECT run, boot, attempt, trial, status, detail, at_s FROM records WHERE type = 'trial_end'),
-kept AS (
-    SELECT run, boot, max(cut.attempt) AS attempt, trial
-    FROM ended AS cut JOIN attempts {_SAME_ATTEMPT} JOIN last USING (run, boot)
-    WHERE outcome IS NULL AND cut.attempt < last.attempt AND acceleration <> '{EXACT}'
-        AND (run, boot, last.attempt, trial) NOT IN (SELECT run, boot, attempt, trial FROM begun)
-    GROUP BY run, boot, trial),
-counts AS (
-    SELECT run, boot, attempt, trial FROM begun SEMI JOIN last {_SAME_ATTEMPT}
-    UNION ALL SELECT run, boot, attempt, trial FROM kept)
-SELECT run, kernel, block, seed, clock, boot, attempt, trial, workload, params, status, ended.detail,
-    at_s, line
-FROM counts JOIN begun USING (run, boot, attempt, trial) JOIN attempts {_SAME_ATTEMPT}
-    LEFT JOIN ended USING (run, boot, attempt, trial)"""
+SELECT run, kernel, block, seed, clock, boot, attempt, trial, workload, params, ended.status,
+    ended.detail, at_s, line, usable
+FROM counting
+    JOIN (SELECT run, boot, attempt, trial, workload, params, line FROM records WHERE type = 'trial_start')
+        USING (run, boot, attempt, trial)
+    JOIN attempts {_SAME_ATTEMPT}
+    LEFT JOIN (SELECT run, boot, attempt, trial, status, detail, at_s FROM records WHERE type = 'trial_end')
+        AS ended USING (run, boot, attempt, trial)"""
 
 _AS_MAP = "MAP_FROM_ENTRIES([{{k: key, v: {0} ->> key}} FOR key IN json_keys({0})])"
 _PLACE = "run, kernel, block, seed, clock, boot, attempt, trial, workload"
@@ -80,8 +71,8 @@ SELECT run, path, experiment ->> 'name' AS experiment, experiment -> 'design' ->
     environment -> 'machine' AS machine
 FROM run_files AS files ORDER BY run""",
     "boots": """
-SELECT *, (run, boot, attempt) IN (SELECT run, boot, max(attempt) FROM attempts WHERE outcome IS NOT NULL
-    GROUP BY run, boot UNION ALL SELECT run, boot, attempt FROM counted) AS counts
+SELECT *, (run, boot, attempt) IN (SELECT run, boot, attempt FROM counted_attempts
+    UNION ALL SELECT run, boot, attempt FROM counted) AS counts
 FROM attempts ORDER BY run, boot, attempt""",
     "trials": f"""
 SELECT {_PLACE}, status, detail, at_s, {_COUNTED_PARAMS} AS params COLUMNS FROM counted ORDER BY run, line""",

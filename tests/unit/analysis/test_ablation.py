@@ -9,9 +9,10 @@ import pytest
 
 from kteardown.analysis.analyse import analyse
 from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Ablation, KernelFacts, PatchSet, Result, Unavailable
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate
 
 FACTORS = {1: 0.9, 2: 0.5, 3: 0.8}
@@ -52,7 +53,9 @@ def analysed(
 ) -> Result:
     kernels = {name: facts_of(name) for name in ("base", *PARTS) if name not in without}
     used = {"zombies": WORKLOADS["zombies"]}
-    return analyse(experiment, used, boots, kernels, {}, "", unavailable=unavailable)
+    return analyse(
+        experiment, used, boots, kernels, {}, "", points=points_of(experiment, used), unavailable=unavailable
+    )
 
 
 def first(result: Result) -> Ablation:

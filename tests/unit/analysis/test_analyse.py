@@ -10,7 +10,7 @@ import pytest
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import BootEnd, Check, Outcome, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.model.result import Comparison, Result
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 from unit.simulation import Noise, analysed, freezer, freezer_cost, simulate
 
 POINTS = (0, 3000, 9000)

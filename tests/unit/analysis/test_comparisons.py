@@ -10,10 +10,11 @@ import pytest
 
 from kteardown.analysis.analyse import analyse, needs_layout_twin
 from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue, Sample
 from kteardown.model.result import KernelFacts, Result
 from kteardown.model.workload import Metric
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, freezer_cost, simulate
 
 POINTS = (0, 3000, 9000)
@@ -24,7 +25,8 @@ FACTS = dict.fromkeys(
 
 
 def analyse_with(experiment: Experiment, boots: list[BootRecords], **options: Any) -> Result:
-    return analyse(experiment, {"zombies": WORKLOADS["zombies"]}, boots, FACTS, {}, "", **options)
+    used = {"zombies": WORKLOADS["zombies"]}
+    return analyse(experiment, used, boots, FACTS, {}, "", points=points_of(experiment, used), **options)
 
 
 def test_every_percentile_that_a_metric_declares_is_a_comparison_of_its_own() -> None:
@@ -33,7 +35,15 @@ def test_every_percentile_that_a_metric_declares_is_a_comparison_of_its_own() ->
     workload = WORKLOADS["zombies"]
     user = workload.metrics["freeze_user_ns"].model_copy(update={"percentiles": (50.0, 90.0, 99.9)})
     declared = workload.model_copy(update={"metrics": {**workload.metrics, "freeze_user_ns": user}})
-    result = analyse(experiment, {"zombies": declared}, boots, FACTS, {}, "")
+    result = analyse(
+        experiment,
+        {"zombies": declared},
+        boots,
+        FACTS,
+        {},
+        "",
+        points=points_of(experiment, {"zombies": declared}),
+    )
     found = [c for c in result.comparisons if c.metric == "freeze_user_ns"]
     assert list(dict.fromkeys(c.statistic for c in found)) == ["median", "p90", "p99.9"]
     assert len(found) == 3 * 2 * len(POINTS)

@@ -7,8 +7,9 @@ import io
 from rich.console import Console
 
 from kteardown.analysis.analyse import analyse
-from kteardown.inputs.load import load_workloads, points
+from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.point import points_of, sweep_points
 from kteardown.model.record import (
     BootEnd,
     BootStart,
@@ -22,7 +23,7 @@ from kteardown.model.record import (
 )
 from kteardown.model.result import KernelFacts, Result
 from kteardown.report.formats import markdown, text
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 EXPERIMENT = Experiment(
     name="throttle-wakeups",
@@ -73,7 +74,7 @@ def _boot(number: int, kernel: str, block: int, low: int, status: str = "ok") ->
             cmdline="",
         )
     ]
-    for index, params in enumerate(points(sweep, WORKLOADS["wakeups"])):
+    for index, params in enumerate(sweep_points(sweep, WORKLOADS["wakeups"])):
         records += _trial(index, params, low, status)
     start = BootStart(
         kernel=kernel, block=block, seed=1, acceleration="kvm", host_load=0, started_at="2026-01-01T00:00:00"
@@ -89,7 +90,10 @@ def _result() -> Result:
         _boot(2, "base", 1, 2000),
         _boot(3, "changed", 1, 8000, "void"),
     ]
-    return analyse(EXPERIMENT, WORKLOADS, boots, {"base": FACTS, "changed": FACTS}, {}, "kteardown run")
+    points = points_of(EXPERIMENT, WORKLOADS)
+    return analyse(
+        EXPERIMENT, WORKLOADS, boots, {"base": FACTS, "changed": FACTS}, {}, "kteardown run", points=points
+    )
 
 
 def test_boots_are_merged_and_what_does_not_count_is_left_out() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, level_interval
 from kteardown.analysis.gather_samples import gather
-from kteardown.rundir.directory import BootRecords
+from kteardown.model.point import points_of
+from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate
 
 EXPERIMENT = freezer("wall", boots=4, zombies=(3000, 6000), variants=("freezer-skip-exited",))
@@ -22,7 +23,7 @@ def boots() -> list[BootRecords]:
 
 
 def test_every_sample_that_counts_is_there_and_no_warm_up(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, boots, (), EXPERIMENT.variants)
+    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants)
     # Three kernels with the A/A twin, two points, the three metrics that are judged.
     assert len(found.samples) == 3 * 2 * 3
     assert {s.kernel for s in found.samples} == {"base", "base-twin", "freezer-skip-exited"}
@@ -35,18 +36,18 @@ def test_every_sample_that_counts_is_there_and_no_warm_up(boots: list[BootRecord
 
 
 def test_headline_metrics_come_first_and_base_before_the_others(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, boots, (), EXPERIMENT.variants).samples
+    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants).samples
     assert [s.metric for s in found][-1] == "thaw_ns"
     assert [s.kernel for s in found][:3] == ["base", "base-twin", "freezer-skip-exited"]
 
 
 def test_blocks_that_the_result_left_out_are_left_out(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, boots, (), EXPERIMENT.variants, blocks=2)
+    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants, blocks=2)
     assert {tuple(s.boots) for s in found.samples} == {(0, 1)}
 
 
 def test_a_figure_is_found_by_its_name_and_point(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, boots, (), EXPERIMENT.variants)
+    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants)
     one = found.of("base", "zombies", "freeze_user_ns", {"zombies": 6000})
     assert one is not None
     assert (one.kernel, one.point, one.headline) == ("base", {"zombies": 6000}, True)

@@ -24,7 +24,7 @@ from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.profile_result import FunctionCost, Profile
 from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
 from kteardown.model.workload import Metric, Parameter, Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 PERIOD_NS = 1000
 Stacks = Mapping[str, tuple[int, int]]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kteardown.analysis.profile.summarize import Told, profiles_of
-from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.analysis.profile.summarize import ProfileSummary, profiles_of
+from kteardown.inputs.load import load_experiment
 from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import open_writer
+from unit.run_dirs import fill
 
 PARAMS: dict[str, int | str] = {"zombies": 3000, "make": "shared"}
 
 
-def told_by(path: Path, records: list[Record], outcome: str = "ok") -> Told:
-    run = RunDir(path)
+def told_by(path: Path, records: list[Record], outcome: str = "ok") -> ProfileSummary:
+    run = RunDir.create(path, "x")
     (run.profile.path / "console").mkdir(parents=True)
     start = BootStart(
         kernel="git:/src@v1", block=0, seed=1, acceleration="icount", host_load=0.0, started_at="2026-01-01"
@@ -21,11 +24,11 @@ def told_by(path: Path, records: list[Record], outcome: str = "ok") -> Told:
     end = BootEnd.model_validate(
         {"outcome": outcome, "duration_s": 1.0, "first_record_s": 0.5, "command": [], "host_load": 0.0}
     )
-    with run.profile.writer() as log:
+    with open_writer(run.profile) as log:
         for record in (start, *records, end):
             log.append(record, boot=0, attempt=0)
-    experiment = load_experiment("freezer")
-    return profiles_of(run, experiment, load_workloads(experiment))
+    fill(run, load_experiment("freezer"), [], {}, {})
+    return profiles_of(load(run))
 
 
 def trial(lost: int = 0, status: str = "ok") -> list[Record]:
@@ -39,8 +42,9 @@ def trial(lost: int = 0, status: str = "ok") -> list[Record]:
 
 
 def test_a_run_without_a_profile_tells_nothing(tmp_path: Path) -> None:
-    experiment = load_experiment("freezer")
-    assert profiles_of(RunDir(tmp_path), experiment, load_workloads(experiment)) == Told((), {}, ())
+    run = RunDir.create(tmp_path, "x")
+    fill(run, load_experiment("freezer"), [], {}, {})
+    assert profiles_of(load(run)) == ProfileSummary((), {}, ())
 
 
 def test_stacks_go_to_a_file_for_each_kernel_and_point(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
     [
         (["query", "SELEC 1"], 'syntax error at or near "SELEC"'),
         (["query", "SELECT 1", "--json", "--csv"], "not both"),
-        (["export", "never", "--to", "."], "there is no run 'never'"),
+        (["export", "never", "--to", "."], "no run 'never'"),
         (["export", "--to", "/dev/null"], "/dev/null is not a folder"),
-        (["diff", "never", "ever"], "there is no run 'never'"),
+        (["diff", "never", "ever"], "no run 'never'"),
         (["diff", "/dev/null", "ever"], "/dev/null is no run directory"),
     ],
 )

@@ -44,10 +44,10 @@ def test_text_goes_to_standard_output_or_to_a_file(
     assert file.read_bytes().decode() == printed.stdout
 
 
-def test_html_goes_into_the_run_directory_where_no_file_is_named(home: Path) -> None:
-    done = kteardown("report", "--format", "html", home=home)
-    file = Path(done.stdout.strip())
-    assert (file.name, file.parent.parent) == ("report.html", home / "runs")
+def test_html_without_output_goes_to_the_current_folder(home: Path) -> None:
+    done = kteardown("report", "--format", "html", home=home, cwd=home)
+    file = home / done.stdout.strip()
+    assert file.name.endswith("-freezer.html")
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 

@@ -13,10 +13,10 @@ from kteardown.inputs.load import (
     load_experiment,
     load_workload,
     load_workloads,
-    points,
     programs,
     workload_names,
 )
+from kteardown.model.point import sweep_points
 
 GOOD = """
 name = "mine"
@@ -55,7 +55,7 @@ def test_programs_are_those_of_the_values_that_are_swept(tmp_path: Path) -> None
 def test_a_sweep_is_every_point_with_defaults_filled_in(tmp_path: Path) -> None:
     experiment = load_experiment(_write(tmp_path, GOOD))
     workload = load_workload("zombies")
-    found = points(experiment.workloads[0], workload)
+    found = sweep_points(experiment.workloads[0], workload)
     assert [point["zombies"] for point in found] == [0, 3000, 6000, 9000]
     assert all(set(point) == set(workload.parameters) for point in found)
 

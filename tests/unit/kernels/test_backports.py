@@ -48,7 +48,7 @@ def request(tmp_path: Path, text: str, chosen: Selection) -> tuple[KernelRequest
         f"git:{tree}",
         patches=chosen.patches,
         patch_set=chosen.patch_set,
-        editions=chosen.editions,
+        backports=chosen.editions,
     )
     return wanted, Sources(tmp_path / "cache", SilentReporter())
 

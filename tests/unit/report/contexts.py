@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 from kteardown.analysis.gather_samples import gather
 from kteardown.inputs.published import load_reference
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import points_of
 from kteardown.model.result import Ablation, Distribution, Part, PatchParts
 from kteardown.model.samples import Evidence, Stacks
 from kteardown.report.context import Material
-from kteardown.run.make_plan import make_plan
 from kteardown.rundir.directory import RunDir
+from unit.run_dirs import fill
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
 ENTRY = "entry_SYSCALL_64"
@@ -96,14 +96,11 @@ def write_run(root: Path, experiment: Experiment | None = None) -> RunDir:
     facts = dict.fromkeys(("source", "compiler", "config_hash", "image_hash"), "simulated")
     image = {**facts, "release": "6.12.117", "arch": "x86_64", "image": "bzImage", "modules": []}
     environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}
-    plan = make_plan(wanted, WORKLOADS, wanted.variants)
-    run.save(run.plan_file, plan.model_dump_json())
-    run.save(run.kernels_file, json.dumps(dict.fromkeys(("base", *wanted.variants), image)))
-    run.save(run.environment_file, json.dumps(environment))
-    run.save(run.experiment_file, wanted.model_dump_json())
+    fill(run, wanted, wanted.variants, dict.fromkeys(("base", *wanted.variants), image), environment)
     with run.records_file.open("w", encoding="utf-8") as stream:
         for boot in simulate(wanted, noise=Noise(boot=0.002, sample=0.001)):
-            for record in (boot.start, *boot.records, boot.end):
+            start = boot.start.model_copy(update={"started_at": "2026-03-01T12:30:59.000+00:00"})
+            for record in (start, *boot.records, boot.end):
                 stamped = record.model_copy(update={"boot": boot.boot, "attempt": 0})
                 stream.write(stamped.model_dump_json() + "\n")
     return run
@@ -112,6 +109,6 @@ def write_run(root: Path, experiment: Experiment | None = None) -> RunDir:
 def _simulated(experiment: Experiment, noise: Noise) -> Material:
     boots = simulate(experiment, noise=noise)
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
-    evidence = gather(experiment, used, boots, (), experiment.variants)
+    evidence = gather(experiment, used, points_of(experiment, used), boots, (), experiment.variants)
     reference = load_reference("freezer")
     return Material("20260301-123059-freezer", analysed(experiment, boots), used, reference, evidence)

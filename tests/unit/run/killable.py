@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kteardown import pipeline
-from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Clock, Design, Experiment, Sweep
-from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, TWIN
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
-from kteardown.run.make_plan import make_plan
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
+from unit.run_dirs import fill
 
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns")
@@ -36,7 +36,6 @@ def make_run(root: Path, clock: Clock) -> RunDir:
         design=Design(clock=clock, seeds=3, boots=2, repetitions=2),
     )
     run = RunDir.create(root, experiment.name)
-    plan = make_plan(experiment, load_workloads(experiment), [VARIANT])
     fact = {"release": "6.12", "source": "debian:6.12", "arch": "x86_64", "compiler": "gcc"}
     kernels = {
         name: {
@@ -49,26 +48,27 @@ def make_run(root: Path, clock: Clock) -> RunDir:
         for name in (BASE, VARIANT)
     }
     (run.path / "image").write_bytes(b"kernel")
-    run.save(run.plan_file, plan.model_dump_json())
-    run.save(run.kernels_file, json.dumps(kernels))
-    run.save(
-        run.environment_file, json.dumps({"command": "kteardown run killed", "machine": {"kernel": "6"}})
+    fill(
+        run,
+        experiment,
+        [VARIANT],
+        kernels,
+        {"command": "kteardown run killed", "machine": {"kernel": "6"}},
     )
-    run.save(run.experiment_file, experiment.model_dump_json())
     return run
 
 
 def measure(path: Path) -> None:
     """What a lab does with a run directory, from wherever it stands to its result."""
     run = RunDir.open(path)
-    plan = Plan.model_validate_json(run.plan_file.read_bytes())
-    wall = pipeline.load_experiment_of(run).design.clock == "wall"
+    found = load(run)
+    wall = found.experiment.design.clock == "wall"
     kernels = {name: Bootable(Path(name)) for name in (BASE, TWIN, VARIANT)}
     agent = path / "image"
     lab = Lab(FakeMachine(_guest), agent, "x86_64", "mttcg" if wall else "icount", jobs=1 if wall else 2)
-    with run.writer({"kernel": "6"}) as log:
-        execute(plan, kernels, lab, log, SilentReporter())
-        pipeline.conclude(run)
+    with open_writer(run, {"kernel": "6"}) as log:
+        execute(found.plan, kernels, lab, log, SilentReporter())
+        pipeline.analyse_and_save(run)
 
 
 def _guest(job: BootJob) -> FakeBoot:

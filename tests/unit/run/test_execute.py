@@ -14,6 +14,7 @@ from kteardown.model.record import AgentError, BootStart, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
@@ -49,7 +50,7 @@ def run(tmp_path: Path) -> RunDir:
 
 def _execute(run: RunDir, lab: Lab, blocks: int = 2) -> None:
     kernels = {name: Bootable(Path(name)) for name in KERNELS}
-    with run.writer() as log:
+    with open_writer(run) as log:
         execute(_plan(blocks), kernels, lab, log, SilentReporter())
 
 
@@ -124,7 +125,7 @@ def test_a_swept_machine_is_what_boots_and_a_parameter_of_every_trial(
     plan = _plan(1)
     boots = (plan.boots[0].model_copy(update={"machine": {"possible_cpus": 32}}), plan.boots[2])
     plan = plan.model_copy(update={"boots": boots, "numa_nodes": 1})
-    with run.writer() as log:
+    with open_writer(run) as log:
         execute(plan, {name: Bootable(Path(name)) for name in KERNELS}, lab(script), log, SilentReporter())
     assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [(1, 32, 1), (1, None, 1)]
     params = [record.params for record in run.records() if isinstance(record, TrialStart)]

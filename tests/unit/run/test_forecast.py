@@ -13,7 +13,9 @@ from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Trial
 from kteardown.run.forecast import Forecast, SeenBoot, SeenTrial, forecast, place, seen_boot
 from kteardown.run.make_plan import make_plan
 from kteardown.run.past_boots import seen
-from kteardown.rundir.directory import BootRecords, RunDir
+from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 
 EXECUTIONS = 6
 
@@ -135,6 +137,6 @@ def _record(run: RunDir) -> None:
     start = BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="")
     end = BootEnd(outcome="ok", duration_s=9, first_record_s=1, command=[], host_load=0)
     run.save(run.environment_file, '{"command": "", "machine": {}}')
-    with run.writer() as log:
+    with open_writer(run) as log:
         for record in (start, TrialEnd(trial=0, status="ok", at_s=3), end):
             log.append(record, boot=0, attempt=0)

@@ -12,6 +12,7 @@ from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.rundir.completeness import hopeless
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
@@ -40,7 +41,7 @@ def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) ->
     kernels = {name: Bootable(Path(name)) for name in ("base", "broken")}
     for _ in range(2):
         try:
-            with run.writer() as log:
+            with open_writer(run) as log:
                 lab = Lab(FakeMachine(script), agent, "x86_64", "icount", jobs=jobs)
                 execute(PLAN, kernels, lab, log, SilentReporter())
         except KeyboardInterrupt:

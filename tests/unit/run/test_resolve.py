@@ -9,7 +9,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.experiment import Experiment
-from kteardown.run.resolve import look_up
+from kteardown.run.resolve import resolve
 
 
 def freezer(*variants: str, **design: object) -> Experiment:
@@ -19,11 +19,11 @@ def freezer(*variants: str, **design: object) -> Experiment:
 
 
 def test_base_comes_first_and_a_series_says_which_patches_it_has() -> None:
-    study = look_up(freezer("freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2"))
-    assert [kernel.name for kernel in study.kernels] == [
+    resolved = resolve(freezer("freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2"))
+    assert [kernel.name for kernel in resolved.kernels] == [
         "base", "freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2",
     ]  # fmt: skip
-    sets = [kernel.patch_set for kernel in study.kernels]
+    sets = [kernel.patch_set for kernel in resolved.kernels]
     assert sets[0] is None
     assert sets[3] is None
     assert sets[1] is not None
@@ -34,25 +34,25 @@ def test_base_comes_first_and_a_series_says_which_patches_it_has() -> None:
 
 
 def test_an_ablation_adds_the_parts_of_whole_series_and_none_that_is_a_variant() -> None:
-    study = look_up(
+    resolved = resolve(
         freezer("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze"), ablate=True
     )
-    added = study.kernels[4:]
+    added = resolved.kernels[4:]
     assert [kernel.name for kernel in added] == ["freezer-skip-exited@-1"]
     assert all(kernel.optional and kernel.patch_set and kernel.patch_set.for_ablation for kernel in added)
-    assert not any(kernel.optional for kernel in study.kernels[:4])
+    assert not any(kernel.optional for kernel in resolved.kernels[:4])
 
 
 def test_nothing_to_ablate_is_an_error() -> None:
     with pytest.raises(InputError, match="nothing to ablate"):
-        look_up(freezer("freezer-skip-nofreeze", "debian:7.2"), ablate=True)
+        resolve(freezer("freezer-skip-nofreeze", "debian:7.2"), ablate=True)
 
 
 def test_sources_alone_have_no_layout_twin() -> None:
     with pytest.raises(InputError, match="no variant is a series"):
-        look_up(freezer("debian:7.2", clock="wall", layout_twin=True))
+        resolve(freezer("debian:7.2", clock="wall", layout_twin=True))
     # On the instruction clock an experiment's wish for one is without effect.
-    assert len(look_up(freezer("debian:7.2", layout_twin=True)).kernels) == 2
+    assert len(resolve(freezer("debian:7.2", layout_twin=True)).kernels) == 2
 
 
 def test_no_variant_may_be_called_as_a_twin_of_base(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_no_variant_may_be_called_as_a_twin_of_base(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "0001-a.patch").write_text("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")
     with pytest.raises(InputError, match="'base-layout'"):
-        look_up(freezer(str(folder)))
+        resolve(freezer(str(folder)))

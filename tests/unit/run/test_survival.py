@@ -18,7 +18,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.experiment import Clock
 from kteardown.model.record import Record, TrialEnd
-from kteardown.rundir.counting import attempts, by_trial, completed, said
+from kteardown.rundir.counting import as_guest_wrote, attempts, by_trial, completed_trials
 from kteardown.rundir.directory import RunDir
 from unit.run import killable
 
@@ -73,7 +73,7 @@ def kill_until_done(
         for file in run.path.glob("*.json"):
             json.loads(file.read_bytes())
         for attempt in attempts(run.records()):
-            for trial, records in completed(attempt).items():
+            for trial, records in completed_trials(attempt).items():
                 seen[attempt.boot, trial] = records
 
 
@@ -99,12 +99,14 @@ def test_kills_at_random_moments_lose_no_completed_trial(
         run = killable.make_run(folder / "killed", clock)
         more, seen = kill_until_done(labs, run, moments, 1.1 * span)
         kills += more
-        kept += sum(a.end is None and bool(completed(a)) for a in attempts(run.records()))
+        kept += sum(a.end is None and bool(completed_trials(a)) for a in attempts(run.records()))
         final = counted(run)
         assert final.keys() == counted(whole).keys()
         assert nothing_left_behind(run)
         if clock == "instructions":
-            assert all(said(final[trial]) == said(records) for trial, records in seen.items())
+            assert all(
+                as_guest_wrote(final[trial]) == as_guest_wrote(records) for trial, records in seen.items()
+            )
             assert run.result_file.read_bytes() == whole.result_file.read_bytes()
         else:
             assert all(final[trial] == records for trial, records in seen.items())
@@ -121,7 +123,7 @@ def test_a_second_lab_on_a_run_is_refused_and_the_first_goes_on(
     first.start()
     while not run.records():
         time.sleep(0.001)
-    with pytest.raises(InputError, match="another kteardown is at work"):
+    with pytest.raises(InputError, match="another kteardown writes to"):
         killable.measure(run.path)
     first.join()
     assert first.exitcode == 0

@@ -9,7 +9,7 @@ import pytest
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
 from kteardown.rundir.completeness import complete_blocks, measured_s, spent, up_to
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 KERNELS = ("base", "v")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,7 +8,8 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import repeats
-from kteardown.rundir.directory import RecordWriter, RunDir
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import RecordWriter, open_writer
 
 
 def start(acceleration: str) -> BootStart:
@@ -49,11 +50,11 @@ def run(tmp_path: Path) -> RunDir:
 
 
 def test_in_real_time_what_was_completed_counts_and_is_not_run_again(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         write(log, 0, start("kvm"), *trial(0, 10), *trial(1, 11, whole=False))
         assert log.completed(0) == {0}
         write(log, 1, start("kvm"), *trial(1, 21), *trial(2, 22, whole=False))
-    with run.writer() as log:
+    with open_writer(run) as log:
         assert log.completed(0) == {0, 1}
         assert log.finished() == {}
         assert run.boots() == []
@@ -66,14 +67,14 @@ def test_in_real_time_what_was_completed_counts_and_is_not_run_again(run: RunDir
 
 
 def test_a_trial_that_an_older_lab_ran_again_counts_once(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         write(log, 0, start("mttcg"), *trial(0, 10), *trial(1, 11))
         write(log, 1, start("mttcg"), *trial(0, 20), *trial(1, 21, whole=False), end("panic"))
     assert values(run) == {0: [20], 1: [21]}
 
 
 def test_what_the_labs_own_failure_ended_does_not_count(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         write(log, 0, start("kvm"), *trial(0, 10), end("infrastructure-error"))
         assert log.completed(0) == set()
         write(log, 1, start("kvm"), *trial(0, 20), end())
@@ -81,7 +82,7 @@ def test_what_the_labs_own_failure_ended_does_not_count(run: RunDir) -> None:
 
 
 def test_on_the_instruction_clock_the_whole_boot_is_run_again_and_held_against_the_first(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
         assert log.completed(0) == set()
         write(log, 1, start("icount"), *trial(0, 10), *trial(1, 11), end())
@@ -94,7 +95,7 @@ def test_on_the_instruction_clock_the_whole_boot_is_run_again_and_held_against_t
     ("again", "where"), [([*trial(0, 10), *trial(1, 12)], 1), ([*trial(0, 99)], 0), (trial(0, 10), 1)]
 )
 def test_a_boot_that_came_out_otherwise_is_found(run: RunDir, again: list[Record], where: int) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
         write(log, 1, start("icount"), *again, end())
     (repeat,) = repeats(run.records())

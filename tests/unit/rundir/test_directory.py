@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kteardown.errors import InputError, LabError
 from kteardown.model.record import BootEnd, BootStart, Outcome, Sample
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 
 NOW = datetime(2026, 3, 1, 12, 30, 59)
 
@@ -55,7 +56,7 @@ def test_a_folder_without_an_experiment_is_no_run(tmp_path: Path) -> None:
 
 
 def test_what_is_appended_is_read_again_with_boot_and_attempt(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         log.append(start(), boot=3, attempt=1)
         log.append(sample(12345678901234567), boot=3, attempt=1)
         log.append(end(), boot=3, attempt=1)
@@ -67,14 +68,14 @@ def test_what_is_appended_is_read_again_with_boot_and_attempt(run: RunDir) -> No
 
 
 def test_every_record_is_on_the_disk_before_the_next(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         for count in range(1, 4):
             log.append(sample(), boot=0, attempt=0)
             assert run.records_file.read_bytes().count(b"\n") == count
 
 
 def test_the_last_finished_attempt_counts(run: RunDir) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         log.append(start(), boot=0, attempt=0)
         log.append(sample(1), boot=0, attempt=0)
         log.append(end("infrastructure-error"), boot=0, attempt=0)
@@ -86,7 +87,7 @@ def test_the_last_finished_attempt_counts(run: RunDir) -> None:
         log.append(end(), boot=0, attempt=1)
         log.append(start(), boot=0, attempt=2)
         log.append(sample(3), boot=0, attempt=2)
-    with run.writer() as log:
+    with open_writer(run) as log:
         assert list(log.finished()) == [0]
         assert [log.next_attempt(boot) for boot in (0, 1, 2)] == [3, 1, 0]
     (boot,) = run.boots()
@@ -99,7 +100,7 @@ def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     run = RunDir.create(tmp_path_factory.mktemp("runs"), "freezer", now=NOW)
-    with run.writer() as log:
+    with open_writer(run) as log:
         for value in range(4):
             log.append(sample(value), boot=0, attempt=0)
     whole = run.records_file.read_bytes()
@@ -107,7 +108,7 @@ def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
     run.records_file.write_bytes(whole[:cut])
     kept = whole[:cut].count(b"\n")
     assert len(run.records()) == kept
-    with run.writer() as log:
+    with open_writer(run) as log:
         log.append(sample(99), boot=0, attempt=0)
     values = [record.value for record in run.records() if isinstance(record, Sample)]
     assert values == [*range(kept), 99]
@@ -115,7 +116,7 @@ def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
 
 @pytest.mark.parametrize("bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"who"}', b"\x00\xff"])
 def test_a_corrupt_line_in_the_middle_is_named(run: RunDir, bad: bytes) -> None:
-    with run.writer() as log:
+    with open_writer(run) as log:
         for _ in range(3):
             log.append(sample(), boot=0, attempt=0)
     lines = run.records_file.read_bytes().split(b"\n")
@@ -124,15 +125,15 @@ def test_a_corrupt_line_in_the_middle_is_named(run: RunDir, bad: bytes) -> None:
     with pytest.raises(InputError, match=r"records\.ndjson, line 2: not a record") as caught:
         run.records()
     assert "first 1 lines" in caught.value.hint
-    with pytest.raises(InputError, match="line 2"), run.writer():
+    with pytest.raises(InputError, match="line 2"), open_writer(run):
         pass
 
 
 def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom kteardown.errors import InputError\n"
-        "from kteardown.rundir.directory import RunDir\n"
-        "try:\n    with RunDir(Path(sys.argv[1])).writer(): print('in')\n"
+        "from kteardown.rundir.directory import RunDir\nfrom kteardown.rundir.writer import open_writer\n"
+        "try:\n    with open_writer(RunDir(Path(sys.argv[1]))): print('in')\n"
         "except InputError as error: print(error.message)\n"
     )
 
@@ -141,9 +142,9 @@ def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
             [sys.executable, "-c", script, str(run.path)], capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    with run.writer() as log:
+    with open_writer(run) as log:
         log.append(sample(), boot=0, attempt=0)
-        assert second() == f"another kteardown is at work on {run.path}"
+        assert second() == f"another kteardown writes to {run.path}"
         log.append(sample(), boot=0, attempt=0)
     assert second() == "in"
     assert len(run.records()) == 2
@@ -152,7 +153,7 @@ def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
 def test_a_full_disk_says_which_and_that_the_run_can_be_resumed(run: RunDir) -> None:
     # /dev/full is the kernel's own full disk: every write to it fails with ENOSPC.
     run.records_file.symlink_to("/dev/full")
-    with run.writer() as log, pytest.raises(LabError, match="the disk is full: /") as caught:
+    with open_writer(run) as log, pytest.raises(LabError, match="the disk is full: /") as caught:
         log.append(sample(), boot=0, attempt=0)
     assert "--resume" in caught.value.hint
 

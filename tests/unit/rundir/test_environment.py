@@ -12,6 +12,7 @@ import pytest
 from kteardown.model.record import BootEnd, BootStart, Hello, Record, Sample, Settled, TrialStart
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences, environment_notes, guest_differences
+from kteardown.rundir.writer import open_writer
 
 HOST: dict[str, Any] = {
     "cpu": {"model": "A", "online": 8, "governor": "performance", "topology": {"cores": 4}},
@@ -108,7 +109,7 @@ def boot(
         machine={} if possible_cpus is None else {"possible_cpus": possible_cpus},
     )
     last = BootEnd(outcome="ok", duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
-    with run.writer(host) as log:
+    with open_writer(run, host) as log:
         for record in (first, *(records or (HELLO,)), *([last] if ended else [])):
             log.append(record, boot=number, attempt=attempt)
 
@@ -120,7 +121,7 @@ def hello(**fields: Any) -> Hello:
 def test_every_session_is_kept_and_the_first_stays_the_machine(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(kernel="6.2"))
-    with run.writer(HOST):
+    with open_writer(run, HOST):
         pass
     environment = run.environment()
     assert environment["machine"] == HOST

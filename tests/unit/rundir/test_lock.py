@@ -8,12 +8,14 @@ from pathlib import Path
 
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.lock import at_work
+from kteardown.rundir.writer import open_writer
 
 _HOLD = """
 import sys
 from pathlib import Path
 from kteardown.rundir.directory import RunDir
-with RunDir(Path(sys.argv[1])).writer():
+from kteardown.rundir.writer import open_writer
+with open_writer(RunDir(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -30,5 +32,5 @@ def test_a_run_is_at_work_while_another_process_writes_it(tmp_path: Path) -> Non
         assert at_work(run)
         lab.stdin.close()
     assert not at_work(run)
-    with run.writer():
+    with open_writer(run):
         assert at_work(run)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.inputs.load import load_workloads
-from kteardown.model.experiment import Experiment
 from kteardown.run.live_progress import Follower
+from kteardown.rundir.snapshot import load
 from kteardown.serve.live import duration, median_tables, share
 from unit.run import killable
 
@@ -28,8 +27,7 @@ def test_a_run_is_done_when_all_of_it_is() -> None:
 def test_medians_so_far_stand_beside_base(tmp_path: Path) -> None:
     run = killable.make_run(tmp_path, "instructions")
     killable.measure(run.path)
-    experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
-    tables = median_tables(Follower(run).look(), experiment, load_workloads(experiment))
+    tables = median_tables(Follower(run).look(), load(run))
     assert [table.title.split()[1] for table in tables] == ["freeze_user_ns", "freeze_remaining_ns"]
     block = tables[0].keys
     assert block.columns == ("zombies", "base", killable.VARIANT)

@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
@@ -177,7 +178,7 @@ def test_a_run_that_goes_on_is_followed(site: Site) -> None:
     run = RunDir(site.runs / name)
     before = site.ask(f"/runs/{name}/live")
     assert before.headers["x-run-state"] == "unfinished" and "--resume" in before.text
-    with run.writer():
+    with open_writer(run):
         live = site.ask(f"/runs/{name}/live")
         assert live.headers["x-run-state"] == "running"
         assert "0 of 6" in live.text and "not known yet" in live.text
@@ -186,7 +187,7 @@ def test_a_run_that_goes_on_is_followed(site: Site) -> None:
 
 
 def test_following_needs_no_script(site: Site) -> None:
-    with RunDir(site.runs / site.names()[2]).writer():
+    with open_writer(RunDir(site.runs / site.names()[2])):
         assert '<noscript><meta http-equiv="refresh"' in site.ask(f"/runs/{site.names()[2]}").text
 
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 from unit.run import killable
 from unit.serve.test_serve import Site, serving
 
@@ -97,7 +98,7 @@ def test_without_a_script_the_history_leads_to_one_line(open_page: Open) -> None
 def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> None:
     whole, growing = (RunDir(site.runs / name) for name in site.names())
     lines = whole.records_file.read_bytes().splitlines(keepends=True)
-    with growing.writer():
+    with open_writer(growing):
         page = open_page("/runs/{1}")
         assert page.get_by_role("heading", name="Running").is_visible()
         boots = page.locator("#live dd").first
@@ -110,7 +111,7 @@ def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> No
 
 def test_the_list_moves_and_keeps_what_is_picked(open_page: Open, site: Site) -> None:
     running = RunDir(site.runs / site.names()[1])
-    with running.writer():
+    with open_writer(running):
         page = open_page("/")
         page.get_by_label(f"A: {site.names()[0]}", exact=True).check()
         page.evaluate("document.querySelector('.state').textContent = 'stale'")

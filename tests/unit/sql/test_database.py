@@ -23,6 +23,7 @@ from kteardown.model.record import (
     TrialStart,
 )
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
 from kteardown.sql.database import TABLES, database
 
 
@@ -60,7 +61,7 @@ def make(root: Path, attempts: Sequence[Sequence[Record]], result: dict[str, Any
     )
     design = {"clock": "wall"}
     run.save(run.experiment_file, json.dumps({"name": "freezer", "source": "debian:6.12", "design": design}))
-    with run.writer() as log:
+    with open_writer(run) as log:
         for number, records in enumerate(attempts):
             for record in records:
                 log.append(record, boot=0, attempt=number)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kteardown.analysis.comparisons import Data
-from kteardown.analysis.dataset import Collected, Key, Point, compared
+from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.growth.fit import Fit, fit, predict
+from kteardown.model.point import Key, Point
 from kteardown.model.result import Law, Prediction
 
 _FURTHER = 2.0
@@ -46,7 +47,7 @@ def _ahead(
 
 
 def _costs(
-    collected: Collected, kernel: str, family: Sequence[Point], param: str, metric: str
+    collected: Dataset, kernel: str, family: Sequence[Point], param: str, metric: str
 ) -> tuple[list[float], list[list[float]]]:
     """The points where this kernel has samples, and a row of medians for each boot that has all of those."""
     sizes: list[float] = []

@@ -10,7 +10,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.record import BASE, ParamValue
 from kteardown.model.workload import Workload
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 LEAST_SHARE = 0.01
 """A function that takes less of the busy time everywhere is not worth a line."""

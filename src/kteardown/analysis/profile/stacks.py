@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
 from kteardown.model.record import ParamValue, ProfileStretch, Stack, TrialEnd, TrialStart
-from kteardown.rundir.directory import BootRecords
+from kteardown.rundir.counting import BootRecords
 
 IDLE_TASK = "[idle task]"
 NO_INTERRUPTS = "[no interrupts]"

@@ -1,4 +1,4 @@
-"""What the profiled boots of a run tell, from their records alone."""
+"""The profile of a run from the records of its profiled boots."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.profile_result import Profile
 from kteardown.model.record import BASE, TrialEnd
 from kteardown.model.workload import Workload
-from kteardown.rundir.directory import BootRecords, RunDir
+from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a profile tells: its summary, its stacks by file name, and what went wrong."""
+class ProfileSummary:
+    """Profiles, their folded stacks by file name, and notes on what went wrong."""
 
     profiles: tuple[Profile, ...]
     folded: Mapping[str, str]
     notes: tuple[str, ...]
 
 
-def profiles_of(run: RunDir, experiment: Experiment, workloads: Mapping[str, Workload]) -> Told:
-    """What the profiled boots of ``run`` tell so far; nothing where there are none. Raises InputError."""
-    boots = run.profile.boots()
+def profiles_of(snapshot: Snapshot) -> ProfileSummary:
+    """Summarise the profiled boots of a run; empty if it has none. Raises InputError."""
+    boots, experiment, workloads = snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
     found = profiles(boots, experiment, workloads, kernels)
     files = {_file_name(s, experiment, workloads): folded(s) for s in collect(boots)}
-    return Told(found, files, tuple(_troubles(boots, found)))
+    return ProfileSummary(found, files, tuple(_troubles(boots, found)))
 
 
 def _file_name(stretches: Stretches, experiment: Experiment, workloads: Mapping[str, Workload]) -> str:

@@ -1,0 +1,53 @@
+"""``kteardown analyse``: analyse an old run with the statistics of this kteardown."""
+
+from __future__ import annotations
+
+import typer
+
+from kteardown import pipeline
+from kteardown.cli import options
+from kteardown.cli.diff import print_difference
+from kteardown.report import saved
+from kteardown.report.diff import hold, read
+from kteardown.report.formats import json as result_json
+from kteardown.rundir.find import find_run
+from kteardown.rundir.snapshot import load
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(help=analyse.__doc__)(analyse)
+
+
+def analyse(run: options.RunArg = "last") -> None:
+    """Analyse a run anew with the statistics of this kteardown, and print what changed.
+
+    `run` analyses a run when it ends, and every report shows that analysis for ever. This verb writes a
+    further one beside it, into the folder analysis-1 (analysis-2, ...) of the run directory; the first one
+    stays. A run that was never analysed gets its first analysis.
+
+    Examples:
+
+      kteardown analyse last
+
+      kteardown diff 20260301-123059-freezer RUN_DIRECTORY/analysis-1/result.json
+    """
+    snapshot = load(find_run(run))
+    directory, out = snapshot.run, options.output()
+    from kteardown.analysis.conclude import conclude
+
+    if not directory.result_file.is_file():
+        pipeline.analyse_and_save(directory)
+        out.print(f"wrote {directory.result_file}", highlight=False, soft_wrap=True)
+        return
+    before = directory.result_file.read_bytes()
+    result = conclude(snapshot).result
+    folder = saved.next_folder(directory)
+    saved.write(directory, result, snapshot, folder)
+    file = folder / directory.result_file.name
+    out.print(f"wrote {file}", highlight=False, soft_wrap=True)
+    if file.read_bytes() == before:
+        out.print("nothing changed: both results are the same to the byte", highlight=False)
+        return
+    old, new = read(before, str(directory.result_file)), read(result_json.dumps(result).encode(), str(file))
+    print_difference(hold(old, new, ("the saved result", "this analysis")), out)

@@ -1,0 +1,61 @@
+"""A point: a workload with a value for each of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.model.experiment import Experiment, Sweep
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Workload
+
+Key = tuple[tuple[str, ParamValue], ...]
+"""All parameters of a point, sorted by name: a dictionary key."""
+
+
+class Point(BaseModel):
+    """A point of an experiment. ``shown`` are the parameters that the experiment sweeps or sets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workload: str
+    params: dict[str, ParamValue]
+    """Every parameter, with those of the machine that are swept."""
+    shown: dict[str, ParamValue]
+
+    @property
+    def full(self) -> Key:
+        """All parameters as a dictionary key."""
+        return key(self.params)
+
+
+def key(params: Mapping[str, ParamValue]) -> Key:
+    """Parameters as a dictionary key."""
+    return tuple(sorted(params.items()))
+
+
+def sweep_points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
+    """Every parameter point of a sweep: the product of its values, defaults filled in.
+
+    The last parameter of the workload's file varies fastest.
+    """
+    result: list[dict[str, ParamValue]] = [{}]
+    for name, parameter in workload.parameters.items():
+        values = sweep.params.get(name, (parameter.default,))
+        result = [{**point, name: value} for point in result for value in values]
+    return result
+
+
+def points_of(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[Point, ...]:
+    """Every point of an experiment, in the order of its sweeps and their values."""
+    result: list[Point] = []
+    for sweep in experiment.workloads:
+        workload = workloads[sweep.workload]
+        chosen = {*experiment.machine.swept, *sweep.params, workload.law}
+        for machine in experiment.machine.points():
+            for params in sweep_points(sweep, workload):
+                full = {**machine, **params}
+                shown = {name: value for name, value in full.items() if name in chosen}
+                result.append(Point(workload=sweep.workload, params=full, shown=shown))
+    return tuple(result)

@@ -1,0 +1,119 @@
+"""A new run: its kernels built, its plan made, its directory written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from kteardown import version
+from kteardown.errors import InputError
+from kteardown.kernels import build, layout_twin
+from kteardown.kernels.request import Building, Built, KernelRequest
+from kteardown.kernels.source import Sources
+from kteardown.model.plan import Plan, controls
+from kteardown.model.record import BASE, LAYOUT
+from kteardown.paths import cache_dir, runs_dir
+from kteardown.progress import Reporter, SilentReporter
+from kteardown.run import run_kernels
+from kteardown.run.forecast import Forecast
+from kteardown.run.make_plan import make_plan
+from kteardown.run.past_boots import forecast_of
+from kteardown.run.profile_plan import plan_profile
+from kteardown.run.resolve import Resolved
+from kteardown.rundir import snapshot
+from kteardown.rundir.directory import RunDir
+from kteardown.vm import host
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The time and memory that building and measuring will take, by what earlier ones took."""
+
+    building: Building
+    measuring: Forecast
+
+
+def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
+    """Build every kernel of an experiment, or find it in the cache.
+
+    The layout twin is one of them if the design has it. Raises BuildError, InputError, LabError.
+    """
+    return _build(_requests(resolved, reporter), reporter)
+
+
+def build_first(resolved: Resolved, reporter: Reporter) -> Built:
+    """Build what must be built before the first guest boots.
+
+    On the instruction clock other work on the host cannot change a figure, so that base boots while the
+    variants are built (``run.measure``). Their patches are applied here: one that does not apply ends the
+    command at once. Raises BuildError, InputError, LabError.
+    """
+    requests = _requests(resolved, reporter)
+    later = requests[1:]
+    if resolved.experiment.design.clock == "wall" or not run_kernels.deferrable(later):
+        return _build(requests, reporter)
+    missing = {request.name for request in build.missing(later, cache_dir=cache_dir())}
+    build.check_patches([r for r in later if r.name in missing], cache_dir=cache_dir(), reporter=reporter)
+    return _build([request for request in requests if request.name not in missing], reporter)
+
+
+def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporter) -> RunDir:
+    """Write a run directory that has all that measuring, resuming and reporting need. Raises LabError."""
+    run = RunDir.create(runs_dir(), resolved.experiment.name)
+    plan = plan_boots(resolved, built.left_out)
+    snapshot.write_inputs(run, resolved.experiment, resolved.workloads, resolved.published, plan)
+    run_kernels.save_requests(run, resolved, built.left_out, Sources(cache_dir(), reporter))
+    run_kernels.save_built(run, built)
+    environment = {"command": command, "kteardown": version(), "machine": host.facts()}
+    run.save(run.environment_file, json.dumps(environment, indent=1))
+    if resolved.experiment.design.profile:
+        run.profile.console_path(0, 0).parent.mkdir(parents=True)
+        run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
+    snapshot.mark_whole(run)
+    return run
+
+
+def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Plan:
+    """The boots in their order: the same for the same experiment and kernels."""
+    variants = [kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})]
+    return make_plan(resolved.experiment, resolved.workloads, variants)
+
+
+def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
+    """The boots that are sampled beside those of ``plan``, if the experiment asks for a profile."""
+    kernels = [kernel.name for kernel in resolved.kernels if not kernel.optional]
+    wanted = kernels if resolved.experiment.design.profile else []
+    return plan_profile(plan, resolved.experiment, resolved.workloads, wanted)
+
+
+def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None = None) -> Cost:
+    """The cost of building and booting ``plan``; builds, boots and downloads nothing."""
+    requests = list(resolved.kernels)
+    if LAYOUT in controls(resolved.experiment.design):
+        sources = Sources(cache_dir(), SilentReporter())
+        twin = layout_twin.request(resolved.base, resolved.series, sources, unpack=False)
+        requests.append(twin or replace(resolved.series[0], name=LAYOUT))
+    measuring = forecast_of(resolved.experiment, resolved.workloads, plan, jobs)
+    return Cost(build.cost(requests, cache_dir=cache_dir()), measuring)
+
+
+def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:
+    requests = list(resolved.kernels)
+    if LAYOUT in controls(resolved.experiment.design):
+        twin = layout_twin.request(resolved.base, resolved.series, Sources(cache_dir(), reporter))
+        if twin is None:
+            raise InputError(
+                "no layout twin can be made: no series changes a .c file of base",
+                hint="leave --layout-twin out.",
+            )
+        requests.append(twin)
+    return requests
+
+
+def _build(requests: list[KernelRequest], reporter: Reporter) -> Built:
+    built = build.ensure(requests, cache_dir=cache_dir(), reporter=reporter)
+    if LAYOUT in built.images:
+        layout_twin.check(built.images[BASE], built.images[LAYOUT])
+    for name, reason in built.left_out.items():
+        reporter.note(f"{name} is left out: {reason.splitlines()[0]}")
+    return built

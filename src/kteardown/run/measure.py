@@ -1,0 +1,139 @@
+"""Measuring a run: boots until the next look, the layout twin if a claim needs it, the profiled boots.
+
+Every decision follows from the run directory, so that a run that was killed continues as if it had not been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from kteardown.errors import BuildError, InputError
+from kteardown.kernels import build
+from kteardown.kernels.request import Built, KernelRequest
+from kteardown.model.plan import Plan, blocks_of
+from kteardown.model.record import LAYOUT, TWIN
+from kteardown.model.result import Result
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter, Standing
+from kteardown.run import lab as labs
+from kteardown.run import run_kernels
+from kteardown.run.execute import Lab, execute
+from kteardown.run.forecast import Forecast
+from kteardown.run.make_plan import with_layout_twin
+from kteardown.run.past_boots import forecast_of
+from kteardown.rundir.completeness import up_to
+from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.writer import RecordWriter, open_writer
+
+
+def measure(
+    snapshot: Snapshot,
+    log: RecordWriter,
+    reporter: Reporter,
+    expected: Forecast,
+    *,
+    jobs: int | None = None,
+    after: Result | None = None,
+    interim: Callable[[], Sequence[Standing]] = tuple,
+) -> None:
+    """Boot what the plan has left: all of it, or up to the next look if the run stops when it is certain.
+
+    ``after`` is the result of the last look; ``interim`` gives the comparisons so far. Raises LabError,
+    BuildError; what was recorded stays.
+    """
+    due = _due(snapshot, after)
+    if all(boot.index in log.finished() for boot in due.boots):
+        return
+    lab = labs.make_lab(snapshot, reporter, jobs)
+    log.agent_hash = lab.agent_hash
+
+    def boot(plan: Plan) -> None:
+        kernels = run_kernels.bootable(snapshot.run)
+        execute(plan, kernels, lab, log, reporter, expected.weight, lambda: reporter.standing(interim))
+
+    missing = run_kernels.missing_kernels(snapshot.run)
+    if missing:
+        early = _booted_with(due, snapshot, {request.name for request in missing})
+        with ThreadPoolExecutor(1) as pool:
+            booting = pool.submit(boot, early)
+            try:
+                _build(snapshot, missing, reporter)
+            except BaseException:
+                lab.machine.stop()
+                raise
+            booting.result()
+    boot(due)
+
+
+def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None) -> bool:
+    """Boot what the profile of a run has left; return whether anything was booted. Raises LabError."""
+    planned = snapshot.profile_plan
+    if planned is None:
+        return False
+    with open_writer(snapshot.run.profile) as log:
+        if all(boot.index in log.finished() for boot in planned.boots):
+            return False
+        reporter.note("sampling where the time goes, in boots that are not compared")
+        lab: Lab = labs.make_lab(snapshot, reporter, jobs)
+        execute(planned, run_kernels.bootable(snapshot.run), lab, log, reporter)
+    return True
+
+
+def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tuple[Forecast, int]:
+    """The forecast for the boots that are left, and how many those are."""
+    finished = log.finished()
+    left = tuple(boot for boot in snapshot.plan.boots if boot.index not in finished)
+    rest = snapshot.plan.model_copy(update={"boots": left})
+    return forecast_of(snapshot.experiment, snapshot.workloads, rest, jobs), len(left)
+
+
+def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> bool:
+    """Build the layout twin and plan its blocks, if the result claims what code layout could explain.
+
+    Return whether there is anything to boot: not if the twin is not needed, already planned, or cannot be
+    made.
+    """
+    from kteardown.analysis.analyse import needs_layout_twin
+
+    planned, run = snapshot.plan, snapshot.run
+    if not needs_layout_twin(result, snapshot.workloads) or any(b.kernel == LAYOUT for b in planned.boots):
+        return False
+    try:
+        run_kernels.add_layout_twin(snapshot, reporter)
+    except (BuildError, InputError) as error:
+        reporter.note(f"a claim of less than 10% needs a layout twin, and none can be made: {error.message}")
+        return False
+    design = snapshot.experiment.design
+    blocks = result.stopping.stopped_at if result.stopping else blocks_of(design)
+    reporter.note(
+        f"a change of less than 10% is claimed, which code layout alone can cause: {blocks} more blocks, of "
+        "base and its layout twin"
+    )
+    extended = with_layout_twin(planned, snapshot.experiment, snapshot.workloads, blocks)
+    run.save(run.plan_file, extended.model_dump_json(indent=1))
+    return True
+
+
+def _due(snapshot: Snapshot, after: Result | None) -> Plan:
+    """The part of the plan to boot before the next analysis."""
+    design, planned = snapshot.experiment.design, snapshot.plan
+    if not design.until:
+        return planned
+    from kteardown.analysis.conclude import next_look
+
+    added = [boot for boot in planned.boots if boot.block >= blocks_of(design)]
+    due = up_to(planned, next_look(design, after)).boots
+    return planned.model_copy(update={"boots": (*due, *added)})
+
+
+def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
+    """The boots of kernels that are already built."""
+    boots = tuple(boot for boot in due.boots if boot.kernel not in missing and boot.kernel != TWIN)
+    return due.model_copy(update={"boots": boots})
+
+
+def _build(snapshot: Snapshot, missing: list[KernelRequest], reporter: Reporter) -> None:
+    """Build the missing kernels, each one kept as soon as it is there."""
+    built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
+    run_kernels.save_built(snapshot.run, built)

@@ -1,0 +1,144 @@
+"""What a run depends on, as its directory keeps it: written once, read by every later stage.
+
+A report must say the same after a workload's file was changed, a series deleted, kteardown upgraded, or
+the run copied to another machine. So nothing that a result depends on is looked up outside the run directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from kteardown import version
+from kteardown.errors import InputError
+from kteardown.inputs.published import Reference
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan
+from kteardown.model.result import KernelFacts, Unavailable
+from kteardown.model.workload import Workload
+from kteardown.rundir import migrate
+from kteardown.rundir.directory import RunDir
+
+_M = TypeVar("_M", bound=BaseModel)
+
+SCHEMA = 2
+"""1: up to the first version that kept workloads and published figures; see ``rundir.migrate``."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run directory with all that its result depends on beside its records.
+
+    ``variants`` are in the order of the report.
+    """
+
+    run: RunDir
+    experiment: Experiment
+    workloads: Mapping[str, Workload]
+    published: Reference | None
+    plan: Plan
+    kernels: Mapping[str, KernelFacts]
+    unavailable: Sequence[Unavailable]
+    notes: Sequence[str] = ()
+    """What a reader must know of the run directory itself."""
+
+    @property
+    def profile_plan(self) -> Plan | None:
+        """The plan of the profiled boots, if a profile was requested."""
+        file = self.run.profile.plan_file
+        return Plan.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+
+def load(run: RunDir) -> Snapshot:
+    """Read a run directory. Raises InputError that names the file that is missing or damaged."""
+    schema = _schema(run)
+    if schema > SCHEMA:
+        raise InputError(
+            f"{run.path} was written by a newer kteardown (schema {schema}, this one reads up to {SCHEMA})",
+            hint="upgrade kteardown.",
+        )
+    experiment = _read(run.experiment_file, Experiment)
+    plan = _read(run.plan_file, Plan)
+    if schema == SCHEMA:
+        workloads = {
+            name: Workload.model_validate(fields) for name, fields in _json(run.workloads_file).items()
+        }
+        file = run.published_file
+        published = _read(file, Reference) if file.is_file() else None
+        notes: tuple[str, ...] = ()
+    else:
+        workloads, published, plan, notes = migrate.from_schema_1(experiment, plan)
+    kernels = _json(run.kernels_file)
+    unavailable = _json(run.unavailable_file) if run.unavailable_file.is_file() else []
+    return Snapshot(
+        run=run,
+        experiment=experiment,
+        workloads=workloads,
+        published=published,
+        plan=plan,
+        kernels={name: _facts(fields) for name, fields in kernels.items()},
+        unavailable=[Unavailable.model_validate(fields) for fields in unavailable],
+        notes=notes,
+    )
+
+
+def write_inputs(
+    run: RunDir,
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    published: Reference | None,
+    plan: Plan,
+) -> None:
+    """Write the inputs of a new run. Raises LabError."""
+    run.save(run.plan_file, plan.model_dump_json(indent=1))
+    fields = {name: workload.model_dump(mode="json") for name, workload in workloads.items()}
+    run.save(run.workloads_file, json.dumps(fields, indent=1))
+    if published is not None:
+        run.save(run.published_file, published.model_dump_json(indent=1))
+    run.save(run.experiment_file, experiment.model_dump_json(indent=1))
+
+
+def mark_whole(run: RunDir) -> None:
+    """Write ``run.json``, last: a folder that has it is a whole run directory. Raises LabError."""
+    run.save(run.run_file, json.dumps({"schema": SCHEMA, "kteardown": version()}, indent=1))
+
+
+def _schema(run: RunDir) -> int:
+    if not run.run_file.is_file():
+        return 1
+    schema = _json(run.run_file).get("schema")
+    if not isinstance(schema, int):
+        raise InputError(f"{run.run_file}: no schema number", hint="restore the run directory from a copy.")
+    return schema
+
+
+def _facts(fields: Mapping[str, Any]) -> KernelFacts:
+    known = KernelFacts.model_fields
+    return KernelFacts.model_validate({key: value for key, value in fields.items() if key in known})
+
+
+def _read(file: Path, model: type[_M]) -> _M:
+    try:
+        return model.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise _damaged(file, error.strerror or str(error)) from error
+    except ValidationError as error:
+        raise _damaged(file, error.errors()[0]["msg"]) from error
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise _damaged(file, error.strerror or str(error)) from error
+    except ValueError as error:
+        raise _damaged(file, str(error)) from error
+
+
+def _damaged(file: Path, reason: str) -> InputError:
+    return InputError(f"{file}: cannot be read: {reason}", hint="restore the run directory from a copy.")

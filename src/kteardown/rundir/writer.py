@@ -1,0 +1,174 @@
+"""Appending records to a run directory: one process at a time, each record on the disk before the next."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from kteardown.errors import InputError
+from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
+from kteardown.rundir.counting import EXACT
+from kteardown.rundir.directory import RunDir, write_failed
+
+
+@contextmanager
+def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterator[RecordWriter]:
+    """Append to the records of ``run``; files that a killed process left behind are removed first.
+
+    ``machine``: the host as it is now. With the first boot it becomes another session of the run's
+    environment. Raises InputError if another process writes to this directory, LabError if the disk fails.
+    """
+    lock = FileLock(run.path / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(
+            f"another kteardown writes to {run.path}",
+            hint="wait until it is done, or interrupt it and resume the run here.",
+        ) from None
+    except OSError as error:
+        raise write_failed(error, run.path) from error
+    try:
+        for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
+            left.unlink(missing_ok=True)
+        writer = RecordWriter(run, machine)
+        try:
+            yield writer
+        finally:
+            writer.close()
+    finally:
+        lock.release()
+
+
+class RecordWriter:
+    """Appends records, each with one write and one sync. Safe to call from several threads."""
+
+    def __init__(self, run: RunDir, machine: Mapping[str, Any] | None = None) -> None:
+        self._run = run
+        self._machine = machine
+        self._session: int | None = None
+        self.agent_hash = ""
+        """Of the agent that the boots of this session run."""
+        self._lock = threading.Lock()
+        try:
+            self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise write_failed(error, run.records_file) from error
+        try:
+            self._end = self._drop_cut_line()
+            self._finished: dict[int, BootEnd] = {}
+            self._attempts: dict[int, int] = {}
+            self._completed: dict[tuple[int, int], set[int]] = {}
+            for record in run.records():
+                self._note(record)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def append(self, record: Record, *, boot: int, attempt: int) -> None:
+        """Keep one record with its boot and attempt on it; it is on the disk on return.
+
+        Raises LabError where the disk is full or fails; what was written before stays whole.
+        """
+        stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
+        with self._lock:
+            if isinstance(record, BootStart):
+                stamp["session"] = self._open_session()
+            stamped = record.model_copy(update=stamp)
+            line = stamped.model_dump_json().encode() + b"\n"
+            try:
+                written = os.write(self._fd, line)
+                if written != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._fd)
+            except OSError as error:
+                self._take_back()
+                raise write_failed(error, self._run.records_file) from error
+            self._end += len(line)
+            self._note(stamped)
+
+    def console_path(self, boot: int, attempt: int) -> Path:
+        """Where the console of this attempt goes."""
+        return self._run.console_path(boot, attempt)
+
+    def finished(self) -> Mapping[int, BootEnd]:
+        """The boots that need no further attempt, with their last end.
+
+        A boot that ended by the lab's own failure is not among them: it says nothing about the kernel.
+        """
+        with self._lock:
+            ends = self._finished.items()
+            return {boot: end for boot, end in ends if end.outcome != "infrastructure-error"}
+
+    def completed(self, boot: int) -> frozenset[int]:
+        """The trials of ``boot``, by index, that cut attempts completed in real time: not to be run again."""
+        with self._lock:
+            return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
+
+    def next_attempt(self, boot: int) -> int:
+        """The number of the next attempt at this boot, from 0."""
+        with self._lock:
+            return self._attempts.get(boot, -1) + 1
+
+    def close(self) -> None:
+        """End appending; everything is on the disk already."""
+        os.close(self._fd)
+
+    def _note(self, record: Record) -> None:
+        self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
+        attempt = (record.boot, record.attempt)
+        if isinstance(record, BootStart) and record.acceleration != EXACT:
+            self._completed[attempt] = set()
+        elif isinstance(record, TrialEnd) and attempt in self._completed:
+            self._completed[attempt].add(record.trial)
+        elif isinstance(record, BootEnd):
+            self._finished[record.boot] = record
+            self._completed.pop(attempt, None)
+
+    def _open_session(self) -> int:
+        """The number of this session, which the first boot of it puts into the environment."""
+        if self._session is None:
+            if self._machine is None:
+                self._session = 0
+            else:
+                environment = self._run.environment()
+                sessions = [
+                    *environment.get("sessions", ()),
+                    {"machine": dict(self._machine), "agent_hash": self.agent_hash},
+                ]
+                self._run.save(
+                    self._run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
+                )
+                self._session = len(sessions) - 1
+        return self._session
+
+    def _drop_cut_line(self) -> int:
+        size = os.fstat(self._fd).st_size
+        end = size
+        while end > 0:
+            step = min(end, 1 << 16)
+            block = os.pread(self._fd, step, end - step)
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                end = end - step + newline + 1
+                break
+            end -= step
+        if end != size:
+            os.ftruncate(self._fd, end)
+            os.fsync(self._fd)
+        return end
+
+    def _take_back(self) -> None:
+        # Best effort: a half line that stays is dropped by readers and by the next writer anyway.
+        try:
+            os.ftruncate(self._fd, self._end)
+        except OSError:
+            return

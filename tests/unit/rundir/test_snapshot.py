@@ -1,0 +1,147 @@
+"""A run directory is whole: reports need nothing else, and write nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kteardown.cli import app
+from kteardown.errors import InputError
+from kteardown.inputs import load as inputs_load
+from kteardown.inputs import published
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import SCHEMA, load
+from unit.report.contexts import write_run
+
+SCHEMA_1 = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
+FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "mmtests", "benchstat")
+READING = (
+    *(("report", "last", "--format", form, *(("-o", "-") if form == "html" else ())) for form in FORMATS),
+    ("show", "last"),
+    ("list", "runs"),
+    ("diff", "last", "last"),
+    ("query", "SELECT count(*) FROM samples"),
+    ("history", "freezer"),
+    ("export", "last", "--to", "exported"),
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def said(*arguments: str) -> str:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(p): (p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(folder.rglob("*"))}
+
+
+def copy_of(run: Path, root: Path) -> Path:
+    target = root / run.name
+    shutil.copytree(run, target)
+    return target
+
+
+def test_every_report_is_the_same_where_nothing_but_the_run_directory_exists(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(home / "runs")
+    said("analyse", "last")
+    before = {form: said("report", "last", "--format", form, "-o", "-") for form in FORMATS if form != "text"}
+    elsewhere = tmp_path / "elsewhere"
+    copy_of(run.path, elsewhere)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(elsewhere))
+    nowhere = tmp_path / "nowhere"
+    monkeypatch.setattr(inputs_load, "data_dir", lambda kind: nowhere / kind)
+    monkeypatch.setattr(published, "data_dir", lambda kind: nowhere / kind)
+    after = {form: said("report", "last", "--format", form, "-o", "-") for form in before}
+    assert after == before
+
+
+@pytest.mark.parametrize("arguments", READING, ids=lambda words: " ".join(words[:4]))
+@pytest.mark.parametrize("kind", ["analysed", "not analysed", "schema 1"])
+def test_reading_writes_nothing_into_the_run_directory(
+    arguments: tuple[str, ...], kind: str, home: Path
+) -> None:
+    if kind == "schema 1":
+        path = copy_of(SCHEMA_1, home / "runs")
+    else:
+        path = write_run(home / "runs").path
+        if kind == "analysed":
+            said("analyse", "last")
+    before = state(path)
+    assert said(*arguments)
+    assert state(path) == before
+
+
+def test_a_workload_that_changed_since_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(home / "runs")
+    said("analyse", "last")
+    before = said("report", "last", "--format", "csv")
+    original = inputs_load.load_workload
+
+    def upside_down(name: str, folder: str = "") -> object:
+        workload = original(name, folder)
+        metrics = {n: m.model_copy(update={"better": "higher"}) for n, m in workload.metrics.items()}
+        return workload.model_copy(update={"metrics": metrics})
+
+    monkeypatch.setattr(inputs_load, "load_workload", upside_down)
+    assert said("report", "last", "--format", "csv") == before
+    assert said("analyse", "last").endswith("nothing changed: both results are the same to the byte\n")
+
+
+def test_a_run_of_schema_1_is_reported_as_the_kteardown_that_made_it_did(home: Path) -> None:
+    path = copy_of(SCHEMA_1, home / "runs")
+    found = json.loads(said("report", "last", "--format", "json"))
+    kept = json.loads((path / "result.json").read_text())
+    assert {name: found[name] for name in kept} == kept
+
+
+def test_a_run_of_schema_1_is_analysed_anew_beside_the_old_result(home: Path) -> None:
+    path = copy_of(SCHEMA_1, home / "runs")
+    old = (path / "result.json").read_bytes()
+    said("analyse", "last")
+    assert (path / "result.json").read_bytes() == old
+    new = json.loads((path / "analysis-1" / "result.json").read_text())
+    assert new["comparisons"] == json.loads(old)["comparisons"]
+    said("analyse", "last")
+    assert (path / "analysis-2" / "report.md").is_file()
+
+
+def test_a_run_of_a_newer_schema_is_refused_with_one_line(home: Path) -> None:
+    run = write_run(home / "runs")
+    run.save(run.run_file, json.dumps({"schema": SCHEMA + 1}))
+    with pytest.raises(InputError, match="written by a newer kteardown") as refused:
+        load(run)
+    assert "\n" not in refused.value.message
+
+
+@pytest.mark.parametrize("name", ["plan.json", "kernels.json", "workloads.json", "experiment.json"])
+@pytest.mark.parametrize("damage", ["missing", "{}x"])
+def test_a_damaged_run_directory_names_the_file(name: str, damage: str, home: Path) -> None:
+    run = write_run(home / "runs")
+    file = run.path / name
+    file.unlink() if damage == "missing" else file.write_text(damage)
+    with pytest.raises(InputError, match=name) as refused:
+        load(RunDir(run.path))
+    assert refused.value.hint
+
+
+def test_a_damaged_run_does_not_hide_the_others_in_the_list(home: Path) -> None:
+    first, second = (write_run(home / "runs") for _ in range(2))
+    first.experiment_file.write_text("{}")
+    rows = json.loads(said("list", "runs", "--json"))["runs"]
+    assert [row["name"] for row in rows] == [first.name, second.name]
+    assert rows[0]["state"].startswith("unreadable: ")
