@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How long a boot of the lab takes until the agent's first record, against two yardsticks.
+"""Measure the time from starting QEMU to the agent's first record, compared with two other boots.
 
-- The same kernel under the same QEMU options without the lab's channels, with a PID 1 that powers
-  off at once: from start to exit. Limit: 1.15 times its time.
+- The same kernel with the same QEMU options but without kteardown's channels, and with a PID 1 that
+  powers off at once: from start to exit. Limit: 1.15 times its time.
 - With --vng-image, virtme-ng booting that image to `true`, emulated: from start to exit. Limit: a
-  quarter of its time. The image needs the symbols that virtme-ng wants.
+  quarter of its time. The image needs the symbols that virtme-ng requires.
 
-Each round runs every contender once, in an order that turns; the medians are compared. Exits with 1
-where a limit is missed.
+Each round runs every boot once, in a rotating order; the medians are compared. Exits with 1
+if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from kteardown.vm.qemu_command import Channels, qemu_command
 
 BARE_LIMIT, VNG_LIMIT = 1.15, 0.25
 PLAN = "kteardown-plan 1\nseed 1\n"
-# The lab's own channels, by what their options say.
+# Words of the QEMU options that make kteardown's own channels.
 CHANNELS = ("id=records", "virtio-serial-pci", "virtserialport", "id=monitor", "chardev=monitor")
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--image", type=Path, help="a built bzImage; without it debian:6.12 is built")
-    parser.add_argument("--agent", type=Path, help="a built agent; without it it is built")
+    parser.add_argument("--image", type=Path, help="a built bzImage; debian:6.12 is built if omitted")
+    parser.add_argument("--agent", type=Path, help="a built agent; built if omitted")
     parser.add_argument("--vng-image", type=Path, help="a bzImage that virtme-ng can boot")
-    parser.add_argument("--vng", default="vng", help="the program, virtme-ng 1.42")
+    parser.add_argument("--vng", default="vng", help="the program of virtme-ng 1.42")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--acceleration", choices=["mttcg", "icount"], default="mttcg")
     return parser.parse_args()
 
 
 def first_record(image: Path, initramfs: Path, folder: Path, acceleration: str) -> float:
-    """Seconds from starting QEMU to the agent's first record."""
+    """Return the seconds from starting QEMU to the agent's first record."""
     result = QemuMachine().boot(job(image, initramfs, folder, acceleration), lambda _: None)
     if result.outcome != "ok" or result.first_record_s is None:
-        sys.exit(f"the lab's guest ended with {result.outcome}: {result.detail}")
+        sys.exit(f"the guest with the agent ended with {result.outcome}: {result.detail}")
     return result.first_record_s
 
 
 def bare(image: Path, initramfs: Path, folder: Path, acceleration: str) -> float:
-    """Seconds from starting QEMU to its exit, with nothing of the lab in it."""
+    """Return the seconds from starting QEMU to its exit, without the agent and kteardown's channels."""
     words = qemu_command(job(image, initramfs, folder, acceleration), Channels(-1, -1))
     command = list(words)
     for option, value in itertools.pairwise(words):
@@ -81,7 +81,7 @@ def run(command: list[str]) -> float:
 
 
 def job(image: Path, initramfs: Path, folder: Path, acceleration: str) -> BootJob:
-    # Two CPUs and 1 GB: what virtme-ng gets.
+    # Two CPUs and 1 GB, the same as for virtme-ng.
     return BootJob(
         image=image,
         initramfs=initramfs,
@@ -96,7 +96,7 @@ def job(image: Path, initramfs: Path, folder: Path, acceleration: str) -> BootJo
 
 
 def measure(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median of each, after a first round that only warms the page cache."""
+    """Return the median of each contender, after a first round that only warms the page cache."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(rounds + 1):
@@ -105,7 +105,7 @@ def measure(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str
             if turn:
                 times[name].append(took)
     for name, seen in times.items():
-        print(f"{name:28} median {statistics.median(seen):7.3f} s   of {len(seen)}, least {min(seen):.3f} s")
+        print(f"{name:28} median {statistics.median(seen):7.3f} s   of {len(seen)}, min {min(seen):.3f} s")
     return {name: statistics.median(seen) for name, seen in times.items()}
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Labs with real guests, killed with SIGKILL at random moments and resumed: what is lost, what is left.
+"""Kill runs with real guests at random moments with SIGKILL, resume them, and check what is lost and left.
 
-An experiment on the instruction clock is run once unbroken; then again and again, each lab killed at a random
-moment between its start and the time that the unbroken run took, and the run resumed, until it is done.
-Exits with 1 where a completed trial was lost, a result.json is not that of the unbroken run to the byte, a
-guest outlived its lab, or a file was left behind.
+An experiment on the instruction clock is run once without interruption. Then it is run again and again: each
+process of kteardown is killed at a random moment between its start and the time that the unbroken run took,
+and the run is resumed, until it is complete. Exits with 1 if a completed trial was lost, if a result.json is
+not that of the unbroken run byte for byte, if a guest outlived its kteardown process, or if a file was left
+behind.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=2, help="boots of each of the two kernels")
     parser.add_argument("--set", default="zombies=0,300", help="the trials of a boot")
-    parser.add_argument("--seed", type=int, default=1, help="what the moments are drawn from")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the random moments")
     return parser.parse_args()
 
 
@@ -63,7 +64,7 @@ class Seen:
 
 
 class Folder:
-    """Where labs work: their runs, and what they take for the place of temporary files."""
+    """The folder of one test: its runs and its temporary files."""
 
     def __init__(self, path: Path, experiment: list[str]) -> None:
         self.runs, self.temporary = path / "runs", path / "tmp"
@@ -71,12 +72,12 @@ class Folder:
         self.experiment = experiment
 
     def run(self) -> RunDir | None:
-        """The one run that is whole enough to be resumed."""
+        """Return the one run that is complete enough to be resumed."""
         whole = [path for path in self.runs.glob("*") if (path / "experiment.json").is_file()]
         return RunDir(whole[0]) if whole else None
 
     def start(self) -> subprocess.Popen[bytes]:
-        """A lab that begins the experiment, or goes on with it."""
+        """Start a process of kteardown that begins the experiment, or resumes it."""
         run = self.run()
         words = ["run", "--resume", run.name] if run else self.experiment
         environment = {**os.environ, "KTEARDOWN_RUNS": str(self.runs), "TMPDIR": str(self.temporary)}
@@ -89,7 +90,7 @@ class Folder:
         )
 
     def processes(self) -> list[psutil.Process]:
-        """Every process that a lab here started, itself included, and that still lives."""
+        """Return every running process of this folder: kteardown itself and the processes that it started."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -101,39 +102,42 @@ class Folder:
 
 
 def unbroken(folder: Folder) -> tuple[bytes, float]:
-    """The result.json of a run that nobody kills, and the seconds that it took."""
+    """Run without a kill; return the result.json and the seconds that the run took."""
     began = time.monotonic()
-    lab = folder.start()
-    _, errors = lab.communicate()
+    process = folder.start()
+    _, errors = process.communicate()
     run = folder.run()
-    if lab.returncode or run is None:
+    if process.returncode or run is None:
         sys.exit(f"the unbroken run failed:\n{errors.decode(errors='replace')}")
     return run.result_file.read_bytes(), time.monotonic() - began
 
 
 def kill_until_done(folder: Folder, moments: random.Random, span: float, most: int, seen: Seen) -> Trials:
-    """Lab after lab, the first ``most`` killed unless done before; the trials that were complete by then."""
+    """Start kteardown until the run is complete, and kill the first ``most`` processes.
+
+    Returns the trials that were complete at the kills.
+    """
     recorded: Trials = {}
     while True:
-        lab = folder.start()
+        process = folder.start()
         try:
             wait_s = moments.uniform(0, span) if most else None
-            _, errors = lab.communicate(timeout=wait_s)
+            _, errors = process.communicate(timeout=wait_s)
         except subprocess.TimeoutExpired:
-            lab.kill()
-            lab.communicate()
+            process.kill()
+            process.communicate()
             most -= 1
             seen.moments[moment_of(folder.run())] += 1
             seen.outlived += outlived(folder)
             recorded |= completed_of_run(folder.run())
             continue
-        if lab.returncode:
-            sys.exit(f"a resumed lab failed:\n{errors.decode(errors='replace')}")
+        if process.returncode:
+            sys.exit(f"a resumed run failed:\n{errors.decode(errors='replace')}")
         return recorded
 
 
 def outlived(folder: Folder) -> int:
-    """How many of the lab's processes are there still when they should long be gone."""
+    """Return how many processes of a killed kteardown are still running after ``GONE_S``."""
     deadline = time.monotonic() + GONE_S
     while (alive := folder.processes()) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -141,38 +145,38 @@ def outlived(folder: Folder) -> int:
 
 
 def moment_of(run: RunDir | None) -> str:
-    """What the lab was doing, as its run directory tells. Every file must be whole."""
+    """Return what kteardown was doing, according to the run directory. Every file must be complete."""
     if run is None:
-        return "before the plan was whole"
+        return "before the plan was complete"
     for file in run.path.glob("*.json"):
         json.loads(file.read_bytes())
     tried = attempts(run.records())
-    at_work = [attempt for attempt in tried if attempt.end is None]
+    unfinished = [attempt for attempt in tried if attempt.end is None]
     last = {attempt.boot: attempt for attempt in tried}
-    at_work = [attempt for attempt in at_work if last[attempt.boot] is attempt]
-    for attempt in at_work:
+    unfinished = [attempt for attempt in unfinished if last[attempt.boot] is attempt]
+    for attempt in unfinished:
         begun = {record.trial for record in attempt.records if isinstance(record, TrialStart)}
         if begun - completed_trials(attempt).keys():
             return "in a trial"
-    if at_work:
-        return "in a boot, outside of trials"
+    if unfinished:
+        return "in a boot, outside of a trial"
     planned = Plan.model_validate_json(run.plan_file.read_bytes()).boots
     return "between boots" if len(run.boots()) < len(planned) else "after the last boot"
 
 
 def completed_of_run(run: RunDir | None) -> Trials:
-    """The records of every trial that has its end, by boot and trial."""
+    """Return the records of every completed trial, by boot and trial."""
     found = attempts(run.records()) if run else []
     return {(a.boot, trial): records for a in found for trial, records in completed_trials(a).items()}
 
 
 def counted(run: RunDir) -> Trials:
-    """The records that the result is made of, by boot and trial."""
+    """Return the records that the result is made of, by boot and trial."""
     return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
 
 
 def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:
-    """Hold the finished run against what was seen on the way and against the unbroken one."""
+    """Compare the finished run with the records at the kills and with the unbroken run."""
     run = folder.run()
     assert run is not None
     final = counted(run)
@@ -197,7 +201,7 @@ def report(seen: Seen, span: float) -> None:
     print(f"completed trials recorded before a kill: {seen.completed}, of them lost: {seen.lost}")
     print(f"boots run again: {seen.repeated}, of them with other records: {seen.repeated_otherwise}")
     print(f"result.json that differ from the unbroken run's: {seen.other_results} of {seen.runs}")
-    print(f"processes that outlived their lab by {GONE_S:g} s: {seen.outlived}")
+    print(f"processes that outlived their kteardown by {GONE_S:g} s: {seen.outlived}")
     print(f"files left behind: {len(seen.left)}" + "".join(f"\n  {name}" for name in seen.left))
 
 

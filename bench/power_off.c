@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The least that a PID 1 can do: power off at once. What bench/boot_time.py compares with. */
+/* The smallest PID 1: powers off at once. bench/boot_time.py compares the agent with it. */
 #include <sys/reboot.h>
 #include <unistd.h>
 

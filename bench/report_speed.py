@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The HTML report of 10,000 trials: made from the run's records, and opened in headless Chromium.
+"""Measure how long the HTML report of 10,000 trials takes to be made, and to be opened in headless Chromium.
 
-The run is that of ``stats_speed.py``. Made: records read, analysed and read again for the samples, the page
-written; seconds of processor time against a limit of 10. Opened: until the page is loaded, and until its
-first chart is drawn when it is come to; seconds against a limit of 2 each. Exits with 1 where one is missed.
-``--open FILE`` only opens a report that is there.
+The run is that of ``stats_speed.py``. Making: the records are read, analysed and read again for the samples,
+and the page is written; the limit is 10 seconds of processor time. Opening: until the page is loaded, and
+until its first chart is drawn after it is scrolled to; the limit is 2 seconds each. Exits with 1 if a limit
+is exceeded. ``--open FILE`` only opens an existing report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_h
 
 
 def make(page: Path) -> float:
-    """Write the report of the simulated run to ``page``; seconds of processor time."""
+    """Write the report of the simulated run to ``page``; return the seconds of processor time."""
     with tempfile.TemporaryDirectory() as folder:
         run = RunDir.create(Path(folder), "speed")
         trials = write(run)
@@ -51,14 +51,14 @@ def make(page: Path) -> float:
     samples = sum(s.count for s in evidence.samples)
     print(f"{trials:,} trials, {samples:,} samples; page of {page.stat().st_size / 1e6:.1f} MB")
     print(
-        f"concluded {concluded - started:.2f} s, samples {gathered - concluded:.2f} s, "
+        f"analysed {concluded - started:.2f} s, samples {gathered - concluded:.2f} s, "
         f"page {done - gathered:.2f} s"
     )
     return done - started
 
 
 def opened(file: Path) -> tuple[float, float]:
-    """Seconds until the page is loaded, and until the first chart is drawn after it is scrolled to."""
+    """Return the seconds until the page is loaded, and from scrolling to a chart until it is drawn."""
     with sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -77,7 +77,7 @@ def _first_chart(page: Page) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the seconds of each part; 1 where a limit is missed."""
+    """Print the seconds of each part; return 1 if a limit is exceeded."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.html"
         made = 0.0

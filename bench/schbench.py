@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Does the workload `wakeups` give the figures that schbench itself gives?
+"""Compare the figures of the workload `wakeups` with those of schbench.
 
-schbench is no part of this project: give the folder of its source, or let --clone fetch it from its own
-home. It is built statically, put into the guest, and run at the leaf of the same cgroups as the workload, at
-the same points, in the same boots, one after the other. On the wall clock base is booted twice a block, so
-that a difference between the two programs can be held against what one program shows between two boots of
-one kernel (A/A). On the instruction clock boots are seeds, and their spread is all the noise that there is.
+schbench is not part of this project: give the folder of its source, or use --clone to fetch it from its
+repository. It is built statically, put into the guest, and run at the leaf of the same cgroups as the
+workload, at the same points, in the same boots, one after the other. On the wall clock base is booted twice a
+block, so that a difference between the two programs can be compared with the difference between two boots
+of one kernel and one program (A/A). On the instruction clock boots are seeds, and their spread is the only
+noise.
 
-A figure of schbench's is in whole microseconds, or requests; what is within one of it is no difference.
-Exits with 1 where a figure differs by more than that and the margin.
+The figures of schbench are whole microseconds, or requests; a difference of one unit does not count.
+Exits with 1 if a figure differs by more than that and the margin.
 """
 
 from __future__ import annotations
@@ -63,20 +64,20 @@ def options() -> argparse.Namespace:
     where.add_argument("source", nargs="?", type=Path, help="the folder of schbench's source")
     where.add_argument("--clone", action="store_true", help=f"fetch it from {HOME}")
     parser.add_argument("--threads", default="1, 4, 16", help="workers of the message thread")
-    # In less than 5 s the interval of no requests that schbench counts first is its 20th percentile.
-    parser.add_argument("--seconds", type=int, default=5, help="of each run of either program")
+    # In less than 5 s the empty interval that schbench counts first is its 20th percentile.
+    parser.add_argument("--seconds", type=int, default=5, help="duration of each run of either program")
     parser.add_argument("--cache-kb", type=int, default=64)
     parser.add_argument("--clock", choices=["wall", "instructions"], default="wall")
-    parser.add_argument("--boots", type=int, default=6, help="of base, or seeds")
+    parser.add_argument("--boots", type=int, default=6, help="boots of base, or seeds")
     parser.add_argument("--same-within", type=float, default=0.1)
     return parser.parse_args()
 
 
 def build(source: Path, folder: Path) -> Path:
-    """schbench as a static program in ``folder``, built by its own Makefile in a copy of ``source``.
+    """Build schbench as a static program in ``folder``, with its own Makefile in a copy of ``source``.
 
-    Nothing is inlined: inlined, the compiler spills registers in the innermost loop of the matrix product,
-    and a request is 10 instructions a step, where both programs have 8 without.
+    Inlining is off. With inlining the compiler spills registers in the innermost loop of the matrix product,
+    and a request has 10 instructions a step; without it both programs have 8.
     """
     if not (source / "schbench.c").is_file():
         sys.exit(f"{source} has no schbench.c: give the folder of schbench's source")
@@ -93,7 +94,7 @@ def build(source: Path, folder: Path) -> Path:
 
 
 def measure(chosen: argparse.Namespace, program: Path, folder: Path) -> RunDir:
-    """Both programs at every point of every boot; the run stays among the user's runs."""
+    """Run both programs at every point of every boot; the run is kept with the user's runs."""
     file = folder / "experiment.toml"
     file.write_text(
         EXPERIMENT.format(
@@ -111,13 +112,13 @@ def measure(chosen: argparse.Namespace, program: Path, folder: Path) -> RunDir:
         check=False,
     )
     if done.returncode:
-        sys.exit("the guests did not run: see above")
+        sys.exit("the run failed: see the error above")
     return find_run("last")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure of both programs at one point, and of base booted twice."""
+    """One figure of both programs at one point, and of base and its A/A twin."""
 
     point: Point
     metric: str
@@ -128,8 +129,8 @@ class Pair:
 
 
 def pairs(run: RunDir, rules: Rules) -> list[Pair]:
-    """Every figure that both programs gave."""
-    experiment = load(run).experiment
+    """Return every figure that both programs gave."""
+    experiment = pipeline.load_experiment_of(run)
     workload = load_workload("wakeups")
     collected, draws = Dataset(run.boots()), Resampler(experiment.design.seed)
     result = []
@@ -148,8 +149,8 @@ def pairs(run: RunDir, rules: Rules) -> list[Pair]:
     return result
 
 
-def tell(found: list[Pair], rules: Rules) -> int:
-    """Print a row for each figure; how many differ."""
+def show(found: list[Pair], rules: Rules) -> int:
+    """Print a row for each figure; return how many differ."""
     adjusted = holm([pair.found.p for pair in found])
     differ = 0
     print(f"{'threads':>7}  {'figure':15}  {'wakeups':>13}  {'schbench':>13}  change, A/A, verdict")
@@ -159,16 +160,18 @@ def tell(found: list[Pair], rules: Rules) -> int:
         close = abs(pair.theirs.median - pair.ours.median) <= coarse
         differs = verdict in ("better", "worse") and not close
         differ += differs
-        told = "DIFFERS" if differs else "one unit apart" if close else f"no difference: {verdict}, {reason}"
+        outcome = (
+            "DIFFERS" if differs else "one unit apart" if close else f"no difference: {verdict}, {reason}"
+        )
         print(
             f"{dict(pair.point.full)['threads']:>7}  {pair.metric:15}  {pair.ours.median:13,.0f}  "
-            f"{pair.theirs.median:13,.0f}  {span(pair.found)}, {span(pair.twin)}, {told}"
+            f"{pair.theirs.median:13,.0f}  {span(pair.found)}, {span(pair.twin)}, {outcome}"
         )
     return differ
 
 
 def span(found: Estimate | None) -> str:
-    """The interval of a change in percent."""
+    """Format the interval of a change in percent."""
     if found is None or found.ci is None:
         return "-"
     return f"[{found.ci[0] - 1:+.1%}, {found.ci[1] - 1:+.1%}]"
@@ -184,7 +187,7 @@ def main() -> int:
             source = folder / "clone"
             subprocess.run(["git", "clone", "--depth", "1", HOME, str(source)], check=True)
         found = pairs(measure(chosen, build(source, folder), folder), rules)
-        differ = tell(found, rules)
+        differ = show(found, rules)
     print(f"{differ} of {len(found)} figures differ")
     return 1 if differ or not found else 0
 

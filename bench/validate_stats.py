@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The statistics against known truths: what intervals cover, how often verdicts are false, what is found.
+"""Test the statistics in simulations with known truth: coverage, rate of false verdicts, power.
 
 Prints the tables of METHODOLOGY.md and writes docs/validation.json and docs/validation.svg; `--quick` only
-prints, from fewer runs. Minutes on one core. Exits with 1 where a promise is not kept.
+prints, from fewer runs. Takes minutes on one core. Exits with 1 if a promised rate is not kept.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Rows = list[dict[str, Any]]
 
 
 def coverage(runs: int) -> Iterator[dict[str, Any]]:
-    """Of the 95% interval of a true ratio of 0.8."""
+    """Coverage of the 95% interval of a true ratio of 0.8."""
     for world in WORLDS:
         for boots in BOOTS:
             found = v.coverage(world, boots, 0.8, runs)
@@ -56,7 +56,7 @@ def coverage(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def false_verdicts(runs: int) -> Iterator[dict[str, Any]]:
-    """Reports of base against itself: three points, two variants, the A/A twin, Holm."""
+    """Reports of base compared with itself: three points, two variants, the A/A twin, Holm."""
     for world in IN_REPORTS:
         for boots in (4, 6, 10, 20):
             rate = v.false_verdicts(world, boots, runs)
@@ -72,7 +72,7 @@ def single_false_verdicts(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def power(runs: int) -> Iterator[dict[str, Any]]:
-    """How often a cost that is 5% higher is called worse, beside the A/A twin; boots differ by ``noise``."""
+    """How often a cost that is 5% higher is called worse, with an A/A twin; boots differ by ``noise``."""
     for noise in NOISES:
         world = World(name="", block=0.05, shifts=normal(noise), jitter=normal(0.01))
         for boots in POWER_BOOTS:
@@ -81,7 +81,7 @@ def power(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def detectable(runs: int) -> Iterator[dict[str, Any]]:
-    """How often an effect as large as the typical ``mde`` is called worse, beside the A/A twin."""
+    """How often an effect as large as the typical ``mde`` is called worse, with an A/A twin."""
     for world in (WORLDS[1], WORLDS[2], WORLDS[4]):
         for boots in (4, 10, 20):
             size = v.coverage(world, boots, 1.0, runs, twin=True).mde
@@ -91,7 +91,7 @@ def detectable(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def sequential(runs: int) -> Iterator[dict[str, Any]]:
-    """Runs that stop when sure, at most 20 blocks; a ratio of 1 is base against itself."""
+    """Runs that stop when certain, at most 20 blocks; a ratio of 1 is base compared with itself."""
     for world in (WORLDS[1], WORLDS[4], WORLDS[7]):
         for text, ratio in (("verdict", 1.0), ("verdict", 0.9), ("verdict", 0.7), ("ci=10%", 0.9)):
             found = v.stopped(world, ratio, 20, parse_until(text), runs)
@@ -103,7 +103,7 @@ def sequential(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def laws(runs: int) -> Iterator[dict[str, Any]]:
-    """A straight line over eleven sizes: its slope and its exponent."""
+    """A straight line over eleven sizes: coverage of its slope and of its exponent."""
     for boot, trial in ((0.002, 0.001), (0.05, 0.01), (0.03, 0.05)):
         for boots in (3, 5, 10):
             found = v.law_coverage(boots, boot, trial, runs)
@@ -111,7 +111,7 @@ def laws(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def predictions(runs: int) -> Iterator[dict[str, Any]]:
-    """Laws carried on, of truths that are candidates and of truths that are not."""
+    """Extrapolations, for true laws that are candidates and true laws that are not."""
     for name, cost in LAWS.items():
         for boot, trial in ((0.002, 0.001), (0.03, 0.02)):
             for times in (2.0, 4.0):
@@ -133,7 +133,7 @@ PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, Any]]], int, int]] = {
 
 
 def rows_of(name: str, *, quick: bool) -> Rows:
-    """One part, with progress on the error stream."""
+    """Run one part, with progress on the error stream."""
     part, runs, fewer = PARTS[name]
     rows: Rows = []
     for row in part(fewer if quick else runs):
@@ -143,7 +143,7 @@ def rows_of(name: str, *, quick: bool) -> Rows:
 
 
 def run_all(*, quick: bool, jobs: int) -> dict[str, Rows]:
-    """Every part, each in one process, so many at once; the figures do not depend on how many."""
+    """Run every part in a process of its own, ``jobs`` at once; the figures do not depend on ``jobs``."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         parts = {name: pool.submit(rows_of, name, quick=quick) for name in PARTS}
         results = {}
@@ -154,7 +154,7 @@ def run_all(*, quick: bool, jobs: int) -> dict[str, Rows]:
 
 
 def show(name: str, about: str, rows: Rows) -> None:
-    """A table: a line a row, a world's boots side by side."""
+    """Print a table with a line for each row, and the boots of a world in columns."""
     print(f"\n## {name}: {about} {rows[0]['runs']} runs each.")
     if name in ("coverage", "false_verdicts", "single_false_verdicts", "power"):
         across, value = "boots", {"coverage": "inside", "power": "found"}.get(name, "false")
@@ -173,7 +173,7 @@ def show(name: str, about: str, rows: Rows) -> None:
 
 
 def broken(results: dict[str, Rows]) -> list[str]:
-    """Promises that the figures do not keep, beyond what chance does at three standard errors."""
+    """Return the promises that are not kept, by more than three standard errors."""
     found = []
     for row in results["coverage"]:
         margin = 3 * math.sqrt(0.93 * 0.07 / row["runs"])
@@ -191,7 +191,7 @@ def broken(results: dict[str, Rows]) -> list[str]:
 
 
 def draw(results: dict[str, Rows], path: Path) -> None:
-    """Coverage, false verdicts and power in one picture, on white so that it reads on any page."""
+    """Draw coverage, false verdicts and power in one picture, on white so that it is readable on any page."""
     mpl.rcParams.update(
         {
             "font.size": 8,
@@ -236,9 +236,9 @@ def _rounded(value: Any) -> Any:
 
 
 def main() -> int:
-    """Run, print, write; 1 where a promise is not kept."""
+    """Run, print and write; return 1 if a promise is not kept."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer runs, nothing written")
+    parser.add_argument("--quick", action="store_true", help="fewer runs; write nothing")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     given = parser.parse_args()
     print(f"looks of a run of at most 20 blocks: {', '.join(map(str, looks(20)))}")

@@ -1,4 +1,4 @@
-"""Fails where a file is past 400 lines or a function past 60: each should be one thing."""
+"""Fail if a file is longer than 400 lines or a function longer than 60: each should do one thing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FUNCTION_LINES = 60
 
 
 def too_long(path: Path) -> list[str]:
-    """One message for each thing in ``path`` that is too long."""
+    """Return one message for the file and for each function in ``path`` that is too long."""
     text = path.read_text(encoding="utf-8")
     found = []
     lines = text.count("\n")
@@ -30,7 +30,7 @@ def too_long(path: Path) -> list[str]:
 
 
 def main() -> int:
-    """Check every source file that git knows."""
+    """Check every source file that git tracks or would add; return the exit status."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.py", "*.c", "*.h"],
         capture_output=True,

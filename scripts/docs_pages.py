@@ -1,8 +1,8 @@
-"""Pages of the site that are no files of docs/: the project's own texts, the commands, the modules.
+"""Pages of the site that are not files of docs/: the texts of the top folder, the commands, the modules.
 
-Links between them are written for a reader of the checkout; here they are led to the pages. What a link
-names and the site does not have, a folder of patches for one, becomes plain text; a link to nothing is left
-alone, and fails the build.
+The links in them are written for a reader of the checkout; here they are changed to point to the pages. A
+link to a file or folder of the checkout that the site does not have, such as a folder of patches, becomes
+plain text. A link to something that does not exist is not changed, and fails the build.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^()\s]+)\)")
 
 
 def on_config(config: Any) -> Any:
-    """Fill the sections of the navigation that are lists of what there is."""
+    """Fill the sections of the navigation that list existing pages and modules."""
     named = {page for entry in config.nav for page in entry.values() if isinstance(page, str)}
     for entry in config.nav:
         if "Experiments" in entry:
@@ -45,7 +45,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages."""
+    """Add the generated pages."""
     pages = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in TEXTS.items()}
     pages["reference/cli.md"] = commands()
     pages |= {f"reference/{stage}.md": modules(stage) for stage in STAGES}
@@ -55,12 +55,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lead the links of a page to where things are on the site."""
+    """Change the links of a page to the addresses of the site."""
     origin = next((name for name, made in TEXTS.items() if made == page.file.src_uri), "")
     folder = "" if origin else posixpath.join("docs", posixpath.dirname(page.file.src_uri))
     here = posixpath.dirname(page.file.src_uri)
 
-    def led(match: re.Match[str]) -> str:
+    def rewritten(match: re.Match[str]) -> str:
         label, link = match[1], match[2]
         target, _, anchor = link.partition("#")
         if ":" in link or not target:
@@ -72,22 +72,22 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return f"[{label}]({found}{'#' + anchor if anchor else ''})"
         return label if (ROOT / place).exists() else match[0]
 
-    return _LINK.sub(led, markdown)
+    return _LINK.sub(rewritten, markdown)
 
 
 def commands() -> str:
-    """Every verb with its options, from the command line itself."""
+    """Return the page of every command with its options, from the command line itself."""
     from kteardown.cli import app
 
     command = get_command(app)
     context = command.make_context("kteardown", ["doctor"], resilient_parsing=True)
     text = get_docs_for_click(obj=command, ctx=context, name="kteardown", title="Commands")
-    # Examples are code; so is a line that goes on with one.
+    # Examples are code, and so are their continuation lines.
     return re.sub(r"^ {2}(\S.*)$", r"    \1", text, flags=re.MULTILINE)
 
 
 def modules(stage: str) -> str:
-    """The page of one stage: its modules, each from its docstrings."""
+    """Return the page of one stage: its modules, each from its docstrings."""
     names = "\n\n".join(f"::: {name}" for name in _names(SOURCES / stage))
     return f"# kteardown.{stage}\n\n{names}\n"
 

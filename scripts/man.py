@@ -1,6 +1,6 @@
-"""Writes the man pages, kteardown(1) and one for each verb, from the help of the command line.
+"""Write the man pages, kteardown(1) and one for each command, from the help of the command line.
 
-The only argument is the folder that they go into. The pages are set by click-man.
+The only argument is the output folder. click-man formats the pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import kteardown.cli
 
 
 def page(context: Any) -> str:
-    """The page of one command, in roff. ``context``: the command's, nothing of it given."""
+    """Return the page of one command, in roff. ``context`` is that of the command without arguments."""
     command = context.command
     text = cleandoc(command.help or "")
     first, _, rest = text.partition("\n\n")
@@ -35,7 +35,7 @@ def page(context: Any) -> str:
 
 
 def pages(context: Any) -> dict[str, str]:
-    """Every page by its name without ``.1``."""
+    """Return every page by its name without ``.1``."""
     found = {context.command_path.replace(" ", "-"): page(context)}
     for name, verb in getattr(context.command, "commands", {}).items():
         if not verb.hidden:
@@ -52,10 +52,10 @@ def _plain(text: str) -> str:
 
 
 def _roff(text: str) -> str:
-    """Text in which nothing of its own means anything to roff."""
+    """Escape what has a meaning in roff."""
     escaped = text.replace("\\", r"\e").replace("--", r"\-\-")
     escaped = re.sub(r"^([.'])", r"\\&\1", escaped, flags=re.MULTILINE)
-    # An example stays in its line.
+    # The lines of an example are not joined.
     return re.sub(r"^(  .*)$", r".nf\n\1\n.fi", escaped, flags=re.MULTILINE)
 
 
