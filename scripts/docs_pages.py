@@ -93,7 +93,7 @@ def modules(stage: str) -> str:
 
 
 def _names(path: Path) -> Iterator[str]:
-    files = sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
     for file in files:
         if file.name != "__init__.py":
             yield ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)

@@ -203,8 +203,8 @@ def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     made = {path.name for path in (tmp_path / "site").rglob("*.html")}
-    assert {"index.html", "tutorial.html", "methodology.html", "cli.html", "stats.html"} <= made
-    site = (tmp_path / "site/reference/stats.html").read_text()
+    assert {"index.html", "tutorial.html", "methodology.html", "cli.html", "analysis.html"} <= made
+    site = (tmp_path / "site/reference/analysis.html").read_text()
     assert "kteardown.analysis.estimate.bootstrap" in site
     for path in (tmp_path / "site").rglob("*.html"):
         fetched = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.?https?:[^>]*>", path.read_text())
