@@ -130,7 +130,7 @@ class Pair:
 
 def pairs(run: RunDir, rules: Rules) -> list[Pair]:
     """Return every figure that both programs gave."""
-    experiment = pipeline.load_experiment_of(run)
+    experiment = load(run).experiment
     workload = load_workload("wakeups")
     collected, draws = Dataset(run.boots()), Resampler(experiment.design.seed)
     result = []
