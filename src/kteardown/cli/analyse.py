@@ -26,11 +26,9 @@ def analyse(run: options.RunArg = "last") -> None:
     further one beside it, into the folder analysis-1 (analysis-2, ...) of the run directory; the first one
     stays. A run that was never analysed gets its first analysis.
 
-    Examples:
+    Example:
 
       kteardown analyse last
-
-      kteardown diff 20260301-123059-freezer RUN_DIRECTORY/analysis-1/result.json
     """
     snapshot = load(find_run(run))
     directory, out = snapshot.run, options.output()
