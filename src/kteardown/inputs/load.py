@@ -101,17 +101,22 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
 
 
 def own_sources(experiment: Experiment) -> list[Path]:
-    """The agent's part of those workloads of the experiment that are not shipped. Raises InputError."""
+    """The C sources of those workloads of the experiment that are not shipped. Raises InputError.
+
+    Each is the file ``agent/workloads/NAME.c``, the folder ``agent/workloads/NAME``, or both.
+    """
     shipped = workload_names()
-    own = [sweep.workload for sweep in experiment.workloads if sweep.workload not in shipped]
-    files = [Path(experiment.folder) / "agent" / "workloads" / f"{name}.c" for name in own]
-    for file in files:
-        if not file.is_file():
+    folder = Path(experiment.folder) / "agent" / "workloads"
+    own: list[Path] = []
+    for name in (sweep.workload for sweep in experiment.workloads if sweep.workload not in shipped):
+        found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
+        if not found:
             raise InputError(
-                f"{file}: there is no such file, and a workload needs one",
-                hint=f"write it, or make both of its files: kteardown new workload {file.stem}",
+                f"{folder / name}.c: there is no such file, and a workload needs one",
+                hint=f"write it, or make both of its files: kteardown new workload {name}",
             )
-    return files
+        own += found
+    return own
 
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:

@@ -15,13 +15,13 @@ from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
 
-_SOURCES = ("Makefile", "*.[ch]", "lib/*.[ch]", "workloads/*.[ch]")
+_SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
 
 
 def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
     """The agent for guests of ``arch``, statically linked: from ``cache``, or built into it.
 
-    ``own``: workloads in C beside those that are shipped.
+    ``own``: workloads that are not shipped; each is a C file or a folder of C files.
 
     The file's name has a hash of all that goes into it (sources, flags, compiler), and it appears
     whole or not at all, so that labs may build at the same time. Raises LabError where a tool is
@@ -40,7 +40,7 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Pa
         ):
             folder = Path(name)
             for path, content in sources.items():
-                (folder / path).parent.mkdir(exist_ok=True)
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
             _make(folder, compiler, reporter)
             os.replace(folder / "build" / "kteardown-agent", agent)
@@ -67,8 +67,11 @@ def _sources(own: Sequence[Path]) -> dict[Path, bytes]:
     """What the agent is made of, read once: what is built is what was hashed."""
     folder = data_dir("agent")
     paths = sorted(path for pattern in _SOURCES for path in folder.glob(pattern))
-    shipped = {path.relative_to(folder): path.read_bytes() for path in paths}
-    return shipped | {Path("workloads") / path.name: path.read_bytes() for path in own}
+    sources = {path.relative_to(folder): path.read_bytes() for path in paths}
+    for path in own:
+        for file in sorted(path.glob("*.[ch]")) if path.is_dir() else [path]:
+            sources[Path("workloads") / file.relative_to(path.parent)] = file.read_bytes()
+    return sources
 
 
 def _digest(sources: dict[Path, bytes], compiler: str) -> str:

@@ -90,6 +90,20 @@ def test_the_agent_has_the_workload_and_another_agent_has_not(mine: Path, tmp_pa
         assert ("unmap_all" in listed) is known
 
 
+def test_a_workload_may_be_a_folder_of_c_files(mine: Path, tmp_path: Path) -> None:
+    folder = mine / "agent/workloads/unmap_all"
+    folder.mkdir()
+    (mine / "agent/workloads/unmap_all.c").rename(folder / "unmap_all.c")
+    text = (folder / "unmap_all.c").read_text()
+    (folder / "pages.h").write_text("#define PAGE_BYTES 4096\n")
+    text = text.replace("#define PAGE_BYTES 4096\n", '#include "pages.h"\n')
+    (folder / "unmap_all.c").write_text(text.replace('"../workload.h"', '"workload.h"'))
+    own = own_sources(load_experiment("unmapping"))
+    assert own == [folder]
+    agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=own)
+    assert "unmap_all" in subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
+
+
 def test_a_workload_without_its_c_file_is_told(mine: Path) -> None:
     (mine / "agent/workloads/unmap_all.c").unlink()
     with pytest.raises(InputError, match=r"unmap_all\.c: there is no such file"):
