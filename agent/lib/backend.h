@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_BACKEND_H
 #define KTEARDOWN_BACKEND_H
 
-#include "../workload.h"
+#include "workload.h"
 
 enum backend {
 	BACKEND_ZRAM, /* swap to a zram device */

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_BANDWIDTH_H
 #define KTEARDOWN_BANDWIDTH_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct bandwidth {
 	int64_t quota_us; /* for each period, of all CPUs together; 0: no limit */

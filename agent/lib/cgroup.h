@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_CGROUP_H
 #define KTEARDOWN_CGROUP_H
 
-#include "../workload.h"
+#include "workload.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup/"
 

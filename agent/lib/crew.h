@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_CREW_H
 #define KTEARDOWN_CREW_H
 
-#include "../workload.h"
+#include "workload.h"
 
 /* A member's work, in a process of its own, count times. False: it failed. */
 typedef bool crew_work(int64_t count);

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "../workload.h"
+#include "workload.h"
 
 struct gate {
 	_Atomic uint32_t open; /* 0: closed */

@@ -12,7 +12,7 @@
 #ifndef KTEARDOWN_HISTOGRAM_H
 #define KTEARDOWN_HISTOGRAM_H
 
-#include "../workload.h"
+#include "workload.h"
 
 #define HISTOGRAM_BITS 8
 /* 18 minutes in ns; what is larger counts as this, what is negative as 0. */

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_HOLDER_H
 #define KTEARDOWN_HOLDER_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct holder {
 	int pid; /* 0: none */

@@ -11,7 +11,7 @@
 #ifndef KTEARDOWN_HOTPLUG_H
 #define KTEARDOWN_HOTPLUG_H
 
-#include "../workload.h"
+#include "workload.h"
 
 /* Where the kernel has no fair server, or no debugfs to say so, nothing is changed. */
 void hotplug_begin(void);

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_KMSG_H
 #define KTEARDOWN_KMSG_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct kmsg {
 	int64_t time_ns; /* of the kernel's log clock, always whole microseconds */

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_LATENCY_H
 #define KTEARDOWN_LATENCY_H
 
-#include "../workload.h"
+#include "workload.h"
 
 /*
  * The gaps between stamps that overlap the time from..to, in ns, into gaps (room

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_MEMINFO_H
 #define KTEARDOWN_MEMINFO_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct meminfo {
 	int64_t free, available;

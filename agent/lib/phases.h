@@ -10,7 +10,7 @@
 #ifndef KTEARDOWN_PHASES_H
 #define KTEARDOWN_PHASES_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct phase {
 	int64_t start_ns, end_ns; /* -1: not seen */

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_RING_H
 #define KTEARDOWN_RING_H
 
-#include "../workload.h"
+#include "workload.h"
 
 struct ring {
 	void *map;

@@ -11,8 +11,8 @@
 #ifndef KTEARDOWN_SAMPLER_H
 #define KTEARDOWN_SAMPLER_H
 
-#include "../workload.h"
 #include "ring.h"
+#include "workload.h"
 
 /* The kernel takes no shorter one (perf_swevent_hrtimer), and no longer chain
  * (perf_event_max_stack). */

@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_SUSPEND_H
 #define KTEARDOWN_SUSPEND_H
 
-#include "../workload.h"
+#include "workload.h"
 
 /*
  * Once in setup(): stop after the freezer (pm_test), without its 5 s delay,

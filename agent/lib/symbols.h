@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "../workload.h"
+#include "workload.h"
 
 struct symbol {
 	uint64_t address;

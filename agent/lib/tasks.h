@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "../workload.h"
+#include "workload.h"
 
 /* The letter that /proc has for a task's state: R, S, D, T, t, Z, ...; 0: there is no such task. */
 char task_state(pid_t tid);

@@ -15,8 +15,8 @@
 #ifndef KTEARDOWN_TRACEPOINT_H
 #define KTEARDOWN_TRACEPOINT_H
 
-#include "../workload.h"
 #include "ring.h"
+#include "workload.h"
 
 #define TRACER_MAX 4
 

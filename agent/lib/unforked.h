@@ -6,7 +6,7 @@
 #ifndef KTEARDOWN_UNFORKED_H
 #define KTEARDOWN_UNFORKED_H
 
-#include "../workload.h"
+#include "workload.h"
 
 /* Zeroed where it is new, moved where it must be; *size is raised to at least wanted. 0 or -ENOMEM.
  */

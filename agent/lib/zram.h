@@ -3,7 +3,7 @@
 #ifndef KTEARDOWN_ZRAM_H
 #define KTEARDOWN_ZRAM_H
 
-#include "../workload.h"
+#include "workload.h"
 
 #define ZRAM_DEVICE "/dev/zram0"
 

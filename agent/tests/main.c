@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../agent.h"
-#include "test.h"
+#include "core/agent.h"
+#include "tests/test.h"
 
 static int checks, failures;
 

@@ -54,7 +54,7 @@ def test_built_once_and_again_when_the_sources_change(tmp_path: Path, sources: P
     written = first.stat().st_mtime_ns
     assert build("x86_64", tmp_path) == first
     assert first.stat().st_mtime_ns == written
-    (sources / "workloads" / "zombies_cgroup.c").unlink()
+    shutil.rmtree(sources / "workloads" / "zombies_cgroup")
     second = build("x86_64", tmp_path)
     assert second != first
     listed = subprocess.run([second, "--list"], capture_output=True, text=True, check=True).stdout

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "../workload.h"
+#include "workload.h"
 
 #define PAGE_BYTES 4096
 

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "workers.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/tasks.h"
+
+#define WAKE_MS 3 /* period of a sleeping worker's timer */
+
+struct orders *worker_orders;
+
+static void note(struct cell *c)
+{
+	int64_t now = now_ns();
+
+	if (worker_orders->watch && c->last && now - c->last > c->to - c->from) {
+		c->from = c->last;
+		c->to = now;
+	}
+	c->last = now;
+	c->notes++;
+}
+
+static bool going_on(struct cell *c)
+{
+	note(c);
+	return !worker_orders->finish;
+}
+
+static void introduce(struct cell *c)
+{
+	c->tid = (int)syscall(SYS_gettid);
+}
+
+static const struct timespec nap = {.tv_nsec = WAKE_MS * 1000000};
+static volatile sig_atomic_t caught_usr1;
+
+static void on_signal(int signo)
+{
+	if (signo == SIGUSR1)
+		caught_usr1++;
+}
+
+void signal_after(int signo, int64_t ms, int64_t period_ms)
+{
+	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: sleeps end */
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signo};
+	struct itimerspec when = {
+		.it_value = {ms / 1000, ms % 1000 * 1000000},
+		.it_interval = {period_ms / 1000, period_ms % 1000 * 1000000},
+	};
+	timer_t timer;
+
+	sigaction(signo, &act, NULL); /* refused for SIGKILL, which needs none */
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL))
+		_exit(EXIT_FAILURE);
+}
+
+static void wake_me(void)
+{
+	signal_after(SIGALRM, WAKE_MS, WAKE_MS);
+}
+
+/* -- the kinds -- */
+
+static bool spin(struct cell *c)
+{
+	while (going_on(c))
+		;
+	return true;
+}
+
+static bool in_nanosleep(struct cell *c)
+{
+	while (going_on(c))
+		nanosleep(&nap, NULL);
+	return true;
+}
+
+static bool in_pause(struct cell *c)
+{
+	wake_me();
+	while (going_on(c))
+		pause();
+	return true;
+}
+
+static bool in_pipe_read(struct cell *c)
+{
+	int fds[2];
+	char byte;
+
+	if (pipe(fds))
+		return false;
+	wake_me();
+	while (going_on(c))
+		if (read(fds[0], &byte, 1) != -1 || errno != EINTR)
+			return false;
+	return true;
+}
+
+static bool in_futex(struct cell *c)
+{
+	uint32_t word = 0;
+
+	while (going_on(c))
+		if (syscall(SYS_futex, &word, FUTEX_WAIT, 0, &nap, NULL, 0) != -1 ||
+		    errno != ETIMEDOUT)
+			return false;
+	return true;
+}
+
+static bool in_epoll(struct cell *c)
+{
+	int fd = epoll_create1(0);
+	struct epoll_event event;
+
+	while (going_on(c))
+		if (epoll_wait(fd, &event, 1, WAKE_MS) != 0 && errno != EINTR)
+			return false; /* a freeze ends this wait with EINTR, on any kernel */
+	return true;
+}
+
+static bool in_timerfd_read(struct cell *c)
+{
+	struct itimerspec every = {nap, nap};
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t expired;
+
+	if (timerfd_settime(fd, 0, &every, NULL))
+		return false;
+	while (going_on(c))
+		if (read(fd, &expired, sizeof(expired)) != sizeof(expired))
+			return false;
+	return true;
+}
+
+/* One signal blocked and pending all the time, another delivered all the time. */
+static bool with_signals(struct cell *c)
+{
+	sigset_t usr1, pending;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	signal_after(SIGUSR1, WAKE_MS, 0);
+	signal_after(SIGALRM, 1, 1);
+	while (going_on(c))
+		;
+	if (sigpending(&pending) || !sigismember(&pending, SIGUSR1) || caught_usr1)
+		return false;
+	sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+	return caught_usr1 == 1;
+}
+
+/* Stopped, and continued by a timer when it is frozen: it must not run, and not forget it. */
+static bool continued_later(struct cell *c)
+{
+	signal_after(SIGCONT, worker_orders->timer_ms, 0);
+	note(c);
+	raise(SIGSTOP);
+	return in_nanosleep(c);
+}
+
+static bool exited_good(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == WORKER_GOOD;
+}
+
+/* A parent blocked in vfork() while its child naps. The second cell is the child's. */
+static bool in_vfork(struct cell *c)
+{
+	while (going_on(c)) {
+		int status;
+		pid_t pid = vfork();
+
+		if (pid == 0) {
+			introduce(c + 1), note(c + 1);
+			nanosleep(&nap, NULL);
+			_exit(WORKER_GOOD);
+		}
+		if (waitpid(pid, &status, 0) != pid || !exited_good(status))
+			return false;
+	}
+	return true;
+}
+
+static pid_t fork_tracee(struct cell *c)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		introduce(c);
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+			_exit(EXIT_FAILURE);
+		while (going_on(c))
+			raise(SIGTRAP);
+		_exit(WORKER_GOOD);
+	}
+	return pid;
+}
+
+/* A tracee that stops and a tracer that continues it, as fast as they can. */
+static bool tracing(struct cell *c)
+{
+	pid_t pid = fork_tracee(c + 1);
+	int status;
+
+	for (;;) {
+		note(c);
+		if (waitpid(pid, &status, __WALL) != pid)
+			return false;
+		if (!WIFSTOPPED(status))
+			return exited_good(status);
+		if (ptrace(PTRACE_CONT, pid, 0, 0))
+			return false;
+	}
+}
+
+/* A tracee that stays stopped over the suspend; its tracer is blocked in wait. */
+static bool holding_tracee(struct cell *c)
+{
+	pid_t pid = fork_tracee(c + 1);
+	bool stopped = false;
+	int status;
+
+	wake_me();
+	for (;;) {
+		note(c);
+		if (stopped && !worker_orders->hold) {
+			if (ptrace(PTRACE_CONT, pid, 0, 0))
+				return false;
+			stopped = false;
+		}
+		if (waitpid(pid, &status, __WALL) == pid) {
+			if (!WIFSTOPPED(status))
+				return exited_good(status);
+			stopped = true;
+		} else if (errno != EINTR) {
+			return false;
+		}
+	}
+}
+
+/* Not by returning: the last thread to do that ends the process with exit code 0. */
+static void *spinning_thread(void *cell)
+{
+	introduce(cell);
+	syscall(SYS_exit, spin(cell) ? WORKER_GOOD : EXIT_FAILURE);
+	return NULL;
+}
+
+static void *napping_thread(void *cell)
+{
+	introduce(cell);
+	syscall(SYS_exit, in_nanosleep(cell) ? WORKER_GOOD : EXIT_FAILURE);
+	return NULL;
+}
+
+/* The leader is dead, its two threads live. */
+static bool without_leader(struct cell *c)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, spinning_thread, c) ||
+	    pthread_create(&thread, NULL, napping_thread, c + 1))
+		return false;
+	syscall(SYS_exit, WORKER_GOOD);
+	return false;
+}
+
+static void *no_thread(void *unused)
+{
+	return unused;
+}
+
+/* Exits that race with the freezer: a process, an orphan and a thread in turn, none lost. */
+static bool exiting(struct cell *c)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return false;
+	while (going_on(c)) {
+		pthread_t thread;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			if (fork() == 0)
+				introduce(c + 1), note(c + 1);
+			_exit(WORKER_GOOD);
+		}
+		for (int children = 2; children; children--)
+			if (waitpid(-1, &status, 0) <= 0 || !exited_good(status))
+				return false;
+		if (pthread_create(&thread, NULL, no_thread, NULL) || pthread_join(thread, NULL))
+			return false;
+	}
+	return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
+}
+
+static void *exec_self(void *unused)
+{
+	while (task_state(getpid()) != 'Z')
+		nanosleep(&nap, NULL);
+	execl("/proc/self/exe", "kteardown-agent", "--help", NULL);
+	return unused;
+}
+
+/*
+ * A thread executes a program and takes the place of its dead leader. A leader
+ * that is alive would not do: exec then waits, unfreezable, for a task that may
+ * be frozen, and no kernel of today can suspend until it gives up (de_thread()).
+ */
+static bool executing(struct cell *c)
+{
+	while (going_on(c)) {
+		pthread_t thread;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			introduce(c + 1);
+			note(c + 1);
+			close(STDOUT_FILENO);
+			syscall(SYS_exit, pthread_create(&thread, NULL, exec_self, NULL));
+		}
+		if (waitpid(pid, &status, 0) != pid || status != 0)
+			return false;
+	}
+	return true;
+}
+
+const struct worker_kind worker_kinds[] = {
+	{"spinning", spin, 1},
+	{"in_nanosleep", in_nanosleep, 1},
+	{"in_pause", in_pause, 1},
+	{"in_pipe_read", in_pipe_read, 1},
+	{"in_futex", in_futex, 1},
+	{"in_epoll", in_epoll, 1},
+	{"in_timerfd_read", in_timerfd_read, 1},
+	{"with_signals", with_signals, 1},
+	{"stopped", in_nanosleep, 1},
+	{"in_vfork", in_vfork, 2},
+	{"tracing", tracing, 2},
+	{"tracer_in_wait", holding_tracee, 2},
+	{"leader_dead", without_leader, 2},
+	{"exiting", exiting, 2},
+	{"executing", executing, 2},
+	{NULL, NULL, 0},
+};
+
+const struct worker_kind worker_continued = {"continued_while_frozen", continued_later, 1};
+
+pid_t worker_start(const struct worker_kind *kind, struct cell *cells)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		/* In one group for all, init's children, an exit beside a stopped task
+		 * would send SIGHUP to everybody (kill_orphaned_pgrp()). */
+		setpgid(0, 0);
+		introduce(cells);
+		_exit(kind->body(cells) ? WORKER_GOOD : EXIT_FAILURE);
+	}
+	setpgid(pid, pid); /* whichever of the two runs first */
+	return pid;
+}

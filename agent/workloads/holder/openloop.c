@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "openloop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/gate.h"
+
+#define STACK_BYTES (64 << 10)
+#define START_MS 30000
+
+/* What the process and the agent share. */
+struct notes {
+	struct gate go;
+	_Atomic int64_t from_ns; /* set before they go */
+	_Atomic int64_t ready, next, done, failed;
+	int64_t operations, every_ns;
+	_Atomic int64_t done_ns[]; /* of each operation; 0: not done */
+};
+
+static struct notes *notes;
+static size_t notes_size;
+static const struct openloop_work *work;
+static pid_t process;
+
+/* -- the process -- */
+
+static void wait_until(int64_t ns)
+{
+	struct timespec at = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static void *thread(void *number)
+{
+	int64_t n;
+
+	notes->ready++;
+	gate_wait(&notes->go);
+	while ((n = notes->next++) < notes->operations) {
+		wait_until(notes->from_ns + n * notes->every_ns);
+		if (!work->operate((intptr_t)number, n))
+			notes->failed++;
+		notes->done_ns[n] = now_ns();
+		notes->done++;
+	}
+	return NULL;
+}
+
+__attribute__((noreturn)) static void be_process(int64_t threads)
+{
+	pthread_attr_t attributes;
+	pthread_t id;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Due is due: timers are not put together with later ones. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	if (work->prepare && !work->prepare())
+		_exit(EXIT_FAILURE);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	for (int64_t i = 0; i < threads; i++)
+		if (pthread_create(&id, &attributes, thread, (void *)(intptr_t)i))
+			_exit(EXIT_FAILURE);
+	for (;;)
+		pause();
+}
+
+/* -- the agent -- */
+
+int openloop_start(struct trial *t, const struct openloop_work *w, int64_t threads,
+		   int64_t operations, int64_t every_ns)
+{
+	int64_t end = now_ns() + START_MS * 1000000LL;
+
+	work = w;
+	notes_size = sizeof(*notes) + operations * sizeof(notes->done_ns[0]);
+	notes = mmap(NULL, notes_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (notes == MAP_FAILED) {
+		notes = NULL;
+		return wl_fail(t, "notes of %lld operations: %m", (long long)operations);
+	}
+	notes->operations = operations;
+	notes->every_ns = every_ns;
+	process = fork();
+	if (process == 0)
+		be_process(threads);
+	if (process < 0)
+		return wl_fail(t, "fork: %m");
+	while (notes->ready < threads) {
+		if (openloop_done() < 0 || now_ns() > end)
+			return wl_fail(t, "%lld of %lld threads that need the lock started",
+				       (long long)notes->ready, (long long)threads);
+		sleep_ms(1);
+	}
+	return 0;
+}
+
+int openloop_pid(void)
+{
+	return process;
+}
+
+void openloop_go(int64_t from_ns)
+{
+	notes->from_ns = from_ns;
+	gate_open(&notes->go);
+}
+
+int64_t openloop_done(void)
+{
+	if (process > 0 && waitpid(process, NULL, WNOHANG) != process)
+		return notes->done;
+	process = 0;
+	return -1;
+}
+
+int64_t openloop_failed(void)
+{
+	return notes->failed;
+}
+
+int64_t openloop_look(struct stretch *operations, int64_t until_ns)
+{
+	int64_t missing = 0;
+
+	for (int64_t n = 0; n < notes->operations; n++) {
+		int64_t done_ns = notes->done_ns[n];
+
+		operations[n].from_ns = notes->from_ns + n * notes->every_ns;
+		operations[n].to_ns = done_ns ? done_ns : until_ns;
+		missing += !done_ns;
+	}
+	return missing;
+}
+
+void openloop_kill(void)
+{
+	if (process > 0)
+		kill(process, SIGKILL);
+	process = 0;
+}
+
+void openloop_drop(void)
+{
+	openloop_kill();
+	if (notes)
+		munmap(notes, notes_size);
+	notes = NULL;
+}

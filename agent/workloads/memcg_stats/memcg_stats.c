@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory cgroups that are removed while memory is charged to them: does the
+ * cgroup above them go on counting right?
+ *
+ * A counter of the kernel that became negative is shown as 0. So a ballast of
+ * everything that is counted stays in a live cgroup beside them: what is lost,
+ * and what is counted twice, both show.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+#include "lib/kmsg.h"
+#include "lib/tasks.h"
+#include "memcg_churner.h"
+#include "memcg_looks.h"
+#include "memcg_tenant.h"
+#include "workload.h"
+
+#define TOP CGROUP_ROOT "memcg_stats"
+#define UPPER TOP "/upper"
+#define AWAY TOP "/away"
+#define BALLAST TOP "/ballast"
+/*
+ * The kernel charges per-CPU memory to nobody where it comes from the first chunk
+ * that it has (pcpu_alloc_first_chunk()): these fill it, and do nothing else.
+ */
+#define IDLE TOP "/idle%d"
+#define NR_IDLE 40
+#define DRAIN CGROUP_ROOT "memcg_stats_drain"
+#define FILES "/memcg_stats"
+
+#define MAX_TENANTS 32
+#define LOOK_MS 5
+#define UNSEEN_MS 200 /* of the storm: looks for so long, and none for so long */
+#define TENANT_OWN_PAGES 64 /* that a tenant touches beside those it means to, at most */
+#define STEADY_MS 300 /* no change for so long: what is released late has been */
+#define PATIENCE_MS 20000
+
+static struct shared {
+	struct tenant tenants[MAX_TENANTS], ballast;
+	struct churners churners;
+	struct ledger ledger;
+} * shared;
+
+static struct looks looks;
+static int nr_tenants, log_fd = -1;
+
+static int failed(struct trial *t, const char *what, int error)
+{
+	return wl_fail(t, "%s: %s", what, strerror(-error));
+}
+
+/* -- one round: cgroups that die in peace -- */
+
+static int order_all(struct trial *t, enum order order)
+{
+	for (int i = 0; i < nr_tenants; i++) {
+		int error = tenant_order(&shared->tenants[i], order);
+
+		if (error)
+			return wl_fail(t, "tenant %d, order %d: %s", i, order, strerror(-error));
+	}
+	return 0;
+}
+
+static int start_tenant(struct trial *t, struct tenant *tenant, int number, const char *cgroup,
+			const char *away)
+{
+	int error = cgroup_make(cgroup);
+
+	if (error)
+		return failed(t, cgroup, error);
+	tenant->number = number;
+	snprintf(tenant->cgroup, sizeof(tenant->cgroup), "%s", cgroup);
+	snprintf(tenant->away, sizeof(tenant->away), "%s", away);
+	snprintf(tenant->folder, sizeof(tenant->folder), FILES "/%d", number % looks.nodes);
+	tenant->pid = tenant_start(tenant);
+	return tenant->pid < 0 ? wl_fail(t, "fork: %m") : 0;
+}
+
+static int let_below_use(struct trial *t, const char *cgroup)
+{
+	char file[160];
+	int error;
+
+	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", cgroup);
+	error = write_file(file, "+memory");
+	return error ? wl_fail(t, "%s: %s; the kernel needs MEMCG", file, strerror(-error)) : 0;
+}
+
+/* Half of the tenants live one level deeper than the others. */
+static int start_tenants(struct trial *t)
+{
+	char cgroup[96];
+
+	if (cgroup_make(UPPER) || let_below_use(t, UPPER))
+		return wl_fail(t, "making %s", UPPER);
+	for (int i = 0; i < nr_tenants; i++) {
+		snprintf(cgroup, sizeof(cgroup), i % 2 ? UPPER "/%d" : TOP "/%d", i);
+		if (start_tenant(t, &shared->tenants[i], i, cgroup, AWAY))
+			return -1;
+	}
+	return 0;
+}
+
+static int remove_cgroups(struct trial *t)
+{
+	int error = 0;
+
+	for (int i = 0; i < nr_tenants && !error; i++)
+		error = cgroup_remove(shared->tenants[i].cgroup, PATIENCE_MS);
+	if (!error)
+		error = cgroup_remove(UPPER, PATIENCE_MS);
+	return error ? failed(t, "removing the cgroups", error) : 0;
+}
+
+/* Release comes late: wait until nothing changes any more. */
+static int sample_percpu(struct trial *t, int64_t before)
+{
+	int64_t end = now_ns() + PATIENCE_MS * 1000000LL, last = -1, since = now_ns();
+	int64_t dying = cgroup_value(TOP, "cgroup.stat", "nr_dying_descendants");
+
+	while (now_ns() < end && now_ns() - since < STEADY_MS * 1000000LL) {
+		if (look(t, &looks, "while they are dying"))
+			return -1;
+		if (looks.held.percpu != last)
+			since = now_ns();
+		last = looks.held.percpu;
+		sleep_ms(LOOK_MS);
+	}
+	if (dying != nr_tenants + 1)
+		return wl_fail(t, "%lld cgroups are dying, not %d", (long long)dying,
+			       nr_tenants + 1);
+	wl_sample(t, "dying_percpu_kb", (last - before) / dying / 1024);
+	return 0;
+}
+
+/* Every look flushes. Without one, all is still on the CPUs when the cgroups are removed. */
+static int remove_unseen(struct trial *t, int64_t anon)
+{
+	int64_t most = TENANT_ANON_PAGES * LEDGER_PAGE + TENANT_HUGE_BYTES;
+	int64_t own = TENANT_OWN_PAGES * LEDGER_PAGE;
+
+	if (remove_cgroups(t))
+		return -1;
+	sleep_ms(STEADY_MS);
+	if (look_expect(t, &looks, -1))
+		return -1;
+	looks_judge(&looks, ANON_COUNT, "removed unseen", looks.held.anon, anon + nr_tenants * most,
+		    anon + nr_tenants * (most + own));
+	return 0;
+}
+
+/* From the moment of removal on nothing may be missing. */
+static int remove_in_sight(struct trial *t)
+{
+	if (look_expect(t, &looks, -1) || look(t, &looks, "filled") || remove_cgroups(t))
+		return -1;
+	return look_often(t, &looks, "just removed");
+}
+
+/*
+ * Nothing is charged and nothing let go of, but files are mapped and unmapped all
+ * the while: whenever the kernel lets go of counters, they are in use.
+ */
+static int remove_in_use(struct trial *t, bool unseen, const struct held *before)
+{
+	int64_t anon = before->anon, percpu = before->percpu;
+
+	if (order_all(t, ORDER_REMAP))
+		return -1;
+	if (unseen ? remove_unseen(t, anon) : remove_in_sight(t))
+		return -1;
+	if (sample_percpu(t, percpu) || order_all(t, ORDER_STILL))
+		return -1;
+	looks.mapped = (int64_t)(1 + nr_tenants) * TENANT_MAPPED_PAGES * LEDGER_PAGE;
+	return look(t, &looks, "mapped again and again");
+}
+
+static int let_go(struct trial *t)
+{
+	int64_t half = TENANT_ANON_PAGES / 2 * LEDGER_PAGE;
+
+	/* From here on inodes go, and their names. */
+	looks.slab = -1;
+	if (order_all(t, ORDER_HALVE))
+		return -1;
+	looks.anon -= nr_tenants * (half + TENANT_HUGE_BYTES);
+	if (look(t, &looks, "half of it is gone") || order_all(t, ORDER_EMPTY))
+		return -1;
+	looks.anon -= nr_tenants * half;
+	looks.mapped -= (int64_t)nr_tenants * TENANT_MAPPED_PAGES * LEDGER_PAGE;
+	return look(t, &looks, "all of it is gone");
+}
+
+static int end_tenants(struct trial *t)
+{
+	for (int i = 0; i < nr_tenants; i++) {
+		tenant_order(&shared->tenants[i], ORDER_END);
+		if (task_reap(shared->tenants[i].pid, PATIENCE_MS))
+			return wl_fail(t, "tenant %d does not end well", i);
+	}
+	return 0;
+}
+
+static int one_round(struct trial *t, bool unseen)
+{
+	int64_t pages = TENANT_MAPPED_PAGES, stock = looks_stock(&looks);
+	static struct held before;
+
+	if (look_expect(t, &looks, pages) || look(t, &looks, "before"))
+		return -1;
+	before = looks.held;
+	if (start_tenants(t) || order_all(t, ORDER_FILL) || remove_in_use(t, unseen, &before))
+		return -1;
+	if (let_go(t) || end_tenants(t))
+		return -1;
+	looks_wait_until_gone(&looks, "after a round", PATIENCE_MS);
+	if (look_expect(t, &looks, pages))
+		return -1;
+	looks_judge(&looks, SLAB_COUNT, "after a round", looks.held.slab, before.slab - stock,
+		    before.slab + stock);
+	return look(t, &looks, "after a round");
+}
+
+/* -- the storm: cgroups that die while they are used, and others are made -- */
+
+static int storm(struct trial *t)
+{
+	static const struct churn_place place = {.parent = TOP, .away = AWAY, .at = FILES};
+	int64_t base = looks_file_bytes(&looks);
+	int64_t end = now_ns() + wl_param_int(t, "storm_ms") * 1000000;
+
+	if (churners_start(t, &shared->churners, &place, looks.nodes, &shared->ledger))
+		return -1;
+	while (now_ns() < end) {
+		int64_t look_until = now_ns() + UNSEEN_MS * 1000000LL;
+
+		while (now_ns() < look_until)
+			if (look_into_storm(t, &looks, &shared->ledger, base))
+				return -1;
+		sleep_ms(UNSEEN_MS);
+	}
+	if (churners_stop(t, &shared->churners) || look_expect(t, &looks, TENANT_MAPPED_PAGES) ||
+	    look_often(t, &looks, "after the storm") || churners_end(t, &shared->churners))
+		return -1;
+	looks_wait_until_gone(&looks, "after the storm", PATIENCE_MS);
+	return 0;
+}
+
+/* -- all of it -- */
+
+static int run(struct trial *t)
+{
+	static char before[LEDGER_TEXT];
+	int64_t rounds = wl_param_int(t, "rounds");
+	struct kmsg m;
+	int got;
+
+	memset(looks.verdicts, 0, sizeof(looks.verdicts));
+	if (look_expect(t, &looks, TENANT_MAPPED_PAGES))
+		return -1;
+	memcpy(before, looks.held.text, sizeof(before));
+	for (int64_t i = 0; i < rounds; i++) {
+		wl_alive(t, "round %lld", (long long)i);
+		if (one_round(t, i % 2 == 0))
+			return -1;
+	}
+	wl_alive(t, "storm");
+	if (storm(t) || look_expect(t, &looks, TENANT_MAPPED_PAGES) ||
+	    look(t, &looks, "in the end"))
+		return -1;
+	looks_compare(&looks, before);
+	looks_report(t, &looks);
+	got = kmsg_complaint(log_fd, &m);
+	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
+	return 0;
+}
+
+static int make_cgroups(struct trial *t)
+{
+	char cgroup[96];
+
+	if (let_below_use(t, CGROUP_ROOT) || cgroup_make(TOP) || let_below_use(t, TOP))
+		return wl_fail(t, "making %s", TOP);
+	if (cgroup_make(AWAY) || cgroup_make(DRAIN))
+		return wl_fail(t, "making %s", AWAY);
+	for (int i = 0; i < NR_IDLE; i++) {
+		snprintf(cgroup, sizeof(cgroup), IDLE, i);
+		if (cgroup_make(cgroup))
+			return wl_fail(t, "making %s", cgroup);
+	}
+	return 0;
+}
+
+static int start_ballast(struct trial *t)
+{
+	int error;
+
+	if (start_tenant(t, &shared->ballast, MAX_TENANTS, BALLAST, BALLAST))
+		return -1;
+	error = tenant_order(&shared->ballast, ORDER_FILL);
+	return error ? failed(t, "the ballast", error) : 0;
+}
+
+static int setup(struct trial *t)
+{
+	nr_tenants = (int)wl_param_int(t, "tenants");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		return wl_fail(t, "mmap: %m");
+	looks = (struct looks){.cgroup = TOP, .drain = DRAIN, .files = FILES};
+	looks.cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	looks.nodes = ledger_mount(FILES);
+	if (looks.nodes < 0)
+		return failed(t, FILES " (the kernel needs TMPFS and NUMA)", looks.nodes);
+	log_fd = kmsg_open();
+	if (log_fd < 0)
+		return failed(t, "/dev/kmsg", log_fd);
+	return make_cgroups(t) || start_ballast(t) ? -1 : 0;
+}
+
+static void end(pid_t pid)
+{
+	if (pid > 0)
+		kill(pid, SIGKILL);
+}
+
+static void cleanup(struct trial *t)
+{
+	static const char *const cgroups[] = {AWAY, BALLAST, UPPER, TOP, DRAIN};
+	char idle[96];
+
+	(void)t;
+	for (int i = 0; shared != MAP_FAILED && i < nr_tenants; i++)
+		end(shared->tenants[i].pid);
+	for (int i = 0; shared != MAP_FAILED && i < shared->churners.nr; i++)
+		end(shared->churners.all[i].pid);
+	kill_and_reap_all(shared == MAP_FAILED ? 0 : shared->ballast.pid);
+	ledger_unmount(FILES, looks.nodes);
+	for (int i = 0; i < NR_IDLE; i++) {
+		snprintf(idle, sizeof(idle), IDLE, i);
+		cgroup_remove(idle, 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cgroups); i++)
+		cgroup_remove(cgroups[i], PATIENCE_MS);
+	if (log_fd >= 0)
+		close(log_fd);
+	log_fd = -1;
+}
+
+static const char *const params[] = {"tenants", "churners", "rounds", "storm_ms", "seed", NULL};
+static const struct workload memcg_stats = {
+	.name = "memcg_stats",
+	.summary = "remove memory cgroups that are in use, and compare what the kernel counts",
+	.params = params,
+	.setup = setup,
+	.run = run,
+	.cleanup = cleanup,
+};
+WORKLOAD(memcg_stats);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A crowd is killed, and while it dies one of it is chosen by the OOM killer, which wants its
+ * memory now: how many of the crowd does it still wait for?
+ */
+#define _GNU_SOURCE /* SCHED_RESET_ON_FORK */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+
+#define SMALL CGROUP_ROOT "oomvictim"
+#define MB (1024L * 1024)
+/* The victim is the largest in the cgroup, and the glutton alone cannot fill it. */
+#define LIMIT_MB 16
+#define VICTIM_MB 10
+#define BRINK_MB 5
+#define GLUTTON_MB 4
+/* Of the glutton and the crowd. */
+#define CPU 1
+#define READY_MS 60000
+#define GONE_MS 60000
+
+struct scene {
+	_Atomic int ready;
+	_Atomic bool go;
+};
+
+static struct scene *scene;
+static pid_t leader, glutton;
+static int64_t processes;
+
+/* All tasks of the guest that are not reaped; -1: unknown. */
+static int64_t tasks_now(void)
+{
+	char text[128], *slash;
+
+	if (read_file("/proc/loadavg", text, sizeof(text)) < 0)
+		return -1;
+	slash = strchr(text, '/');
+	return slash ? strtoll(slash + 1, NULL, 10) : -1;
+}
+
+/* Who goes before the crowd, and before whom. */
+enum { GLUTTON = 1, OBSERVER };
+
+static int go_before_others(int priority)
+{
+	struct sched_param first = {.sched_priority = priority};
+
+	return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) ? -errno : 0;
+}
+
+static void touch(long bytes)
+{
+	char *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (long at = 0; memory != MAP_FAILED && at < bytes; at += 4096)
+		*(volatile char *)(memory + at) = 1;
+}
+
+static void be_member(bool victim)
+{
+	setpgid(0, leader);
+	stay_on_cpu(CPU);
+	if (victim && !cgroup_enter(SMALL))
+		touch(VICTIM_MB * MB);
+	scene->ready++;
+	for (;;)
+		pause();
+}
+
+/*
+ * Kills the crowd, and at once wants more memory than the victim leaves it. Of the crowd, all
+ * on the CPU of the glutton, nobody does anything before memory has run out, since one that is
+ * gone by then is no victim. Afterwards the glutton is as others are: it tries until it has it.
+ */
+static void be_glutton(void)
+{
+	stay_on_cpu(CPU);
+	go_before_others(GLUTTON);
+	if (!cgroup_enter(SMALL)) {
+		touch(BRINK_MB * MB);
+		scene->ready++;
+	}
+	while (!scene->go)
+		sleep_ms(1);
+	kill(-leader, SIGKILL);
+	touch(GLUTTON_MB * MB);
+	for (;;)
+		pause();
+}
+
+/*
+ * The pid of the victim, -1 where one cannot be made. It is neither among the oldest nor
+ * the youngest: whoever dies first, many do before it.
+ */
+static pid_t start_crowd(void)
+{
+	pid_t victim = -1;
+
+	for (int64_t i = 0; i < processes; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return -1;
+		if (!pid)
+			be_member(i == processes / 4);
+		if (i == processes / 4)
+			victim = pid;
+		leader = leader ? leader : pid;
+		setpgid(pid, leader); /* as it does itself: whoever comes first */
+	}
+	glutton = fork();
+	if (!glutton)
+		be_glutton();
+	return glutton < 0 ? -1 : victim;
+}
+
+static int wait_until_ready(struct trial *t)
+{
+	int64_t end = now_ns() + READY_MS * 1000000LL;
+
+	while (scene->ready < processes + 1) {
+		if (now_ns() > end)
+			return wl_fail(t, "%d of %lld processes are ready", scene->ready,
+				       (long long)processes + 1);
+		sleep_ms(5);
+	}
+	return 0;
+}
+
+/* As long as one of the children is left, there is one to wait for. */
+static bool all_gone(void)
+{
+	for (int64_t end = now_ns() + GONE_MS * 1000000LL; !waitpid(-1, NULL, WNOHANG); sleep_ms(5))
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
+static int64_t out_of_memory_count(void)
+{
+	return cgroup_value(SMALL, "memory.events", "oom");
+}
+
+static bool wait_until_out_of_memory(int64_t count_before)
+{
+	for (int64_t end = now_ns() + GONE_MS * 1000000LL; out_of_memory_count() <= count_before;
+	     sleep_ms(1))
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
+/* From the signal on: 0 or what wl_fail() returns. */
+static int kill_and_count(struct trial *t, int pidfd)
+{
+	struct pollfd victim = {.fd = pidfd, .events = POLLIN};
+	struct sched_param other = {0};
+	int64_t from_ns, tasks, count = out_of_memory_count();
+
+	scene->go = true;
+	if (!wl_check(t, "memory_ran_out", wait_until_out_of_memory(count),
+		      "memory.events counts %lld, as before", (long long)count))
+		return 0;
+	tasks = tasks_now();
+	from_ns = now_ns();
+	sched_setscheduler(glutton, SCHED_OTHER, &other);
+	if (poll(&victim, 1, GONE_MS) != 1)
+		return wl_fail(t, "the victim is not dead after %d s", GONE_MS / 1000);
+	wl_sample(t, "victim_ns", now_ns() - from_ns);
+	wl_sample(t, "ahead_count", tasks - tasks_now());
+	return 0;
+}
+
+static int run(struct trial *t)
+{
+	pid_t victim;
+	int error, pidfd;
+
+	memset(scene, 0, sizeof(*scene));
+	victim = start_crowd();
+	if (victim < 0)
+		return wl_fail(t, "fork: %m");
+	if (wait_until_ready(t))
+		return -1;
+	pidfd = syscall(SYS_pidfd_open, victim, 0);
+	if (pidfd < 0)
+		return wl_fail(t, "pidfd_open: %m");
+	wl_settle(t, 20);
+	error = kill_and_count(t, pidfd);
+	close(pidfd);
+	kill(glutton, SIGKILL);
+	if (!error)
+		wl_check(t, "all_gone", all_gone(), "not after %d s", GONE_MS / 1000);
+	leader = 0;
+	return error;
+}
+
+static int setup(struct trial *t)
+{
+	int error;
+
+	leader = glutton = 0;
+	processes = wl_param_int(t, "processes");
+	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (scene == MAP_FAILED)
+		return wl_fail(t, "mmap: %m");
+	error = raise_limits();
+	if (!error)
+		error = write_file(CGROUP_ROOT "cgroup.subtree_control", "+memory");
+	if (!error)
+		error = cgroup_make(SMALL);
+	if (!error)
+		error = write_file(SMALL "/memory.max", "%ld", LIMIT_MB * MB);
+	if (error)
+		return wl_fail(t, "preparing " SMALL ": %s", strerror(-error));
+	/* The dead are nobody's to wait for: each goes when it is done. */
+	signal(SIGCHLD, SIG_IGN);
+	error = go_before_others(OBSERVER);
+	return error ? wl_fail(t, "SCHED_FIFO: %s", strerror(-error)) : 0;
+}
+
+static void cleanup(struct trial *t)
+{
+	struct sched_param other = {0};
+
+	(void)t;
+	sched_setscheduler(0, SCHED_OTHER, &other);
+	signal(SIGCHLD, SIG_DFL);
+	if (leader > 0)
+		kill(-leader, SIGKILL);
+	if (glutton > 0)
+		kill(glutton, SIGKILL);
+	kill_and_reap_all(0);
+	cgroup_remove(SMALL, GONE_MS);
+	write_file(CGROUP_ROOT "cgroup.subtree_control", "-memory");
+}
+
+static const char *const params[] = {"processes", NULL};
+static const struct workload oomvictim = {
+	.name = "oomvictim",
+	.summary = "kill a crowd, one of which the OOM killer then chooses",
+	.params = params,
+	.setup = setup,
+	.run = run,
+	.cleanup = cleanup,
+};
+WORKLOAD(oomvictim);

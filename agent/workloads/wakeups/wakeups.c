@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Wakeup and request latencies of message threads and their workers, deep in nested cgroups. */
+#define _GNU_SOURCE /* pipe2() */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+#include "messages.h"
+#include "nest.h"
+#include "schbench.h"
+#include "workload.h"
+
+#define SETTLE_MS 20
+#define ALIVE_MS 5000
+/* Beyond the runtime: with a small quota the last requests take that long. */
+#define PATIENCE_MS 120000
+#define SCHBENCH "/bin/schbench"
+
+static struct nest nest;
+static struct messages_plan plan;
+static struct messages_seen *seen; /* shared with the process that sees it */
+static pid_t process;
+static bool foreign; /* schbench itself */
+
+static int setup(struct trial *t)
+{
+	nest = (struct nest){.depth = wl_param_int(t, "depth"),
+			     .quota_us = wl_param_int(t, "quota_us"),
+			     .period_us = wl_param_int(t, "period_us"),
+			     .memory_mb = wl_param_int(t, "memory_max_mb")};
+	plan = (struct messages_plan){.message_threads = wl_param_int(t, "message_threads"),
+				      .workers = wl_param_int(t, "threads"),
+				      .sleep_us = wl_param_int(t, "sleep_us"),
+				      .cache_kb = wl_param_int(t, "cache_kb"),
+				      .operations = wl_param_int(t, "operations"),
+				      .locking = !strcmp(wl_param_str(t, "locking"), "on"),
+				      .runtime_ns = wl_param_int(t, "runtime_ms") * 1000000,
+				      .interval_ns = wl_param_int(t, "interval_ms") * 1000000};
+	foreign = !strcmp(wl_param_str(t, "program"), "schbench");
+	process = 0;
+	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (seen == MAP_FAILED) {
+		seen = NULL;
+		return wl_fail(t, "mmap: %m");
+	}
+	if (foreign && (plan.runtime_ns % 1000000000 || plan.interval_ns != 1000000000))
+		return wl_fail(t,
+			       "schbench has whole seconds for runtime_ms, and 1000 interval_ms");
+	return nest_make(t, &nest);
+}
+
+/* -- in the process at the leaf -- */
+
+static const char *decimal(char text[24], int64_t value)
+{
+	snprintf(text, 24, "%lld", (long long)value);
+	return text;
+}
+
+/* Its tables in between are put off until after the end. */
+static void exec_schbench(void)
+{
+	int64_t seconds = plan.runtime_ns / 1000000000;
+	char m[24], t[24], r[24], i[24], f[24], n[24], s[24];
+
+	execl(SCHBENCH, "schbench", "-m", decimal(m, plan.message_threads), "-t",
+	      decimal(t, plan.workers), "-r", decimal(r, seconds), "-i", decimal(i, seconds * 10),
+	      "-F", decimal(f, plan.cache_kb), "-n", decimal(n, plan.operations), "-s",
+	      decimal(s, plan.sleep_us), "-w", "0", plan.locking ? NULL : "-L", NULL);
+	dprintf(STDERR_FILENO, SCHBENCH ": %s", strerror(errno));
+}
+
+/* What it writes to its standard error is its message. */
+__attribute__((noreturn)) static void be_process(int said)
+{
+	int error;
+
+	dup2(said, STDERR_FILENO);
+	error = cgroup_enter(nest.leaf);
+	if (error) {
+		dprintf(STDERR_FILENO, "%s: %s", nest.leaf, strerror(-error));
+		_exit(EXIT_FAILURE);
+	}
+	if (foreign)
+		exec_schbench();
+	else
+		error = messages_run(&plan, seen);
+	if (error)
+		dprintf(STDERR_FILENO, "starting threads: %s", strerror(-error));
+	_exit(error || foreign ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* -- in the agent -- */
+
+static int start(struct trial *t, int *said)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return wl_fail(t, "pipe: %m");
+	process = fork();
+	if (process == 0)
+		be_process(ends[1]);
+	close(ends[1]);
+	*said = ends[0];
+	return process < 0 ? wl_fail(t, "fork: %m") : 0;
+}
+
+/* Until it closes its standard error, as it does when it ends; text is what it said. */
+static int listen_to(struct trial *t, int said, char *text, size_t size)
+{
+	int64_t end = now_ns() + plan.runtime_ns + PATIENCE_MS * INT64_C(1000000);
+	struct pollfd p = {.fd = said, .events = POLLIN};
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && len < size - 1) {
+		if (now_ns() > end)
+			return wl_fail(t, "it did not end %d s after its time", PATIENCE_MS / 1000);
+		if (poll(&p, 1, ALIVE_MS) <= 0) {
+			wl_alive(t, "%d workers", plan.message_threads * plan.workers);
+			continue;
+		}
+		n = read(said, text + len, size - 1 - len);
+		len += n > 0 ? n : 0;
+	}
+	text[len] = '\0';
+	return 0;
+}
+
+static int reap(struct trial *t, const char *text)
+{
+	int status;
+
+	if (waitpid(process, &status, 0) != process)
+		return wl_fail(t, "waitpid: %m");
+	process = 0;
+	return status ? wl_fail(t, "wait status %#x: %.300s", (unsigned)status, text) : 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int64_t of_intervals(int percent)
+{
+	int rank = (seen->intervals * percent + 99) / 100;
+
+	return seen->rps[rank > 0 ? rank - 1 : 0];
+}
+
+static const int permilles[] = {500, 900, 990, 999};
+static const char *const wakeup_names[] = {"wakeup_p50_ns", "wakeup_p90_ns", "wakeup_p99_ns",
+					   "wakeup_p999_ns"};
+static const char *const request_names[] = {"request_p50_ns", "request_p90_ns", "request_p99_ns",
+					    "request_p999_ns"};
+static const int rps_percents[] = {20, 50, 90};
+static const char *const rps_names[] = {"rps_p20_per_s", "rps_p50_per_s", "rps_p90_per_s"};
+
+static int report_own(struct trial *t)
+{
+	int64_t woken = seen->wakeup.count, done = seen->request.count;
+
+	if (!done)
+		return wl_fail(t, "no request was done in %lld ms",
+			       (long long)plan.runtime_ns / 1000000);
+	wl_check(t, "each_was_woken", woken == done, "%lld requests, %lld wakeups", (long long)done,
+		 (long long)woken);
+	for (size_t i = 0; i < ARRAY_SIZE(permilles); i++) {
+		wl_sample(t, wakeup_names[i], histogram_percentile(&seen->wakeup, permilles[i]));
+		wl_sample(t, request_names[i], histogram_percentile(&seen->request, permilles[i]));
+	}
+	wl_sample(t, "wakeup_mean_ns", histogram_mean(&seen->wakeup));
+	qsort(seen->rps, seen->intervals, sizeof(*seen->rps), by_value);
+	for (size_t i = 0; i < ARRAY_SIZE(rps_percents); i++)
+		wl_sample(t, rps_names[i], of_intervals(rps_percents[i]));
+	wl_sample(t, "rps_avg_per_s", done * 1000000000 / seen->took_ns);
+	wl_histogram(t, "wakeup_ns", &seen->wakeup);
+	wl_histogram(t, "request_ns", &seen->request);
+	return 0;
+}
+
+static int report_schbench(struct trial *t, const char *text)
+{
+	struct schbench_said said;
+
+	if (!schbench_read(text, &said))
+		return wl_fail(t, "schbench said something else than expected: %.300s", text);
+	for (size_t i = 0; i < ARRAY_SIZE(permilles); i++) {
+		wl_sample(t, wakeup_names[i], said.wakeup_us[i] * 1000);
+		wl_sample(t, request_names[i], said.request_us[i] * 1000);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(rps_percents); i++)
+		wl_sample(t, rps_names[i], said.rps[i]);
+	wl_sample(t, "rps_avg_per_s", said.average_rps);
+	return 0;
+}
+
+static int64_t throttled(void)
+{
+	return nest.quota_us ? cgroup_value(nest.leaf, "cpu.stat", "nr_throttled") : -ENOENT;
+}
+
+static int run(struct trial *t)
+{
+	static char text[65536];
+	int64_t before = throttled();
+	int said = -1, error;
+
+	memset(seen, 0, sizeof(*seen));
+	wl_settle(t, SETTLE_MS);
+	error = start(t, &said);
+	if (!error)
+		error = listen_to(t, said, text, sizeof(text));
+	if (!error)
+		error = reap(t, text);
+	close(said);
+	if (error)
+		return -1;
+	if (before >= 0)
+		wl_sample(t, "throttled_count", throttled() - before);
+	return foreign ? report_schbench(t, text) : report_own(t);
+}
+
+static void cleanup(struct trial *t)
+{
+	if (process > 0)
+		kill_and_reap_all(process);
+	process = 0;
+	if (seen)
+		munmap(seen, sizeof(*seen));
+	seen = NULL;
+	nest_remove(t);
+}
+
+static const char *const params[] = {
+	"threads",	 "depth",	"message_threads", "quota_us",	 "period_us",
+	"memory_max_mb", "sleep_us",	"cache_kb",	   "operations", "locking",
+	"runtime_ms",	 "interval_ms", "program",	   NULL};
+static const struct workload wakeups = {
+	.name = "wakeups",
+	.summary = "wakeup and request latencies of message threads and workers in nested cgroups",
+	.params = params,
+	.setup = setup,
+	.run = run,
+	.cleanup = cleanup,
+};
+WORKLOAD(wakeups);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Everything that can happen to compressed pages at the same time, and the proof that none of them
+ * gets lost, none gets another one's data, and none is left over.
+ *
+ * One CPU moves objects while the other one frees them: a wall clock and two CPUs are needed.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/backend.h"
+#include "lib/cgroup.h"
+#include "lib/kmsg.h"
+#include "lib/tasks.h"
+#include "swap_stress.h"
+#include "workload.h"
+
+#define STOP_MS 30000
+/* A slow guest needs long for its passes; one in which somebody is stuck never does them. */
+#define LONGEST_S 60
+#define HUNG_S 15
+#define SQUEEZE_BYTES "3000000"
+/* Room on the swap device for each page that somebody works on, several times. */
+#define SWAP_BYTES (256LL << 20)
+
+static struct stress *scene;
+static enum backend backend;
+static pid_t pids[STRESS_MAX];
+static bool stuck;
+static int complaints = -1, messages = -1;
+static struct kmsg complaint;
+static int complained; /* 1: see complaint; or -errno */
+
+static int start_actors(struct trial *t)
+{
+	for (int i = 0; stress_actors[i].name; i++) {
+		const struct stress_actor *actor = &stress_actors[i];
+
+		pids[i] = fork();
+		if (pids[i] < 0)
+			return wl_fail(t, "%s: %m", actor->name);
+		if (pids[i])
+			continue;
+		if (actor->squeezed)
+			scene->errors[i] = cgroup_enter(STRESS_CGROUP);
+		if (!scene->errors[i])
+			scene->errors[i] = actor->act(scene, i);
+		_exit(0);
+	}
+	return 0;
+}
+
+/* A pool that is broken can loop for ever: who does not stop is left to the end of the guest. */
+static int stop_actors(struct trial *t)
+{
+	int64_t end = now_ns() + STOP_MS * 1000000LL;
+	const char *late = NULL;
+	int error = 0;
+
+	scene->stop = true;
+	for (int i = 0; stress_actors[i].name; i++) {
+		int64_t left_ms = (end - now_ns()) / 1000000;
+		int status = pids[i] > 0 ? task_reap(pids[i], left_ms) : 0;
+
+		pids[i] = 0;
+		if (status < 0)
+			late = stress_actors[i].name;
+		if (status > 0)
+			error = wl_fail(t, "%s: wait status %#x", stress_actors[i].name, status);
+		else if (scene->errors[i])
+			error = wl_fail(t, "%s: %s", stress_actors[i].name,
+					strerror(-scene->errors[i]));
+	}
+	stuck = late;
+	wl_check(t, "all_stop", !late, "late: %s", late ? late : "nobody");
+	return late ? wl_fail(t, "%s does not stop", late) : error;
+}
+
+static void check_content(struct trial *t)
+{
+	wl_check(t, "memory_kept", !scene->wrong_pages, "%lld pages came back with other data",
+		 (long long)scene->wrong_pages);
+	wl_check(t, "disk_kept", !scene->wrong_blocks, "%lld blocks have other data",
+		 (long long)scene->wrong_blocks);
+	wl_check(t, "limit_kept", !scene->refused, "%lld writes below the limit were refused",
+		 (long long)scene->refused);
+	wl_sample(t, "passes_count", scene->passes[0]);
+	wl_sample(t, "pools_destroyed_count", scene->destroyed);
+}
+
+static int check_emptied(struct trial *t, const struct held *before)
+{
+	struct held left;
+	int64_t when;
+	int error = backend_stop(backend);
+
+	if (!error)
+		error = backend_settle(backend, before, &left, &when);
+	if (error)
+		return wl_fail(t, "swapoff: %s", strerror(-error));
+	wl_check(t, "emptied", held_equal(&left, before), "%lld pages are left, %lld kB",
+		 (long long)(left.pages - before->pages),
+		 (long long)(left.pool_kb - before->pool_kb));
+	return 0;
+}
+
+static int64_t migrated_pages(void)
+{
+	static char text[32768];
+	int len = read_file("/proc/vmstat", text, sizeof(text));
+
+	return len < 0 ? len : cgroup_value_in(text, "pgmigrate_success");
+}
+
+/* All of them have done enough, or one has ended by itself. */
+static bool enough(int64_t passes)
+{
+	bool done = true;
+
+	for (int i = 0; stress_actors[i].name; i++) {
+		if (task_state(pids[i]) == 'Z')
+			return true;
+		done = done && scene->passes[i] >= passes;
+	}
+	return done;
+}
+
+static bool kernel_complained(void)
+{
+	if (!complained)
+		complained = kmsg_complaint(complaints, &complaint);
+	return complained;
+}
+
+static int run_actors(struct trial *t, int64_t seconds, int64_t passes)
+{
+	int64_t migrated = migrated_pages();
+
+	if (start_actors(t))
+		return -1;
+	for (int64_t i = 0;
+	     (i < seconds || (i < LONGEST_S && !enough(passes))) && !kernel_complained(); i++) {
+		sleep_ms(1000);
+		wl_alive(t, "%lld passes", (long long)scene->passes[0]);
+	}
+	if (stop_actors(t))
+		return -1;
+	/* Not every kernel counts its events. */
+	if (migrated >= 0)
+		wl_sample(t, "migrated_pages_count", migrated_pages() - migrated);
+	return 0;
+}
+
+static int stress_backend(struct trial *t)
+{
+	struct held before;
+	const char *what = "looking at it";
+	int error = backend_open(backend, "lzo-rle", SWAP_BYTES, &what);
+
+	if (!error)
+		error = backend_held(backend, &before);
+	if (error)
+		return wl_fail(t, "%s: %s", what, strerror(-error));
+	if (run_actors(t, wl_param_int(t, "seconds"), wl_param_int(t, "passes")))
+		return -1;
+	check_content(t);
+	if (check_emptied(t, &before))
+		return -1;
+	error = backend_close(backend);
+	return error ? wl_fail(t, "closing the device: %s", strerror(-error)) : 0;
+}
+
+/* zsmalloc's own complaint, of a pool that is destroyed and not empty, is none of the kernel's. */
+static void check_log(struct trial *t)
+{
+	int more;
+
+	kernel_complained();
+	while (!complained && ((more = kmsg_next(messages, &complaint)) > 0 || more == -EPIPE))
+		complained = more > 0 && strstr(complaint.text, "is not empty");
+	wl_check(t, "log_clean", !complained, "%s",
+		 complained > 0 ? complaint.text : strerror(-complained));
+}
+
+static int prepare_cgroup(void)
+{
+	int error = write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+
+	if (!error)
+		error = cgroup_make(STRESS_CGROUP);
+	return error ? error : write_file(STRESS_CGROUP "/memory.high", SQUEEZE_BYTES);
+}
+
+static int setup(struct trial *t)
+{
+	int error;
+
+	stuck = false;
+	complained = 0;
+	memset(pids, 0, sizeof(pids));
+	backend = strcmp(wl_param_str(t, "backend"), "zswap") ? BACKEND_ZRAM : BACKEND_ZSWAP;
+	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (scene == MAP_FAILED)
+		return wl_fail(t, "mmap: %m");
+	scene->disk.number = -1;
+	complaints = kmsg_open();
+	messages = kmsg_open();
+	if (complaints < 0 || messages < 0)
+		return wl_fail(t, "/dev/kmsg: %s",
+			       strerror(complaints < 0 ? -complaints : -messages));
+	/* Where the kernel has the detector: not every configuration does. */
+	write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
+	error = prepare_cgroup();
+	if (error)
+		return wl_fail(t, STRESS_CGROUP ": %s", strerror(-error));
+	error = zram_disk_add(&scene->disk);
+	return error ? wl_fail(t, "a second device: %s", strerror(-error)) : 0;
+}
+
+static int run(struct trial *t)
+{
+	struct zram_disk disk = scene->disk;
+	int error;
+
+	memset(scene, 0, sizeof(*scene));
+	scene->disk = disk;
+	scene->pages = wl_param_int(t, "pages");
+	scene->compact_file = backend_compact_file(BACKEND_ZRAM);
+	error = stress_backend(t);
+	check_log(t);
+	return error;
+}
+
+static void cleanup(struct trial *t)
+{
+	(void)t;
+	for (int i = 0; i < STRESS_MAX; i++)
+		if (pids[i] > 0)
+			kill(pids[i], SIGKILL);
+	if (!stuck) {
+		kill_and_reap_all(0);
+		backend_close(backend);
+		zram_disk_remove(&scene->disk);
+	}
+	cgroup_remove(STRESS_CGROUP, 1000);
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
+	if (complaints >= 0)
+		close(complaints);
+	if (messages >= 0)
+		close(messages);
+	munmap(scene, sizeof(*scene));
+}
+
+static const char *const params[] = {"backend", "pages", "passes", "seconds", NULL};
+static const struct workload zsmalloc_stress = {
+	.name = "zsmalloc_stress",
+	.summary = "compressed pages are freed, moved, overwritten and read at the same time",
+	.params = params,
+	.setup = setup,
+	.run = run,
+	.cleanup = cleanup,
+};
+WORKLOAD(zsmalloc_stress);
