@@ -126,7 +126,7 @@ void profile_stop(void);
  * What was sampled since profile_begin(), as records: p, whose counts are filled in, and its
  * stacks. Where nothing was, nothing. 0 or -errno.
  */
-int profile_tell(struct profile *p);
+int profile_report(struct profile *p);
 
 void record_profile(const struct profile *p);
 void record_stack(const struct profile *p, const char *stack, int64_t count, int64_t ns);

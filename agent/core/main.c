@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "lib/tool.h"
+#include "lib/applet.h"
 
 static const char help[] =
 	"kteardown-agent: runs the workloads of kteardown inside a guest.\n"
@@ -95,11 +95,11 @@ static int on_host(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct tool *tool = tool_find(argv[0]);
+	const struct applet *applet = applet_find(argv[0]);
 	struct plan plan;
 
-	if (tool)
-		return tool->main(argc, argv);
+	if (applet)
+		return applet->main(argc, argv);
 	/* A partner that died is an error of the write, not the end of the agent. */
 	signal(SIGPIPE, SIG_IGN);
 	if (getpid() != 1)

@@ -47,12 +47,12 @@ static int count(struct stacks *stacks, struct profile *p)
 	return status;
 }
 
-static void tell(void *to, const char *text, int64_t samples, int64_t ns)
+static void send_stack(void *to, const char *text, int64_t samples, int64_t ns)
 {
 	record_stack(to, text, samples, ns);
 }
 
-int profile_tell(struct profile *p)
+int profile_report(struct profile *p)
 {
 	struct stacks stacks = {0};
 	int error;
@@ -73,7 +73,7 @@ int profile_tell(struct profile *p)
 	sampler_close(&sampler);
 	if (!error) {
 		record_profile(p);
-		error = stacks_tell(&stacks, &symbols, tell, p);
+		error = stacks_report(&stacks, &symbols, send_stack, p);
 	}
 	stacks_free(&stacks);
 	return error;

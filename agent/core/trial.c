@@ -163,7 +163,7 @@ static int run(struct trial *t)
 	if (whole)
 		wl_profile_begin(t);
 	status = t->plan->workload->run(t);
-	error = profile_tell(&p);
+	error = profile_report(&p);
 	if (error)
 		return wl_fail(t, "profile: naming what was sampled: %s", strerror(-error));
 	return status;

@@ -58,12 +58,12 @@ int64_t latency_percentile(const int64_t *gaps, size_t n, int64_t period_ns, int
 	return high;
 }
 
-int64_t latency_blocked(const struct stretch *operations, size_t n, int64_t limit_ns)
+int64_t latency_blocked(const struct operation *operations, size_t n, int64_t limit_ns)
 {
 	int64_t blocked = 0, until = INT64_MIN;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct stretch *s = &operations[i];
+		const struct operation *s = &operations[i];
 		int64_t from = s->from_ns > until ? s->from_ns : until;
 
 		if (s->to_ns - s->from_ns <= limit_ns || s->to_ns <= from)

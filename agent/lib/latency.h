@@ -25,7 +25,7 @@ int64_t latency_longest(const int64_t *gaps, size_t n);
 int64_t latency_percentile(const int64_t *gaps, size_t n, int64_t period_ns, int permille);
 
 /* An operation: when it was due, when it was done. */
-struct stretch {
+struct operation {
 	int64_t from_ns, to_ns;
 };
 
@@ -33,7 +33,7 @@ struct stretch {
  * For how long one of the operations or several were under way that took longer than
  * limit_ns; time that they share counts once. They are in the order of from_ns.
  */
-int64_t latency_blocked(const struct stretch *operations, size_t n, int64_t limit_ns);
+int64_t latency_blocked(const struct operation *operations, size_t n, int64_t limit_ns);
 
 /* The lower median; sorts the values. 0 for none. */
 int64_t latency_median(int64_t *values, size_t n);

@@ -89,7 +89,7 @@ int sampler_open(struct sampler *s, int64_t period_ns)
 	error = open_cpus(s, possible, period_ns);
 	pages = error ? 0 : ring_pages(s->nr);
 	for (i = 0; !error && i < s->nr; i++)
-		error = ring_open(&s->cpus[i].ring, s->cpus[i].fd, pages);
+		error = perf_ring_open(&s->cpus[i].ring, s->cpus[i].fd, pages);
 	if (error)
 		sampler_close(s);
 	return error;
@@ -100,7 +100,7 @@ void sampler_close(struct sampler *s)
 	while (s->nr) {
 		struct sampled_cpu *c = &s->cpus[--s->nr];
 
-		ring_close(&c->ring);
+		perf_ring_close(&c->ring);
 		close(c->fd);
 	}
 	free(s->cpus);
@@ -173,7 +173,7 @@ int sampler_next(struct sampler *s, struct cpu_sample *sample)
 	for (; s->reading < s->nr; s->reading++) {
 		struct sampled_cpu *c = &s->cpus[s->reading];
 
-		while ((len = ring_next(&c->ring, &raw, sizeof(raw))) > 0)
+		while ((len = perf_ring_next(&c->ring, &raw, sizeof(raw))) > 0)
 			if (take(s, c, &raw, sample))
 				return 1;
 		if (len < 0)

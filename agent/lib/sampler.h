@@ -11,7 +11,7 @@
 #ifndef KTEARDOWN_SAMPLER_H
 #define KTEARDOWN_SAMPLER_H
 
-#include "ring.h"
+#include "perf_ring.h"
 #include "workload.h"
 
 /* The kernel takes no shorter one (perf_swevent_hrtimer), and no longer chain
@@ -21,7 +21,7 @@
 
 struct sampled_cpu {
 	int fd;
-	struct ring ring;
+	struct perf_ring ring;
 	int64_t last_ns; /* of the last sample that was read */
 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dontfork.h"
 #include "stacks.h"
-#include "unforked.h"
 
 static const char cut_off[] = "[cut]";
 
@@ -67,21 +67,21 @@ static int grow_table(struct stacks *s)
 		return 0;
 	bigger.all = NULL;
 	bigger.bytes = 0;
-	if (unforked_grow((void **)&bigger.all, &bigger.bytes, wanted * sizeof(*bigger.all)))
+	if (dontfork_grow((void **)&bigger.all, &bigger.bytes, wanted * sizeof(*bigger.all)))
 		return -ENOMEM;
 	bigger.room = wanted;
 	for (i = 0; i < s->room; i++)
 		if (s->all[i].count)
 			*place_of(&bigger, s->all[i].hash, s->frames + s->all[i].frames,
 				  s->all[i].nr) = s->all[i];
-	unforked_free((void **)&s->all, &s->bytes);
+	dontfork_free((void **)&s->all, &s->bytes);
 	*s = bigger;
 	return 0;
 }
 
 static int grow_frames(struct stacks *s, int nr)
 {
-	return unforked_grow((void **)&s->frames, &s->frames_bytes,
+	return dontfork_grow((void **)&s->frames, &s->frames_bytes,
 			     (s->nr_frames + nr) * sizeof(*s->frames));
 }
 
@@ -147,52 +147,52 @@ static char *text_of(const struct stacks *s, const struct symbols *symbols,
 	return strdup(at);
 }
 
-struct told {
+struct named_stack {
 	char *text;
 	int64_t count, ns;
 };
 
 static int by_text(const void *x, const void *y)
 {
-	const struct told *a = x, *b = y;
+	const struct named_stack *a = x, *b = y;
 
 	return strcmp(a->text, b->text);
 }
 
-int stacks_tell(const struct stacks *s, const struct symbols *symbols,
-		void (*tell)(void *to, const char *text, int64_t count, int64_t ns), void *to)
+int stacks_report(const struct stacks *s, const struct symbols *symbols,
+		  void (*report)(void *to, const char *text, int64_t count, int64_t ns), void *to)
 {
-	struct told *told = calloc(s->nr + 1, sizeof(*told));
+	struct named_stack *named = calloc(s->nr + 1, sizeof(*named));
 	size_t i, nr = 0;
-	int error = told ? 0 : -ENOMEM;
+	int error = named ? 0 : -ENOMEM;
 
 	for (i = 0; !error && i < s->room; i++) {
 		if (!s->all[i].count)
 			continue;
-		told[nr] = (struct told){text_of(s, symbols, &s->all[i]), s->all[i].count,
-					 s->all[i].ns};
-		if (!told[nr++].text)
+		named[nr] = (struct named_stack){text_of(s, symbols, &s->all[i]), s->all[i].count,
+						 s->all[i].ns};
+		if (!named[nr++].text)
 			error = -ENOMEM;
 	}
 	if (!error)
-		qsort(told, nr, sizeof(*told), by_text);
+		qsort(named, nr, sizeof(*named), by_text);
 	for (i = 0; !error && i < nr; i++) {
-		if (i + 1 < nr && !by_text(&told[i], &told[i + 1])) {
-			told[i + 1].count += told[i].count;
-			told[i + 1].ns += told[i].ns;
+		if (i + 1 < nr && !by_text(&named[i], &named[i + 1])) {
+			named[i + 1].count += named[i].count;
+			named[i + 1].ns += named[i].ns;
 		} else {
-			tell(to, told[i].text, told[i].count, told[i].ns);
+			report(to, named[i].text, named[i].count, named[i].ns);
 		}
 	}
 	for (i = 0; i < nr; i++)
-		free(told[i].text);
-	free(told);
+		free(named[i].text);
+	free(named);
 	return error;
 }
 
 void stacks_free(struct stacks *s)
 {
-	unforked_free((void **)&s->all, &s->bytes);
-	unforked_free((void **)&s->frames, &s->frames_bytes);
+	dontfork_free((void **)&s->all, &s->bytes);
+	dontfork_free((void **)&s->frames, &s->frames_bytes);
 	memset(s, 0, sizeof(*s));
 }

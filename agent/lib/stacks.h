@@ -40,8 +40,8 @@ int stacks_add(struct stacks *s, const struct symbols *symbols, const struct cpu
  * come out equal; those that read the same, since two functions have one name, as one. 0 or
  * -ENOMEM.
  */
-int stacks_tell(const struct stacks *s, const struct symbols *symbols,
-		void (*tell)(void *to, const char *text, int64_t count, int64_t ns), void *to);
+int stacks_report(const struct stacks *s, const struct symbols *symbols,
+		  void (*report)(void *to, const char *text, int64_t count, int64_t ns), void *to);
 void stacks_free(struct stacks *s);
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dontfork.h"
 #include "symbols.h"
-#include "unforked.h"
 
 #define KALLSYMS "/proc/kallsyms"
 
@@ -13,8 +13,8 @@ static int add(struct symbols *s, uint64_t address, const char *name)
 {
 	size_t len = strlen(name) + 1;
 
-	if (unforked_grow((void **)&s->all, &s->room, (s->nr + 1) * sizeof(*s->all)) ||
-	    unforked_grow((void **)&s->names, &s->names_room, s->names_len + len))
+	if (dontfork_grow((void **)&s->all, &s->room, (s->nr + 1) * sizeof(*s->all)) ||
+	    dontfork_grow((void **)&s->names, &s->names_room, s->names_len + len))
 		return -ENOMEM;
 	s->all[s->nr++] = (struct symbol){address, s->names_len};
 	memcpy(s->names + s->names_len, name, len);
@@ -100,8 +100,8 @@ int symbols_load(struct symbols *s)
 
 void symbols_free(struct symbols *s)
 {
-	unforked_free((void **)&s->all, &s->room);
-	unforked_free((void **)&s->names, &s->names_room);
+	dontfork_free((void **)&s->all, &s->room);
+	dontfork_free((void **)&s->names, &s->names_room);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -53,7 +53,7 @@ static int share_ring(struct tracer *tr, int i)
 {
 	if (i > 0)
 		return ioctl(tr->fds[i], PERF_EVENT_IOC_SET_OUTPUT, tr->fds[0]) ? -errno : 0;
-	return ring_open(&tr->ring, tr->fds[0], RING_PAGES);
+	return perf_ring_open(&tr->ring, tr->fds[0], RING_PAGES);
 }
 
 int tracer_open(struct tracer *tr, const char *const *names)
@@ -90,7 +90,7 @@ void tracer_close(struct tracer *tr)
 {
 	while (tr->nr)
 		close(tr->fds[--tr->nr]);
-	ring_close(&tr->ring);
+	perf_ring_close(&tr->ring);
 }
 
 static void control(struct tracer *tr, unsigned long request)
@@ -103,7 +103,7 @@ static void control(struct tracer *tr, unsigned long request)
 
 void tracer_start(struct tracer *tr)
 {
-	ring_forget(&tr->ring);
+	perf_ring_forget(&tr->ring);
 	control(tr, PERF_EVENT_IOC_ENABLE);
 }
 
@@ -145,7 +145,7 @@ int tracer_next(struct tracer *tr, struct tracer_hit *hit)
 	uint8_t record[RECORD_MAX];
 	int len;
 
-	while ((len = ring_next(&tr->ring, record, sizeof(record))) > 0) {
+	while ((len = perf_ring_next(&tr->ring, record, sizeof(record))) > 0) {
 		struct perf_event_header header;
 
 		memcpy(&header, record, sizeof(header));

@@ -15,7 +15,7 @@
 #ifndef KTEARDOWN_TRACEPOINT_H
 #define KTEARDOWN_TRACEPOINT_H
 
-#include "ring.h"
+#include "perf_ring.h"
 #include "workload.h"
 
 #define TRACER_MAX 4
@@ -30,7 +30,7 @@ struct tracer {
 	const char *names[TRACER_MAX]; /* "system:event" */
 	int fds[TRACER_MAX];
 	uint16_t ids[TRACER_MAX];
-	struct ring ring;
+	struct perf_ring ring;
 };
 
 struct tracer_hit {

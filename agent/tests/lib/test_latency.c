@@ -56,7 +56,7 @@ static void medians(void)
 
 static void blocked_time_counts_once(void)
 {
-	static const struct stretch operations[] = {
+	static const struct operation operations[] = {
 		{0, 10}, {5, 40}, {10, 45}, {20, 41}, {30, 35}, {100, 121}, {110, 115}, {200, 220},
 	};
 

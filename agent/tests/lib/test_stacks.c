@@ -8,14 +8,14 @@
 #define PERIOD_NS 100
 
 static struct symbols symbols;
-static char told[8192];
+static char reported[8192];
 
-static void tell(void *to, const char *text, int64_t count, int64_t ns)
+static void report(void *to, const char *text, int64_t count, int64_t ns)
 {
-	size_t len = strlen(told);
+	size_t len = strlen(reported);
 
 	(void)to;
-	snprintf(told + len, sizeof(told) - len, "%s %d %d\n", text, (int)count, (int)ns);
+	snprintf(reported + len, sizeof(reported) - len, "%s %d %d\n", text, (int)count, (int)ns);
 }
 
 /* Chains are written as perf has them: innermost first. */
@@ -27,11 +27,11 @@ static void add(struct stacks *s, int64_t ns, bool idle, bool user, int nr, cons
 	CHECK(!stacks_add(s, &symbols, &sample, PERIOD_NS));
 }
 
-static void tells(struct stacks *s, const char *expected)
+static void check_report(struct stacks *s, const char *expected)
 {
-	told[0] = '\0';
-	CHECK(!stacks_tell(s, &symbols, tell, NULL));
-	CHECK_TEXT(told, expected);
+	reported[0] = '\0';
+	CHECK(!stacks_report(s, &symbols, report, NULL));
+	CHECK_TEXT(reported, expected);
 	stacks_free(s);
 }
 
@@ -45,8 +45,8 @@ static void counts(void)
 	add(&s, 110, false, false, 3, inner);
 	add(&s, 50, false, false, 2, other);
 	add(&s, 100, false, false, 1, low);
-	tells(&s, "[unknown] 1 100\na;b 1 50\nc;a;b 2 200\n");
-	tells(&s, "");
+	check_report(&s, "[unknown] 1 100\na;b 1 50\nc;a;b 2 200\n");
+	check_report(&s, "");
 }
 
 static void marks(void)
@@ -58,7 +58,7 @@ static void marks(void)
 	add(&s, 100, true, false, 1, chain);
 	add(&s, 149, false, false, 1, chain);
 	add(&s, 150, false, false, 1, chain);
-	tells(&s, "[idle task];b 1 100\n[user] 1 100\nb 1 149\nb;[no interrupts] 1 150\n");
+	check_report(&s, "[idle task];b 1 100\n[user] 1 100\nb 1 149\nb;[no interrupts] 1 150\n");
 }
 
 static void merges_equal_names(void)
@@ -69,7 +69,7 @@ static void merges_equal_names(void)
 
 	add(&s, 1, false, false, 1, first);
 	add(&s, 2, false, false, 1, second);
-	tells(&s, "c 2 3\n");
+	check_report(&s, "c 2 3\n");
 }
 
 static void cuts_the_outermost(void)
@@ -82,12 +82,12 @@ static void cuts_the_outermost(void)
 		chain[i] = 0x51;
 	chain[0] = 0x25;
 	add(&s, 1, true, false, SAMPLER_CHAIN_MAX, chain);
-	told[0] = '\0';
-	CHECK(!stacks_tell(&s, &symbols, tell, NULL));
-	CHECK(!strncmp(told, "[cut];", 6));
-	CHECK(strlen(told) > STACK_TEXT_MAX - 64 &&
-	      strlen(told) <= STACK_TEXT_MAX + strlen(" 1 1\n"));
-	CHECK_TEXT(told + strlen(told) - strlen(";b 1 1\n"), ";b 1 1\n");
+	reported[0] = '\0';
+	CHECK(!stacks_report(&s, &symbols, report, NULL));
+	CHECK(!strncmp(reported, "[cut];", 6));
+	CHECK(strlen(reported) > STACK_TEXT_MAX - 64 &&
+	      strlen(reported) <= STACK_TEXT_MAX + strlen(" 1 1\n"));
+	CHECK_TEXT(reported + strlen(reported) - strlen(";b 1 1\n"), ";b 1 1\n");
 	stacks_free(&s);
 }
 
@@ -106,17 +106,17 @@ static void holds_many(void)
 		add(&s, 1, false, false, 12, chain);
 	}
 	CHECK(s.nr == 4096);
-	told[0] = '\0';
+	reported[0] = '\0';
 	for (i = 0; (size_t)i < s.room; i++) {
 		count += s.all[i].count;
 		ns += s.all[i].ns;
 		lines += s.all[i].count == 3;
 	}
 	CHECK(count == 3 * 4096 && ns == count && lines == 4096);
-	CHECK(!stacks_tell(&s, &symbols, tell, NULL));
-	at = strchr(told, ' ');
+	CHECK(!stacks_report(&s, &symbols, report, NULL));
+	at = strchr(reported, ' ');
 	CHECK(at && sscanf(at, " %d %d", &a, &b) == 2 && a == 3 && b == 3);
-	CHECK(!strncmp(told, "a;a;a;a;a;a;a;a;a;a;a;a 3 3\n", 28));
+	CHECK(!strncmp(reported, "a;a;a;a;a;a;a;a;a;a;a;a 3 3\n", 28));
 	stacks_free(&s);
 }
 

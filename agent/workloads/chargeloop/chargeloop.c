@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
-#include "lib/crew.h"
 #include "lib/latency.h"
+#include "lib/parallel.h"
 
 #define LIVING CGROUP_ROOT "living"
 #define REMOVE_MS 10000
@@ -93,10 +93,10 @@ static int run(struct trial *t)
 
 	pages = wl_param_int(t, "pages");
 	flags = strcmp(wl_param_str(t, "kind"), "shared") ? MAP_PRIVATE : MAP_SHARED;
-	if (crew_run(t, 1, rounds, charge, &elapsed_ns))
+	if (parallel_run(t, 1, rounds, charge, &elapsed_ns))
 		return -1;
 	wl_sample(t, "fault_ns", elapsed_ns / (rounds * pages));
-	if (crew_run(t, 1, reads, charge_and_read, &elapsed_ns))
+	if (parallel_run(t, 1, reads, charge_and_read, &elapsed_ns))
 		return -1;
 	wl_sample(t, "stat_ns", latency_median(read_ns, reads));
 	left = cgroup_value(LIVING, "cgroup.events", "populated");

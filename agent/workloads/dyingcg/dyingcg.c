@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "dying_maker.h"
+#include "dying_cgroups.h"
 #include "footprint.h"
 #include "lib/cgroup.h"
 
@@ -129,7 +129,7 @@ static int delete_files(struct trial *t, int64_t count)
 	return 0;
 }
 
-static int let_go(struct trial *t, int64_t count, const struct footprint *before)
+static int delete_and_wait(struct trial *t, int64_t count, const struct footprint *before)
 {
 	int64_t start = now_ns(), gone_ns, end = start + GONE_MS * 1000000LL;
 	struct footprint after;
@@ -155,7 +155,7 @@ static int run(struct trial *t)
 	if (settle(t, &before))
 		return -1;
 	wl_settle(t, SETTLE_MS);
-	return make(t, count) || let_go(t, count, &before) ? -1 : 0;
+	return make(t, count) || delete_and_wait(t, count, &before) ? -1 : 0;
 }
 
 static void cleanup(struct trial *t)

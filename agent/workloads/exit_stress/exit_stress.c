@@ -16,32 +16,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bystanders.h"
 #include "fuse_server.h"
 #include "lib/hotplug.h"
 #include "lib/kmsg.h"
 #include "lib/tasks.h"
-#include "victims.h"
+#include "side_effects.h"
+#include "targets.h"
 #include "workload.h"
 
 #define READY_MS 60000
 #define GONE_MS 30000 /* on base it is a second or two, with lockdep and under emulation */
-#define TOLD_MS 5000
+#define NOTICE_MS 5000
 #define HUNG_S 15
 #define CORES "/cores"
-#define MAX_VICTIMS 4096
+#define MAX_TARGETS 4096
 
-static struct scene *scene;
-static pid_t victims[MAX_VICTIMS], leader;
-static char states[MAX_VICTIMS];
-static int nr_victims, log_fd = -1, round_nr;
+static struct targets_shared *shared;
+static pid_t targets[MAX_TARGETS], leader;
+static char states[MAX_TARGETS];
+static int nr_targets, log_fd = -1, round_nr;
 static pid_t server, helpers[4];
 static bool stuck;
 static int nr_helpers;
 
-static const struct victim_kind *kind_of(const char *name)
+static const struct target_kind *kind_of(const char *name)
 {
-	const struct victim_kind *k = victim_kinds;
+	const struct target_kind *k = target_kinds;
 
 	while (k->name && strcmp(k->name, name))
 		k++;
@@ -50,7 +50,7 @@ static const struct victim_kind *kind_of(const char *name)
 
 /* -- helpers outside of the group -- */
 
-static void plug_cpu(struct scene *s)
+static void plug_cpu(struct targets_shared *s)
 {
 	for (bool online = false; !s->go || !online; online = !online) {
 		hotplug_cpu1(online);
@@ -62,7 +62,7 @@ static void plug_cpu(struct scene *s)
 	}
 }
 
-static void be_newcomers(struct scene *s)
+static void fork_and_kill(struct targets_shared *s)
 {
 	(void)s;
 	for (;;) {
@@ -75,14 +75,14 @@ static void be_newcomers(struct scene *s)
 	}
 }
 
-static int help(struct trial *t, void (*body)(struct scene *s))
+static int start_helper(struct trial *t, void (*body)(struct targets_shared *s))
 {
 	pid_t pid = fork();
 
 	if (pid < 0)
 		return wl_fail(t, "fork: %m");
 	if (!pid) {
-		body(scene);
+		body(shared);
 		_exit(0);
 	}
 	helpers[nr_helpers++] = pid;
@@ -91,32 +91,32 @@ static int help(struct trial *t, void (*body)(struct scene *s))
 
 /* -- one round, step by step -- */
 
-static int add(struct trial *t, const struct victim_kind *kind)
+static int add(struct trial *t, const struct target_kind *kind)
 {
-	pid_t pid = nr_victims < MAX_VICTIMS ? victim_start(kind, scene, leader) : -1;
+	pid_t pid = nr_targets < MAX_TARGETS ? target_start(kind, shared, leader) : -1;
 
 	if (pid < 0)
-		return wl_fail(t, "victim %d, %s: %m", nr_victims, kind->name);
+		return wl_fail(t, "victim %d, %s: %m", nr_targets, kind->name);
 	setpgid(pid, leader ? leader : pid); /* as it does itself: whoever comes first */
 	if (!leader)
 		leader = pid;
-	states[nr_victims] = kind->state;
-	victims[nr_victims++] = pid;
+	states[nr_targets] = kind->state;
+	targets[nr_targets++] = pid;
 	return 0;
 }
 
-static int start_victims(struct trial *t)
+static int start_targets(struct trial *t)
 {
 	int64_t sleepers = wl_param_int(t, "processes");
 
-	leader = nr_victims = nr_helpers = 0;
-	memset(scene, 0, sizeof(*scene));
-	server = fuse_start(&scene->key);
+	leader = nr_targets = nr_helpers = 0;
+	memset(shared, 0, sizeof(*shared));
+	server = fuse_start(&shared->key);
 	if (server < 0)
 		return wl_fail(t, "FUSE: %s", strerror(-server));
 	if (add(t, kind_of("sleeping")))
 		return -1;
-	for (const struct victim_kind *k = victim_kinds; k->name; k++)
+	for (const struct target_kind *k = target_kinds; k->name; k++)
 		for (int i = 0; i < k->copies; i++)
 			if (add(t, k))
 				return -1;
@@ -124,7 +124,7 @@ static int start_victims(struct trial *t)
 		if (add(t, kind_of(sleepers % 2 ? "sleeping" : "reading")))
 			return -1;
 	/* The oldest and the youngest in turn: whatever the order in which they go, one is late. */
-	scene->key = victims[round_nr % 2 ? nr_victims - 1 : 0];
+	shared->key = targets[round_nr % 2 ? nr_targets - 1 : 0];
 	return 0;
 }
 
@@ -132,39 +132,39 @@ static int wait_until_ready(struct trial *t)
 {
 	int64_t end = now_ns() + READY_MS * 1000000LL;
 
-	while (scene->ready < nr_victims) {
+	while (shared->ready < nr_targets) {
 		if (now_ns() > end)
-			return wl_fail(t, "%d of %d victims are ready", scene->ready, nr_victims);
+			return wl_fail(t, "%d of %d victims are ready", shared->ready, nr_targets);
 		sleep_ms(5);
 	}
-	for (int i = 0; i < nr_victims; i++)
-		if (states[i] && !task_wait_state(victims[i], states[i], READY_MS))
+	for (int i = 0; i < nr_targets; i++)
+		if (states[i] && !task_wait_state(targets[i], states[i], READY_MS))
 			return wl_fail(t, "victim %d is in state %c, not %c", i,
-				       task_state(victims[i]), states[i]);
+				       task_state(targets[i]), states[i]);
 	write_file(CG_FROZEN "/cgroup.freeze", "1");
 	return 0;
 }
 
 static int start_helpers(struct trial *t)
 {
-	static void (*const bodies[])(struct scene *) = {outside_tracer, outside_futex_waiter,
-							 be_newcomers, plug_cpu};
+	static void (*const bodies[])(struct targets_shared *) = {
+		outside_tracer, outside_futex_waiter, fork_and_kill, plug_cpu};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++)
-		if (help(t, bodies[i]))
+		if (start_helper(t, bodies[i]))
 			return -1;
-	for (int64_t end = now_ns() + READY_MS * 1000000LL; !scene->tracer_ready; sleep_ms(1))
+	for (int64_t end = now_ns() + READY_MS * 1000000LL; !shared->tracer_ready; sleep_ms(1))
 		if (now_ns() > end)
 			return wl_fail(t, "the tracer does not trace");
 	return 0;
 }
 
 /* Anything but SIGKILL leaves some alive, the stopped and the traced: they follow. */
-static void kill_victims(void)
+static void kill_targets(void)
 {
 	static const int signals[] = {SIGKILL, SIGINT, SIGQUIT, SIGTERM};
 
-	scene->go = true;
+	shared->go = true;
 	kill(-leader, signals[round_nr % ARRAY_SIZE(signals)]);
 	sleep_ms(20);
 	kill(-leader, SIGKILL);
@@ -175,17 +175,17 @@ static void check_gone(struct trial *t, bool gone)
 {
 	int left = 0, first = -1;
 
-	for (int i = 0; !gone && i < nr_victims; i++)
-		if (!kill(victims[i], 0)) {
+	for (int i = 0; !gone && i < nr_targets; i++)
+		if (!kill(targets[i], 0)) {
 			left++;
 			first = first < 0 ? i : first;
 		}
 	wl_check(t, "all_gone", gone, "round %d: %d of %d left; the first is victim %d, state %c",
-		 round_nr, left, nr_victims, first, first < 0 ? '-' : task_state(victims[first]));
+		 round_nr, left, nr_targets, first, first < 0 ? '-' : task_state(targets[first]));
 }
 
 /* Those who are stuck are not reaped: that could take for ever. */
-static void clear_up(void)
+static void clean_up(void)
 {
 	for (int i = 0; i < nr_helpers; i++)
 		kill(helpers[i], SIGKILL);
@@ -202,11 +202,11 @@ static void clear_up(void)
 
 static void check_outside(struct trial *t)
 {
-	for (int64_t end = now_ns() + TOLD_MS * 1000000LL; !scene->futex_died; sleep_ms(1))
+	for (int64_t end = now_ns() + NOTICE_MS * 1000000LL; !shared->futex_died; sleep_ms(1))
 		if (now_ns() > end)
 			break;
-	wl_check(t, "owner_died", scene->futex_died, "the futex is %#x", scene->futex);
-	wl_check(t, "exit_traced", scene->saw_exit_event, "%s", "");
+	wl_check(t, "owner_died", shared->futex_died, "the futex is %#x", shared->futex);
+	wl_check(t, "exit_traced", shared->saw_exit_event, "%s", "");
 }
 
 static int one_round(struct trial *t)
@@ -214,28 +214,28 @@ static int one_round(struct trial *t)
 	int64_t start;
 	bool gone;
 
-	if (start_victims(t) || wait_until_ready(t) || start_helpers(t))
+	if (start_targets(t) || wait_until_ready(t) || start_helpers(t))
 		return -1;
-	wl_alive(t, "round %d: %d victims", round_nr, nr_victims);
+	wl_alive(t, "round %d: %d victims", round_nr, nr_targets);
 	start = now_ns();
-	kill_victims();
+	kill_targets();
 	gone = group_reap(leader, GONE_MS);
 	wl_sample(t, "gone_ns", now_ns() - start);
 	check_gone(t, gone);
 	check_outside(t);
 	stuck = !gone;
-	clear_up();
+	clean_up();
 	round_nr++;
 	return gone ? 0 : wl_fail(t, "not all are gone");
 }
 
-static void check_bystanders(struct trial *t)
+static void check_side_effects(struct trial *t)
 {
-	const char *wrong = bystander_gets_event();
+	const char *wrong = event_reaches_running_task();
 
 	wl_check(t, "event_gets_through", !wrong, "%s", wrong ? wrong : "");
 	wl_alive(t, "beside rivals");
-	wrong = crowd_goes_beside_rivals();
+	wrong = group_exits_beside_others();
 	wl_check(t, "nobody_starves", !wrong, "%s", wrong ? wrong : "");
 }
 
@@ -254,9 +254,9 @@ static int setup(struct trial *t)
 	server = leader = 0;
 	round_nr = 0;
 	stuck = false;
-	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	if (scene == MAP_FAILED)
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
 	log_fd = kmsg_open();
 	if (log_fd < 0)
@@ -269,7 +269,7 @@ static int setup(struct trial *t)
 	if (!error)
 		error = write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	if (!error)
-		error = victims_prepare();
+		error = targets_prepare();
 	return error ? wl_fail(t, "preparing: %s", strerror(-error)) : 0;
 }
 
@@ -283,7 +283,7 @@ static int run(struct trial *t)
 	/* A round that fails may leave behind who is stuck. */
 	if (error)
 		return error;
-	check_bystanders(t);
+	check_side_effects(t);
 	check_log(t);
 	return 0;
 }
@@ -291,8 +291,8 @@ static int run(struct trial *t)
 static void cleanup(struct trial *t)
 {
 	(void)t;
-	clear_up();
-	victims_restore();
+	clean_up();
+	targets_restore();
 	unlink(CORES "/core");
 	if (log_fd >= 0)
 		close(log_fd);

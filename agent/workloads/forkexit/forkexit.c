@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/crew.h"
-#include "lib/tool.h"
+#include "lib/applet.h"
+#include "lib/parallel.h"
 
 /*
  * Where a process's memory lies decides how many page tables a fork copies: 2% of
@@ -38,13 +38,13 @@ static int parent(int argc, char **argv)
 	}
 	return EXIT_SUCCESS;
 }
-TOOL(forkexit_parent, parent);
+APPLET(forkexit_parent, parent);
 
 static int run(struct trial *t)
 {
 	int64_t total = wl_param_int(t, "children"), elapsed_ns;
 
-	if (crew_run(t, wl_param_int(t, "parallel"), total, fork_and_wait, &elapsed_ns))
+	if (parallel_run(t, wl_param_int(t, "parallel"), total, fork_and_wait, &elapsed_ns))
 		return -1;
 	wl_sample(t, "forkexit_ns", elapsed_ns / total);
 	return 0;

@@ -31,20 +31,20 @@
 
 struct worker {
 	const struct worker_kind *kind;
-	struct cell *cells;
+	struct activity *activities;
 	pid_t pid;
 	char state; /* before the suspend, where it must not change; else 0 */
-	uint64_t seen[WORKER_CELLS];
+	uint64_t seen[WORKER_TASKS];
 };
 
 struct shared {
 	struct orders orders;
-	struct cell cells[MAX_WORKERS][WORKER_CELLS];
+	struct activity activities[MAX_WORKERS][WORKER_TASKS];
 };
 
 static struct shared *shared;
 static struct worker workers[MAX_WORKERS];
-static pid_t zombies[MAX_ZOMBIES], doomed;
+static pid_t zombies[MAX_ZOMBIES], killed_child;
 static int nr_workers, nr_zombies, log_fd = -1;
 static struct tracer tracer;
 static struct tp_field action, begin;
@@ -53,17 +53,17 @@ static struct tp_field action, begin;
 
 static bool has_moved(const struct worker *w)
 {
-	for (int i = 0; i < w->kind->cells; i++)
-		if (w->cells[i].notes < w->seen[i] + ALIVE)
+	for (int i = 0; i < w->kind->activities; i++)
+		if (w->activities[i].notes < w->seen[i] + ALIVE)
 			return false;
 	return true;
 }
 
-static void look(void)
+static void remember_notes(void)
 {
 	for (struct worker *w = workers; w < workers + nr_workers; w++)
-		for (int i = 0; i < w->kind->cells; i++)
-			w->seen[i] = w->cells[i].notes;
+		for (int i = 0; i < w->kind->activities; i++)
+			w->seen[i] = w->activities[i].notes;
 }
 
 /* The first worker that does not go on within the limit; NULL if all do. */
@@ -92,7 +92,7 @@ static pid_t fork_zombie(int code)
 }
 
 /* A child that a timer kills while everything is frozen. */
-static pid_t fork_doomed(int64_t after_ms)
+static pid_t fork_killed_child(int64_t after_ms)
 {
 	pid_t pid = fork();
 
@@ -108,8 +108,8 @@ static struct worker *add_worker(struct trial *t, const struct worker_kind *kind
 {
 	struct worker *w = &workers[nr_workers];
 
-	*w = (struct worker){.kind = kind, .cells = shared->cells[nr_workers]};
-	w->pid = worker_start(kind, w->cells);
+	*w = (struct worker){.kind = kind, .activities = shared->activities[nr_workers]};
+	w->pid = worker_start(kind, w->activities);
 	if (w->pid < 0) {
 		wl_fail(t, "fork: %m");
 		return NULL;
@@ -142,7 +142,7 @@ static int start_timed(struct trial *t)
 	const struct worker *continued;
 
 	shared->orders.timer_ms = wl_param_int(t, "window_s") * 200;
-	doomed = fork_doomed(shared->orders.timer_ms);
+	killed_child = fork_killed_child(shared->orders.timer_ms);
 	continued = add_worker(t, &worker_continued);
 	if (!continued)
 		return -1;
@@ -160,7 +160,7 @@ static char held_state(const struct worker *w, int *tid)
 	if (!strcmp(w->kind->name, "leader_dead"))
 		return 'Z';
 	if (!strcmp(w->kind->name, "tracer_in_wait")) {
-		*tid = w->cells[1].tid;
+		*tid = w->activities[1].tid;
 		return 't';
 	}
 	return 0;
@@ -216,7 +216,7 @@ static bool released(struct trial *t)
 {
 	const struct worker *stuck;
 
-	look();
+	remember_notes();
 	shared->orders.hold = false;
 	for (const struct worker *w = workers; w < workers + nr_workers; w++)
 		if (w->state == 'T')
@@ -228,7 +228,7 @@ static bool released(struct trial *t)
 
 static void nothing_lost(struct trial *t)
 {
-	int status = task_reap(doomed, LIMIT_MS), lost = 0;
+	int status = task_reap(killed_child, LIMIT_MS), lost = 0;
 	char names[256] = "";
 
 	wl_check(t, "killed_dies", WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
@@ -236,7 +236,7 @@ static void nothing_lost(struct trial *t)
 	shared->orders.finish = true;
 	for (const struct worker *w = workers; w < workers + nr_workers; w++) {
 		status = task_reap(w->pid, LIMIT_MS);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_GOOD)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_EXIT_OK)
 			continue;
 		lost++;
 		snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s (%#x)",
@@ -283,8 +283,8 @@ static void all_frozen(struct trial *t)
 	from = freeze.end_ns;
 	wl_sample(t, "freeze_ns", phase_ns(&freeze));
 	for (const struct worker *w = workers; w < workers + nr_workers; w++)
-		for (int i = 0; i < w->kind->cells; i++) {
-			const struct cell *c = &w->cells[i];
+		for (int i = 0; i < w->kind->activities; i++) {
+			const struct activity *c = &w->activities[i];
 
 			if (c->from <= from && c->to >= to)
 				continue;
@@ -334,12 +334,12 @@ static int run(struct trial *t)
 
 	if (start_all(t) || hold_some(t) || start_timed(t))
 		return -1;
-	look();
+	remember_notes();
 	shared->orders.watch = true;
 	tracer_start(&tracer);
 	call_ns = suspend_once();
 	tracer_stop(&tracer);
-	look();
+	remember_notes();
 	wl_check(t, "suspended", call_ns > 0, "%s", call_ns > 0 ? "" : strerror((int)-call_ns));
 	states_kept(t);
 	/* Who is stuck here is stuck for good; the log may still say why. */
@@ -359,9 +359,9 @@ static void cleanup(struct trial *t)
 	(void)t;
 	for (const struct worker *w = workers; w < workers + nr_workers; w++)
 		kill(-w->pid, SIGKILL);
-	if (doomed)
-		kill(doomed, SIGKILL);
-	doomed = nr_workers = 0;
+	if (killed_child)
+		kill(killed_child, SIGKILL);
+	killed_child = nr_workers = 0;
 	while ((waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD) && now_ns() < end)
 		sleep_ms(1);
 	suspend_restore();

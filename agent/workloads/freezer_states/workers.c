@@ -21,7 +21,7 @@
 
 struct orders *worker_orders;
 
-static void note(struct cell *c)
+static void note(struct activity *c)
 {
 	int64_t now = now_ns();
 
@@ -33,13 +33,13 @@ static void note(struct cell *c)
 	c->notes++;
 }
 
-static bool going_on(struct cell *c)
+static bool note_and_go_on(struct activity *c)
 {
 	note(c);
 	return !worker_orders->finish;
 }
 
-static void introduce(struct cell *c)
+static void introduce(struct activity *c)
 {
 	c->tid = (int)syscall(SYS_gettid);
 }
@@ -75,29 +75,29 @@ static void wake_me(void)
 
 /* -- the kinds -- */
 
-static bool spin(struct cell *c)
+static bool spin(struct activity *c)
 {
-	while (going_on(c))
+	while (note_and_go_on(c))
 		;
 	return true;
 }
 
-static bool in_nanosleep(struct cell *c)
+static bool in_nanosleep(struct activity *c)
 {
-	while (going_on(c))
+	while (note_and_go_on(c))
 		nanosleep(&nap, NULL);
 	return true;
 }
 
-static bool in_pause(struct cell *c)
+static bool in_pause(struct activity *c)
 {
 	wake_me();
-	while (going_on(c))
+	while (note_and_go_on(c))
 		pause();
 	return true;
 }
 
-static bool in_pipe_read(struct cell *c)
+static bool in_pipe_read(struct activity *c)
 {
 	int fds[2];
 	char byte;
@@ -105,35 +105,35 @@ static bool in_pipe_read(struct cell *c)
 	if (pipe(fds))
 		return false;
 	wake_me();
-	while (going_on(c))
+	while (note_and_go_on(c))
 		if (read(fds[0], &byte, 1) != -1 || errno != EINTR)
 			return false;
 	return true;
 }
 
-static bool in_futex(struct cell *c)
+static bool in_futex(struct activity *c)
 {
 	uint32_t word = 0;
 
-	while (going_on(c))
+	while (note_and_go_on(c))
 		if (syscall(SYS_futex, &word, FUTEX_WAIT, 0, &nap, NULL, 0) != -1 ||
 		    errno != ETIMEDOUT)
 			return false;
 	return true;
 }
 
-static bool in_epoll(struct cell *c)
+static bool in_epoll(struct activity *c)
 {
 	int fd = epoll_create1(0);
 	struct epoll_event event;
 
-	while (going_on(c))
+	while (note_and_go_on(c))
 		if (epoll_wait(fd, &event, 1, WAKE_MS) != 0 && errno != EINTR)
 			return false; /* a freeze ends this wait with EINTR, on any kernel */
 	return true;
 }
 
-static bool in_timerfd_read(struct cell *c)
+static bool in_timerfd_read(struct activity *c)
 {
 	struct itimerspec every = {nap, nap};
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -141,14 +141,14 @@ static bool in_timerfd_read(struct cell *c)
 
 	if (timerfd_settime(fd, 0, &every, NULL))
 		return false;
-	while (going_on(c))
+	while (note_and_go_on(c))
 		if (read(fd, &expired, sizeof(expired)) != sizeof(expired))
 			return false;
 	return true;
 }
 
 /* One signal blocked and pending all the time, another delivered all the time. */
-static bool with_signals(struct cell *c)
+static bool with_signals(struct activity *c)
 {
 	sigset_t usr1, pending;
 
@@ -157,7 +157,7 @@ static bool with_signals(struct cell *c)
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
 	signal_after(SIGUSR1, WAKE_MS, 0);
 	signal_after(SIGALRM, 1, 1);
-	while (going_on(c))
+	while (note_and_go_on(c))
 		;
 	if (sigpending(&pending) || !sigismember(&pending, SIGUSR1) || caught_usr1)
 		return false;
@@ -166,7 +166,7 @@ static bool with_signals(struct cell *c)
 }
 
 /* Stopped, and continued by a timer when it is frozen: it must not run, and not forget it. */
-static bool continued_later(struct cell *c)
+static bool continued_later(struct activity *c)
 {
 	signal_after(SIGCONT, worker_orders->timer_ms, 0);
 	note(c);
@@ -174,30 +174,30 @@ static bool continued_later(struct cell *c)
 	return in_nanosleep(c);
 }
 
-static bool exited_good(int status)
+static bool exited_ok(int status)
 {
-	return WIFEXITED(status) && WEXITSTATUS(status) == WORKER_GOOD;
+	return WIFEXITED(status) && WEXITSTATUS(status) == WORKER_EXIT_OK;
 }
 
 /* A parent blocked in vfork() while its child naps. The second cell is the child's. */
-static bool in_vfork(struct cell *c)
+static bool in_vfork(struct activity *c)
 {
-	while (going_on(c)) {
+	while (note_and_go_on(c)) {
 		int status;
 		pid_t pid = vfork();
 
 		if (pid == 0) {
 			introduce(c + 1), note(c + 1);
 			nanosleep(&nap, NULL);
-			_exit(WORKER_GOOD);
+			_exit(WORKER_EXIT_OK);
 		}
-		if (waitpid(pid, &status, 0) != pid || !exited_good(status))
+		if (waitpid(pid, &status, 0) != pid || !exited_ok(status))
 			return false;
 	}
 	return true;
 }
 
-static pid_t fork_tracee(struct cell *c)
+static pid_t fork_tracee(struct activity *c)
 {
 	pid_t pid = fork();
 
@@ -205,15 +205,15 @@ static pid_t fork_tracee(struct cell *c)
 		introduce(c);
 		if (ptrace(PTRACE_TRACEME, 0, 0, 0))
 			_exit(EXIT_FAILURE);
-		while (going_on(c))
+		while (note_and_go_on(c))
 			raise(SIGTRAP);
-		_exit(WORKER_GOOD);
+		_exit(WORKER_EXIT_OK);
 	}
 	return pid;
 }
 
 /* A tracee that stops and a tracer that continues it, as fast as they can. */
-static bool tracing(struct cell *c)
+static bool tracing(struct activity *c)
 {
 	pid_t pid = fork_tracee(c + 1);
 	int status;
@@ -223,14 +223,14 @@ static bool tracing(struct cell *c)
 		if (waitpid(pid, &status, __WALL) != pid)
 			return false;
 		if (!WIFSTOPPED(status))
-			return exited_good(status);
+			return exited_ok(status);
 		if (ptrace(PTRACE_CONT, pid, 0, 0))
 			return false;
 	}
 }
 
 /* A tracee that stays stopped over the suspend; its tracer is blocked in wait. */
-static bool holding_tracee(struct cell *c)
+static bool holding_tracee(struct activity *c)
 {
 	pid_t pid = fork_tracee(c + 1);
 	bool stopped = false;
@@ -246,7 +246,7 @@ static bool holding_tracee(struct cell *c)
 		}
 		if (waitpid(pid, &status, __WALL) == pid) {
 			if (!WIFSTOPPED(status))
-				return exited_good(status);
+				return exited_ok(status);
 			stopped = true;
 		} else if (errno != EINTR) {
 			return false;
@@ -255,29 +255,29 @@ static bool holding_tracee(struct cell *c)
 }
 
 /* Not by returning: the last thread to do that ends the process with exit code 0. */
-static void *spinning_thread(void *cell)
+static void *spinning_thread(void *activity)
 {
-	introduce(cell);
-	syscall(SYS_exit, spin(cell) ? WORKER_GOOD : EXIT_FAILURE);
+	introduce(activity);
+	syscall(SYS_exit, spin(activity) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	return NULL;
 }
 
-static void *napping_thread(void *cell)
+static void *napping_thread(void *activity)
 {
-	introduce(cell);
-	syscall(SYS_exit, in_nanosleep(cell) ? WORKER_GOOD : EXIT_FAILURE);
+	introduce(activity);
+	syscall(SYS_exit, in_nanosleep(activity) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	return NULL;
 }
 
 /* The leader is dead, its two threads live. */
-static bool without_leader(struct cell *c)
+static bool without_leader(struct activity *c)
 {
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, spinning_thread, c) ||
 	    pthread_create(&thread, NULL, napping_thread, c + 1))
 		return false;
-	syscall(SYS_exit, WORKER_GOOD);
+	syscall(SYS_exit, WORKER_EXIT_OK);
 	return false;
 }
 
@@ -287,11 +287,11 @@ static void *no_thread(void *unused)
 }
 
 /* Exits that race with the freezer: a process, an orphan and a thread in turn, none lost. */
-static bool exiting(struct cell *c)
+static bool exiting(struct activity *c)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return false;
-	while (going_on(c)) {
+	while (note_and_go_on(c)) {
 		pthread_t thread;
 		int status;
 		pid_t pid = fork();
@@ -299,10 +299,10 @@ static bool exiting(struct cell *c)
 		if (pid == 0) {
 			if (fork() == 0)
 				introduce(c + 1), note(c + 1);
-			_exit(WORKER_GOOD);
+			_exit(WORKER_EXIT_OK);
 		}
 		for (int children = 2; children; children--)
-			if (waitpid(-1, &status, 0) <= 0 || !exited_good(status))
+			if (waitpid(-1, &status, 0) <= 0 || !exited_ok(status))
 				return false;
 		if (pthread_create(&thread, NULL, no_thread, NULL) || pthread_join(thread, NULL))
 			return false;
@@ -323,9 +323,9 @@ static void *exec_self(void *unused)
  * that is alive would not do: exec then waits, unfreezable, for a task that may
  * be frozen, and no kernel of today can suspend until it gives up (de_thread()).
  */
-static bool executing(struct cell *c)
+static bool executing(struct activity *c)
 {
-	while (going_on(c)) {
+	while (note_and_go_on(c)) {
 		pthread_t thread;
 		int status;
 		pid_t pid = fork();
@@ -363,7 +363,7 @@ const struct worker_kind worker_kinds[] = {
 
 const struct worker_kind worker_continued = {"continued_while_frozen", continued_later, 1};
 
-pid_t worker_start(const struct worker_kind *kind, struct cell *cells)
+pid_t worker_start(const struct worker_kind *kind, struct activity *activities)
 {
 	pid_t pid = fork();
 
@@ -371,8 +371,8 @@ pid_t worker_start(const struct worker_kind *kind, struct cell *cells)
 		/* In one group for all, init's children, an exit beside a stopped task
 		 * would send SIGHUP to everybody (kill_orphaned_pgrp()). */
 		setpgid(0, 0);
-		introduce(cells);
-		_exit(kind->body(cells) ? WORKER_GOOD : EXIT_FAILURE);
+		introduce(activities);
+		_exit(kind->body(activities) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	}
 	setpgid(pid, pid); /* whichever of the two runs first */
 	return pid;

@@ -15,11 +15,11 @@
 
 #include "workload.h"
 
-#define WORKER_GOOD 40 /* exit code of a worker that lost nothing */
-#define WORKER_CELLS 2 /* a worker may be two tasks, each with a cell of its own */
+#define WORKER_EXIT_OK 40 /* exit code of a worker that lost nothing */
+#define WORKER_TASKS 2 /* a worker may be two tasks, each with a cell of its own */
 
 /* One task's notes. Written by that task only. */
-struct cell {
+struct activity {
 	_Atomic int64_t last, from, to; /* latest note; the longest silence while watched */
 	_Atomic uint64_t notes;
 	_Atomic int tid;
@@ -36,8 +36,8 @@ struct orders {
 struct worker_kind {
 	const char *name;
 	/* Returns when told to finish: true if nothing was lost. */
-	bool (*body)(struct cell *c);
-	int cells;
+	bool (*body)(struct activity *c);
+	int activities;
 };
 
 /* Ended by a NULL name. */
@@ -50,7 +50,7 @@ extern const struct worker_kind worker_continued;
 extern struct orders *worker_orders;
 
 /* A child that runs the kind's body, with its own children in a process group of its own. */
-pid_t worker_start(const struct worker_kind *kind, struct cell *cells);
+pid_t worker_start(const struct worker_kind *kind, struct activity *activities);
 
 /* In a worker or another child: a signal to itself after ms, then every period_ms (0: once). */
 void signal_after(int signo, int64_t ms, int64_t period_ms);

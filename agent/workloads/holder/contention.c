@@ -25,7 +25,7 @@
 #define NEW_BYTES (64 << 10)
 #define WRITE_BYTES (4 << 20)
 #define SMALL_BYTES 4096
-#define PARKS CGROUP_ROOT "park"
+#define MOVE_CGROUPS CGROUP_ROOT "park"
 #define REMOVE_MS 10000
 
 /* Of the process that uses them; each process has its own copy. */
@@ -187,15 +187,15 @@ static void clear_written(void)
 /* -- fork: fork() holds cgroup_threadgroup_rwsem for reading, a write to cgroup.procs wants it for
  * writing -- */
 
-static int make_parks(void)
+static int make_cgroups(void)
 {
-	int error = cgroup_make(PARKS "0");
+	int error = cgroup_make(MOVE_CGROUPS "0");
 
-	return error ? error : cgroup_make(PARKS "1");
+	return error ? error : cgroup_make(MOVE_CGROUPS "1");
 }
 
 /* A child that is moved from one cgroup to the other. */
-static bool park(void)
+static bool start_moved_child(void)
 {
 	other_pid = fork();
 	if (other_pid == 0) {
@@ -209,8 +209,9 @@ static bool park(void)
 static bool move(int64_t thread, int64_t number)
 {
 	(void)thread;
-	return !write_file(number % 2 ? PARKS "1/cgroup.procs" : PARKS "0/cgroup.procs", "%d",
-			   other_pid);
+	return !write_file(number % 2 ? MOVE_CGROUPS "1/cgroup.procs"
+				      : MOVE_CGROUPS "0/cgroup.procs",
+			   "%d", other_pid);
 }
 
 static bool begin_forking(int other)
@@ -228,10 +229,10 @@ static bool fork_once(void)
 	return pid > 0 && waitpid(pid, NULL, 0) == pid;
 }
 
-static void clear_parks(void)
+static void remove_cgroups(void)
 {
-	cgroup_remove(PARKS "0", REMOVE_MS);
-	cgroup_remove(PARKS "1", REMOVE_MS);
+	cgroup_remove(MOVE_CGROUPS "0", REMOVE_MS);
+	cgroup_remove(MOVE_CGROUPS "1", REMOVE_MS);
 }
 
 static void nothing_to_clear(void)
@@ -261,6 +262,12 @@ const struct contention contentions[] = {
 	 write_long,
 	 clear_written},
 	/* Whoever is moved to another cgroup waits for a grace period of RCU first. */
-	{"fork", 50000, make_parks, {park, move}, begin_forking, fork_once, clear_parks},
+	{"fork",
+	 50000,
+	 make_cgroups,
+	 {start_moved_child, move},
+	 begin_forking,
+	 fork_once,
+	 remove_cgroups},
 	{0},
 };

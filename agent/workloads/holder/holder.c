@@ -20,8 +20,8 @@
 #include "hungtask.h"
 #include "lib/bandwidth.h"
 #include "lib/cgroup.h"
-#include "lib/gate.h"
 #include "lib/kmsg.h"
+#include "lib/start_barrier.h"
 
 #define GROUP CGROUP_ROOT "holders"
 #define PERIOD_US 100000
@@ -40,7 +40,7 @@
 
 /* What the holders and the agent share. */
 struct shared {
-	struct gate go;
+	struct start_barrier go;
 	_Atomic int64_t ready;
 	_Atomic int64_t holds[MAX_HOLDERS]; /* of each: -1 where it failed */
 };
@@ -53,19 +53,19 @@ struct moment {
 
 static const struct contention *contention;
 static struct shared *shared;
-static struct stretch *operations;
+static struct operation *operations;
 static int64_t holders, count, every_ns;
 static bool made, detects_hung;
 static int log_fd;
 
 /* -- a holder -- */
 
-__attribute__((noreturn)) static void hold_on(int64_t index)
+__attribute__((noreturn)) static void hold_repeatedly(int64_t index)
 {
 	if (cgroup_enter(GROUP) || !contention->begin(openloop_pid()))
 		_exit(EXIT_FAILURE);
 	shared->ready++;
-	gate_wait(&shared->go);
+	start_barrier_wait(&shared->go);
 	while (contention->hold())
 		shared->holds[index]++;
 	shared->holds[index] = -1;
@@ -81,7 +81,7 @@ static int start_holders(struct trial *t)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			hold_on(i);
+			hold_repeatedly(i);
 		if (pid < 0)
 			return wl_fail(t, "holder %lld: %m", (long long)i);
 	}
@@ -113,7 +113,7 @@ static int start(struct trial *t)
 		     : 0;
 }
 
-static int look(struct trial *t, struct moment *m)
+static int read_moment(struct trial *t, struct moment *m)
 {
 	int error = bandwidth_read(GROUP, &m->used);
 
@@ -147,7 +147,7 @@ static int watch(struct trial *t, int64_t from_ns)
 
 /* Every child is killed and gone, and so is the cgroup. Once its quota is lifted, nothing keeps
  * them. 0 or -errno. */
-static int let_go(void)
+static int kill_and_remove(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
 	pid_t pid;
@@ -237,16 +237,16 @@ static int measure(struct trial *t)
 
 	wl_settle(t, SETTLE_MS);
 	from_ns = now_ns() + LEAD_NS;
-	if (look(t, &before))
+	if (read_moment(t, &before))
 		return -1;
 	openloop_go(from_ns);
 	wl_profile_begin(t);
-	gate_open(&shared->go);
-	if (watch(t, from_ns) || look(t, &after))
+	start_barrier_open(&shared->go);
+	if (watch(t, from_ns) || read_moment(t, &after))
 		return -1;
 	wl_profile_end(t);
-	given_up = openloop_look(operations, after.ns);
-	error = let_go();
+	given_up = openloop_times(operations, after.ns);
+	error = kill_and_remove();
 	wl_check(t, "let_go", !error, "%s", error ? strerror(-error) : "killed, reaped, removed");
 	sample_operations(t);
 	sample_holders(t, &before, &after, given_up > 0);
@@ -298,7 +298,7 @@ static int setup(struct trial *t)
 
 static void cleanup(struct trial *t)
 {
-	int error = let_go();
+	int error = kill_and_remove();
 
 	if (error && error != -ENOENT)
 		wl_fail(t, "removing " GROUP ": %s", strerror(-error));

@@ -12,22 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/gate.h"
+#include "lib/start_barrier.h"
 
 #define STACK_BYTES (64 << 10)
 #define START_MS 30000
 
 /* What the process and the agent share. */
-struct notes {
-	struct gate go;
+struct state {
+	struct start_barrier go;
 	_Atomic int64_t from_ns; /* set before they go */
 	_Atomic int64_t ready, next, done, failed;
 	int64_t operations, every_ns;
 	_Atomic int64_t done_ns[]; /* of each operation; 0: not done */
 };
 
-static struct notes *notes;
-static size_t notes_size;
+static struct state *state;
+static size_t state_size;
 static const struct openloop_work *work;
 static pid_t process;
 
@@ -45,19 +45,19 @@ static void *thread(void *number)
 {
 	int64_t n;
 
-	notes->ready++;
-	gate_wait(&notes->go);
-	while ((n = notes->next++) < notes->operations) {
-		wait_until(notes->from_ns + n * notes->every_ns);
+	state->ready++;
+	start_barrier_wait(&state->go);
+	while ((n = state->next++) < state->operations) {
+		wait_until(state->from_ns + n * state->every_ns);
 		if (!work->operate((intptr_t)number, n))
-			notes->failed++;
-		notes->done_ns[n] = now_ns();
-		notes->done++;
+			state->failed++;
+		state->done_ns[n] = now_ns();
+		state->done++;
 	}
 	return NULL;
 }
 
-__attribute__((noreturn)) static void be_process(int64_t threads)
+__attribute__((noreturn)) static void run_process(int64_t threads)
 {
 	pthread_attr_t attributes;
 	pthread_t id;
@@ -84,23 +84,23 @@ int openloop_start(struct trial *t, const struct openloop_work *w, int64_t threa
 	int64_t end = now_ns() + START_MS * 1000000LL;
 
 	work = w;
-	notes_size = sizeof(*notes) + operations * sizeof(notes->done_ns[0]);
-	notes = mmap(NULL, notes_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (notes == MAP_FAILED) {
-		notes = NULL;
+	state_size = sizeof(*state) + operations * sizeof(state->done_ns[0]);
+	state = mmap(NULL, state_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (state == MAP_FAILED) {
+		state = NULL;
 		return wl_fail(t, "notes of %lld operations: %m", (long long)operations);
 	}
-	notes->operations = operations;
-	notes->every_ns = every_ns;
+	state->operations = operations;
+	state->every_ns = every_ns;
 	process = fork();
 	if (process == 0)
-		be_process(threads);
+		run_process(threads);
 	if (process < 0)
 		return wl_fail(t, "fork: %m");
-	while (notes->ready < threads) {
+	while (state->ready < threads) {
 		if (openloop_done() < 0 || now_ns() > end)
 			return wl_fail(t, "%lld of %lld threads that need the lock started",
-				       (long long)notes->ready, (long long)threads);
+				       (long long)state->ready, (long long)threads);
 		sleep_ms(1);
 	}
 	return 0;
@@ -113,31 +113,31 @@ int openloop_pid(void)
 
 void openloop_go(int64_t from_ns)
 {
-	notes->from_ns = from_ns;
-	gate_open(&notes->go);
+	state->from_ns = from_ns;
+	start_barrier_open(&state->go);
 }
 
 int64_t openloop_done(void)
 {
 	if (process > 0 && waitpid(process, NULL, WNOHANG) != process)
-		return notes->done;
+		return state->done;
 	process = 0;
 	return -1;
 }
 
 int64_t openloop_failed(void)
 {
-	return notes->failed;
+	return state->failed;
 }
 
-int64_t openloop_look(struct stretch *operations, int64_t until_ns)
+int64_t openloop_times(struct operation *operations, int64_t until_ns)
 {
 	int64_t missing = 0;
 
-	for (int64_t n = 0; n < notes->operations; n++) {
-		int64_t done_ns = notes->done_ns[n];
+	for (int64_t n = 0; n < state->operations; n++) {
+		int64_t done_ns = state->done_ns[n];
 
-		operations[n].from_ns = notes->from_ns + n * notes->every_ns;
+		operations[n].from_ns = state->from_ns + n * state->every_ns;
 		operations[n].to_ns = done_ns ? done_ns : until_ns;
 		missing += !done_ns;
 	}
@@ -154,7 +154,7 @@ void openloop_kill(void)
 void openloop_drop(void)
 {
 	openloop_kill();
-	if (notes)
-		munmap(notes, notes_size);
-	notes = NULL;
+	if (state)
+		munmap(state, state_size);
+	state = NULL;
 }

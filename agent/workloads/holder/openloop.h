@@ -36,7 +36,7 @@ int64_t openloop_failed(void);
  * When each operation was due and done, in their order, until_ns for what is not
  * done: how many those are. Room for all operations.
  */
-int64_t openloop_look(struct stretch *operations, int64_t until_ns);
+int64_t openloop_times(struct operation *operations, int64_t until_ns);
 /* The process is the caller's to reap. */
 void openloop_kill(void);
 /* In cleanup(): the process is killed, what it noted is forgotten. */

@@ -14,12 +14,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "churners.h"
+#include "counter_checks.h"
 #include "lib/cgroup.h"
 #include "lib/kmsg.h"
 #include "lib/tasks.h"
-#include "memcg_churner.h"
-#include "memcg_looks.h"
-#include "memcg_tenant.h"
+#include "tenants.h"
 #include "workload.h"
 
 #define TOP CGROUP_ROOT "memcg_stats"
@@ -36,8 +36,8 @@
 #define FILES "/memcg_stats"
 
 #define MAX_TENANTS 32
-#define LOOK_MS 5
-#define UNSEEN_MS 200 /* of the storm: looks for so long, and none for so long */
+#define CHECK_MS 5
+#define UNREAD_MS 200 /* of the storm: looks for so long, and none for so long */
 #define TENANT_OWN_PAGES 64 /* that a tenant touches beside those it means to, at most */
 #define STEADY_MS 300 /* no change for so long: what is released late has been */
 #define PATIENCE_MS 20000
@@ -45,10 +45,10 @@
 static struct shared {
 	struct tenant tenants[MAX_TENANTS], ballast;
 	struct churners churners;
-	struct ledger ledger;
+	struct page_totals totals;
 } * shared;
 
-static struct looks looks;
+static struct counter_checks checks;
 static int nr_tenants, log_fd = -1;
 
 static int failed(struct trial *t, const char *what, int error)
@@ -79,12 +79,12 @@ static int start_tenant(struct trial *t, struct tenant *tenant, int number, cons
 	tenant->number = number;
 	snprintf(tenant->cgroup, sizeof(tenant->cgroup), "%s", cgroup);
 	snprintf(tenant->away, sizeof(tenant->away), "%s", away);
-	snprintf(tenant->folder, sizeof(tenant->folder), FILES "/%d", number % looks.nodes);
+	snprintf(tenant->folder, sizeof(tenant->folder), FILES "/%d", number % checks.nodes);
 	tenant->pid = tenant_start(tenant);
 	return tenant->pid < 0 ? wl_fail(t, "fork: %m") : 0;
 }
 
-static int let_below_use(struct trial *t, const char *cgroup)
+static int enable_memory_below(struct trial *t, const char *cgroup)
 {
 	char file[160];
 	int error;
@@ -99,7 +99,7 @@ static int start_tenants(struct trial *t)
 {
 	char cgroup[96];
 
-	if (cgroup_make(UPPER) || let_below_use(t, UPPER))
+	if (cgroup_make(UPPER) || enable_memory_below(t, UPPER))
 		return wl_fail(t, "making %s", UPPER);
 	for (int i = 0; i < nr_tenants; i++) {
 		snprintf(cgroup, sizeof(cgroup), i % 2 ? UPPER "/%d" : TOP "/%d", i);
@@ -127,12 +127,12 @@ static int sample_percpu(struct trial *t, int64_t before)
 	int64_t dying = cgroup_value(TOP, "cgroup.stat", "nr_dying_descendants");
 
 	while (now_ns() < end && now_ns() - since < STEADY_MS * 1000000LL) {
-		if (look(t, &looks, "while they are dying"))
+		if (check_counters(t, &checks, "while they are dying"))
 			return -1;
-		if (looks.held.percpu != last)
+		if (checks.counters.percpu != last)
 			since = now_ns();
-		last = looks.held.percpu;
-		sleep_ms(LOOK_MS);
+		last = checks.counters.percpu;
+		sleep_ms(CHECK_MS);
 	}
 	if (dying != nr_tenants + 1)
 		return wl_fail(t, "%lld cgroups are dying, not %d", (long long)dying,
@@ -142,61 +142,62 @@ static int sample_percpu(struct trial *t, int64_t before)
 }
 
 /* Every look flushes. Without one, all is still on the CPUs when the cgroups are removed. */
-static int remove_unseen(struct trial *t, int64_t anon)
+static int remove_unread(struct trial *t, int64_t anon)
 {
-	int64_t most = TENANT_ANON_PAGES * LEDGER_PAGE + TENANT_HUGE_BYTES;
-	int64_t own = TENANT_OWN_PAGES * LEDGER_PAGE;
+	int64_t most = TENANT_ANON_PAGES * ACCOUNTING_PAGE + TENANT_HUGE_BYTES;
+	int64_t own = TENANT_OWN_PAGES * ACCOUNTING_PAGE;
 
 	if (remove_cgroups(t))
 		return -1;
 	sleep_ms(STEADY_MS);
-	if (look_expect(t, &looks, -1))
+	if (expect_counters(t, &checks, -1))
 		return -1;
-	looks_judge(&looks, ANON_COUNT, "removed unseen", looks.held.anon, anon + nr_tenants * most,
-		    anon + nr_tenants * (most + own));
+	judge_counter(&checks, ANON_COUNT, "removed unseen", checks.counters.anon,
+		      anon + nr_tenants * most, anon + nr_tenants * (most + own));
 	return 0;
 }
 
 /* From the moment of removal on nothing may be missing. */
-static int remove_in_sight(struct trial *t)
+static int remove_while_read(struct trial *t)
 {
-	if (look_expect(t, &looks, -1) || look(t, &looks, "filled") || remove_cgroups(t))
+	if (expect_counters(t, &checks, -1) || check_counters(t, &checks, "filled") ||
+	    remove_cgroups(t))
 		return -1;
-	return look_often(t, &looks, "just removed");
+	return check_counters_often(t, &checks, "just removed");
 }
 
 /*
  * Nothing is charged and nothing let go of, but files are mapped and unmapped all
  * the while: whenever the kernel lets go of counters, they are in use.
  */
-static int remove_in_use(struct trial *t, bool unseen, const struct held *before)
+static int remove_in_use(struct trial *t, bool unread, const struct memcg_counters *before)
 {
 	int64_t anon = before->anon, percpu = before->percpu;
 
 	if (order_all(t, ORDER_REMAP))
 		return -1;
-	if (unseen ? remove_unseen(t, anon) : remove_in_sight(t))
+	if (unread ? remove_unread(t, anon) : remove_while_read(t))
 		return -1;
 	if (sample_percpu(t, percpu) || order_all(t, ORDER_STILL))
 		return -1;
-	looks.mapped = (int64_t)(1 + nr_tenants) * TENANT_MAPPED_PAGES * LEDGER_PAGE;
-	return look(t, &looks, "mapped again and again");
+	checks.mapped = (int64_t)(1 + nr_tenants) * TENANT_MAPPED_PAGES * ACCOUNTING_PAGE;
+	return check_counters(t, &checks, "mapped again and again");
 }
 
-static int let_go(struct trial *t)
+static int release_memory(struct trial *t)
 {
-	int64_t half = TENANT_ANON_PAGES / 2 * LEDGER_PAGE;
+	int64_t half = TENANT_ANON_PAGES / 2 * ACCOUNTING_PAGE;
 
 	/* From here on inodes go, and their names. */
-	looks.slab = -1;
+	checks.slab = -1;
 	if (order_all(t, ORDER_HALVE))
 		return -1;
-	looks.anon -= nr_tenants * (half + TENANT_HUGE_BYTES);
-	if (look(t, &looks, "half of it is gone") || order_all(t, ORDER_EMPTY))
+	checks.anon -= nr_tenants * (half + TENANT_HUGE_BYTES);
+	if (check_counters(t, &checks, "half of it is gone") || order_all(t, ORDER_EMPTY))
 		return -1;
-	looks.anon -= nr_tenants * half;
-	looks.mapped -= (int64_t)nr_tenants * TENANT_MAPPED_PAGES * LEDGER_PAGE;
-	return look(t, &looks, "all of it is gone");
+	checks.anon -= nr_tenants * half;
+	checks.mapped -= (int64_t)nr_tenants * TENANT_MAPPED_PAGES * ACCOUNTING_PAGE;
+	return check_counters(t, &checks, "all of it is gone");
 }
 
 static int end_tenants(struct trial *t)
@@ -209,24 +210,24 @@ static int end_tenants(struct trial *t)
 	return 0;
 }
 
-static int one_round(struct trial *t, bool unseen)
+static int one_round(struct trial *t, bool unread)
 {
-	int64_t pages = TENANT_MAPPED_PAGES, stock = looks_stock(&looks);
-	static struct held before;
+	int64_t pages = TENANT_MAPPED_PAGES, stock = slab_stock_bytes(&checks);
+	static struct memcg_counters before;
 
-	if (look_expect(t, &looks, pages) || look(t, &looks, "before"))
+	if (expect_counters(t, &checks, pages) || check_counters(t, &checks, "before"))
 		return -1;
-	before = looks.held;
-	if (start_tenants(t) || order_all(t, ORDER_FILL) || remove_in_use(t, unseen, &before))
+	before = checks.counters;
+	if (start_tenants(t) || order_all(t, ORDER_FILL) || remove_in_use(t, unread, &before))
 		return -1;
-	if (let_go(t) || end_tenants(t))
+	if (release_memory(t) || end_tenants(t))
 		return -1;
-	looks_wait_until_gone(&looks, "after a round", PATIENCE_MS);
-	if (look_expect(t, &looks, pages))
+	wait_until_none_dying(&checks, "after a round", PATIENCE_MS);
+	if (expect_counters(t, &checks, pages))
 		return -1;
-	looks_judge(&looks, SLAB_COUNT, "after a round", looks.held.slab, before.slab - stock,
-		    before.slab + stock);
-	return look(t, &looks, "after a round");
+	judge_counter(&checks, SLAB_COUNT, "after a round", checks.counters.slab,
+		      before.slab - stock, before.slab + stock);
+	return check_counters(t, &checks, "after a round");
 }
 
 /* -- the storm: cgroups that die while they are used, and others are made -- */
@@ -234,23 +235,25 @@ static int one_round(struct trial *t, bool unseen)
 static int storm(struct trial *t)
 {
 	static const struct churn_place place = {.parent = TOP, .away = AWAY, .at = FILES};
-	int64_t base = looks_file_bytes(&looks);
+	int64_t base = file_bytes_expected(&checks);
 	int64_t end = now_ns() + wl_param_int(t, "storm_ms") * 1000000;
 
-	if (churners_start(t, &shared->churners, &place, looks.nodes, &shared->ledger))
+	if (churners_start(t, &shared->churners, &place, checks.nodes, &shared->totals))
 		return -1;
 	while (now_ns() < end) {
-		int64_t look_until = now_ns() + UNSEEN_MS * 1000000LL;
+		int64_t check_until = now_ns() + UNREAD_MS * 1000000LL;
 
-		while (now_ns() < look_until)
-			if (look_into_storm(t, &looks, &shared->ledger, base))
+		while (now_ns() < check_until)
+			if (check_counters_in_storm(t, &checks, &shared->totals, base))
 				return -1;
-		sleep_ms(UNSEEN_MS);
+		sleep_ms(UNREAD_MS);
 	}
-	if (churners_stop(t, &shared->churners) || look_expect(t, &looks, TENANT_MAPPED_PAGES) ||
-	    look_often(t, &looks, "after the storm") || churners_end(t, &shared->churners))
+	if (churners_stop(t, &shared->churners) ||
+	    expect_counters(t, &checks, TENANT_MAPPED_PAGES) ||
+	    check_counters_often(t, &checks, "after the storm") ||
+	    churners_end(t, &shared->churners))
 		return -1;
-	looks_wait_until_gone(&looks, "after the storm", PATIENCE_MS);
+	wait_until_none_dying(&checks, "after the storm", PATIENCE_MS);
 	return 0;
 }
 
@@ -258,26 +261,26 @@ static int storm(struct trial *t)
 
 static int run(struct trial *t)
 {
-	static char before[LEDGER_TEXT];
+	static char before[ACCOUNTING_TEXT];
 	int64_t rounds = wl_param_int(t, "rounds");
 	struct kmsg m;
 	int got;
 
-	memset(looks.verdicts, 0, sizeof(looks.verdicts));
-	if (look_expect(t, &looks, TENANT_MAPPED_PAGES))
+	memset(checks.results, 0, sizeof(checks.results));
+	if (expect_counters(t, &checks, TENANT_MAPPED_PAGES))
 		return -1;
-	memcpy(before, looks.held.text, sizeof(before));
+	memcpy(before, checks.counters.text, sizeof(before));
 	for (int64_t i = 0; i < rounds; i++) {
 		wl_alive(t, "round %lld", (long long)i);
 		if (one_round(t, i % 2 == 0))
 			return -1;
 	}
 	wl_alive(t, "storm");
-	if (storm(t) || look_expect(t, &looks, TENANT_MAPPED_PAGES) ||
-	    look(t, &looks, "in the end"))
+	if (storm(t) || expect_counters(t, &checks, TENANT_MAPPED_PAGES) ||
+	    check_counters(t, &checks, "in the end"))
 		return -1;
-	looks_compare(&looks, before);
-	looks_report(t, &looks);
+	compare_counters(&checks, before);
+	report_counter_checks(t, &checks);
 	got = kmsg_complaint(log_fd, &m);
 	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
 	return 0;
@@ -287,7 +290,7 @@ static int make_cgroups(struct trial *t)
 {
 	char cgroup[96];
 
-	if (let_below_use(t, CGROUP_ROOT) || cgroup_make(TOP) || let_below_use(t, TOP))
+	if (enable_memory_below(t, CGROUP_ROOT) || cgroup_make(TOP) || enable_memory_below(t, TOP))
 		return wl_fail(t, "making %s", TOP);
 	if (cgroup_make(AWAY) || cgroup_make(DRAIN))
 		return wl_fail(t, "making %s", AWAY);
@@ -316,11 +319,11 @@ static int setup(struct trial *t)
 		      0);
 	if (shared == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
-	looks = (struct looks){.cgroup = TOP, .drain = DRAIN, .files = FILES};
-	looks.cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	looks.nodes = ledger_mount(FILES);
-	if (looks.nodes < 0)
-		return failed(t, FILES " (the kernel needs TMPFS and NUMA)", looks.nodes);
+	checks = (struct counter_checks){.cgroup = TOP, .drain = DRAIN, .files = FILES};
+	checks.cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	checks.nodes = accounting_mount(FILES);
+	if (checks.nodes < 0)
+		return failed(t, FILES " (the kernel needs TMPFS and NUMA)", checks.nodes);
 	log_fd = kmsg_open();
 	if (log_fd < 0)
 		return failed(t, "/dev/kmsg", log_fd);
@@ -344,7 +347,7 @@ static void cleanup(struct trial *t)
 	for (int i = 0; shared != MAP_FAILED && i < shared->churners.nr; i++)
 		end(shared->churners.all[i].pid);
 	kill_and_reap_all(shared == MAP_FAILED ? 0 : shared->ballast.pid);
-	ledger_unmount(FILES, looks.nodes);
+	accounting_unmount(FILES, checks.nodes);
 	for (int i = 0; i < NR_IDLE; i++) {
 		snprintf(idle, sizeof(idle), IDLE, i);
 		cgroup_remove(idle, 0);

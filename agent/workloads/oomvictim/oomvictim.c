@@ -23,24 +23,24 @@
 /* The victim is the largest in the cgroup, and the glutton alone cannot fill it. */
 #define LIMIT_MB 16
 #define VICTIM_MB 10
-#define BRINK_MB 5
-#define GLUTTON_MB 4
+#define CHARGED_MB 5
+#define ALLOCATOR_MB 4
 /* Of the glutton and the crowd. */
 #define CPU 1
 #define READY_MS 60000
 #define GONE_MS 60000
 
-struct scene {
+struct shared {
 	_Atomic int ready;
 	_Atomic bool go;
 };
 
-static struct scene *scene;
-static pid_t leader, glutton;
+static struct shared *shared;
+static pid_t leader, allocator;
 static int64_t processes;
 
 /* All tasks of the guest that are not reaped; -1: unknown. */
-static int64_t tasks_now(void)
+static int64_t count_tasks(void)
 {
 	char text[128], *slash;
 
@@ -51,9 +51,9 @@ static int64_t tasks_now(void)
 }
 
 /* Who goes before the crowd, and before whom. */
-enum { GLUTTON = 1, OBSERVER };
+enum { ALLOCATOR = 1, OBSERVER };
 
-static int go_before_others(int priority)
+static int set_priority(int priority)
 {
 	struct sched_param first = {.sched_priority = priority};
 
@@ -75,7 +75,7 @@ static void be_member(bool victim)
 	stay_on_cpu(CPU);
 	if (victim && !cgroup_enter(SMALL))
 		touch(VICTIM_MB * MB);
-	scene->ready++;
+	shared->ready++;
 	for (;;)
 		pause();
 }
@@ -85,18 +85,18 @@ static void be_member(bool victim)
  * on the CPU of the glutton, nobody does anything before memory has run out, since one that is
  * gone by then is no victim. Afterwards the glutton is as others are: it tries until it has it.
  */
-static void be_glutton(void)
+static void be_allocator(void)
 {
 	stay_on_cpu(CPU);
-	go_before_others(GLUTTON);
+	set_priority(ALLOCATOR);
 	if (!cgroup_enter(SMALL)) {
-		touch(BRINK_MB * MB);
-		scene->ready++;
+		touch(CHARGED_MB * MB);
+		shared->ready++;
 	}
-	while (!scene->go)
+	while (!shared->go)
 		sleep_ms(1);
 	kill(-leader, SIGKILL);
-	touch(GLUTTON_MB * MB);
+	touch(ALLOCATOR_MB * MB);
 	for (;;)
 		pause();
 }
@@ -105,7 +105,7 @@ static void be_glutton(void)
  * The pid of the victim, -1 where one cannot be made. It is neither among the oldest nor
  * the youngest: whoever dies first, many do before it.
  */
-static pid_t start_crowd(void)
+static pid_t start_group(void)
 {
 	pid_t victim = -1;
 
@@ -121,19 +121,19 @@ static pid_t start_crowd(void)
 		leader = leader ? leader : pid;
 		setpgid(pid, leader); /* as it does itself: whoever comes first */
 	}
-	glutton = fork();
-	if (!glutton)
-		be_glutton();
-	return glutton < 0 ? -1 : victim;
+	allocator = fork();
+	if (!allocator)
+		be_allocator();
+	return allocator < 0 ? -1 : victim;
 }
 
 static int wait_until_ready(struct trial *t)
 {
 	int64_t end = now_ns() + READY_MS * 1000000LL;
 
-	while (scene->ready < processes + 1) {
+	while (shared->ready < processes + 1) {
 		if (now_ns() > end)
-			return wl_fail(t, "%d of %lld processes are ready", scene->ready,
+			return wl_fail(t, "%d of %lld processes are ready", shared->ready,
 				       (long long)processes + 1);
 		sleep_ms(5);
 	}
@@ -170,17 +170,17 @@ static int kill_and_count(struct trial *t, int pidfd)
 	struct sched_param other = {0};
 	int64_t from_ns, tasks, count = out_of_memory_count();
 
-	scene->go = true;
+	shared->go = true;
 	if (!wl_check(t, "memory_ran_out", wait_until_out_of_memory(count),
 		      "memory.events counts %lld, as before", (long long)count))
 		return 0;
-	tasks = tasks_now();
+	tasks = count_tasks();
 	from_ns = now_ns();
-	sched_setscheduler(glutton, SCHED_OTHER, &other);
+	sched_setscheduler(allocator, SCHED_OTHER, &other);
 	if (poll(&victim, 1, GONE_MS) != 1)
 		return wl_fail(t, "the victim is not dead after %d s", GONE_MS / 1000);
 	wl_sample(t, "victim_ns", now_ns() - from_ns);
-	wl_sample(t, "ahead_count", tasks - tasks_now());
+	wl_sample(t, "ahead_count", tasks - count_tasks());
 	return 0;
 }
 
@@ -189,8 +189,8 @@ static int run(struct trial *t)
 	pid_t victim;
 	int error, pidfd;
 
-	memset(scene, 0, sizeof(*scene));
-	victim = start_crowd();
+	memset(shared, 0, sizeof(*shared));
+	victim = start_group();
 	if (victim < 0)
 		return wl_fail(t, "fork: %m");
 	if (wait_until_ready(t))
@@ -201,7 +201,7 @@ static int run(struct trial *t)
 	wl_settle(t, 20);
 	error = kill_and_count(t, pidfd);
 	close(pidfd);
-	kill(glutton, SIGKILL);
+	kill(allocator, SIGKILL);
 	if (!error)
 		wl_check(t, "all_gone", all_gone(), "not after %d s", GONE_MS / 1000);
 	leader = 0;
@@ -212,11 +212,11 @@ static int setup(struct trial *t)
 {
 	int error;
 
-	leader = glutton = 0;
+	leader = allocator = 0;
 	processes = wl_param_int(t, "processes");
-	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	if (scene == MAP_FAILED)
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
 	error = raise_limits();
 	if (!error)
@@ -229,7 +229,7 @@ static int setup(struct trial *t)
 		return wl_fail(t, "preparing " SMALL ": %s", strerror(-error));
 	/* The dead are nobody's to wait for: each goes when it is done. */
 	signal(SIGCHLD, SIG_IGN);
-	error = go_before_others(OBSERVER);
+	error = set_priority(OBSERVER);
 	return error ? wl_fail(t, "SCHED_FIFO: %s", strerror(-error)) : 0;
 }
 
@@ -242,8 +242,8 @@ static void cleanup(struct trial *t)
 	signal(SIGCHLD, SIG_DFL);
 	if (leader > 0)
 		kill(-leader, SIGKILL);
-	if (glutton > 0)
-		kill(glutton, SIGKILL);
+	if (allocator > 0)
+		kill(allocator, SIGKILL);
 	kill_and_reap_all(0);
 	cgroup_remove(SMALL, GONE_MS);
 	write_file(CGROUP_ROOT "cgroup.subtree_control", "-memory");

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/tool.h"
+#include "lib/applet.h"
 
 /* File descriptors in the holder; a link keeps the first and the third. */
 enum {
@@ -111,7 +111,7 @@ static int chain_program(int argc, char **argv)
 {
 	chain_link(argc == 2 && !strcmp(argv[1], "used"));
 }
-TOOL(chain_program, chain_program);
+APPLET(chain_program, chain_program);
 
 /* -- reaping the links -- */
 
@@ -273,7 +273,7 @@ static void make_siblings(void)
 }
 
 /* In a nested link: tell the holder through the last pipe. */
-static void nested_say(int64_t what)
+static void nested_report(int64_t what)
 {
 	write_all(CHAIN_LAST, &what, sizeof(what));
 }
@@ -290,20 +290,20 @@ __attribute__((noreturn)) static void nested_links(void)
 		if (pid > 0)
 			chain_link(spec->used_pipes);
 		if (pid < 0)
-			nested_say(NESTED_READY - (error ? error : errno));
+			nested_report(NESTED_READY - (error ? error : errno));
 		move(CHAIN_NEXT, CHAIN_LEFT);
 		close(CHAIN_RIGHT);
 	}
 	shared->pids[spec->links - 1] = getpid();
 	shared->made = spec->links;
 	dup2(CHAIN_LAST, CHAIN_RIGHT);
-	nested_say(NESTED_READY);
+	nested_report(NESTED_READY);
 	chain_link(spec->used_pipes);
 }
 
 static void make_nested(void)
 {
-	int64_t said;
+	int64_t reported;
 	pid_t pid;
 	int error;
 
@@ -326,10 +326,10 @@ static void make_nested(void)
 	error = move(CHAIN_TAIL, CHAIN_LEFT);
 	if (error)
 		fail("dup2", error);
-	if (read_all(CHAIN_LEFT, &said, sizeof(said)))
+	if (read_all(CHAIN_LEFT, &reported, sizeof(reported)))
 		fail("a nested link was killed before it could fork", ENOMEM);
-	if (said != NESTED_READY)
-		fail("fork of a nested link", NESTED_READY - said);
+	if (reported != NESTED_READY)
+		fail("fork of a nested link", NESTED_READY - reported);
 }
 
 static void make_all(void)
@@ -356,7 +356,7 @@ static void make_all(void)
 
 /* -- the token -- */
 
-static bool somebody_died(void)
+static bool link_died(void)
 {
 	siginfo_t info = {0};
 
@@ -372,7 +372,7 @@ static void prove(void)
 	if (error)
 		fail("writing the token", -error);
 	while (poll(&tail, 1, LOOK_MS) == 0) {
-		if (somebody_died())
+		if (link_died())
 			fail("a link was killed before the signal", ENOMEM);
 		if (now_ns() > end)
 			fail("the token was lost", ETIMEDOUT);

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "chain.h"
+#include "latency_probe.h"
 #include "lib/meminfo.h"
-#include "witness.h"
 
 /* What was let go of before (RCU, freed stacks) should be gone, and every link asleep. */
 #define SETTLE_MS 50
@@ -142,7 +142,7 @@ static int make(struct trial *t)
 	return 0;
 }
 
-static void sample_witnessed(struct trial *t, const struct witnessed *w)
+static void sample_probes(struct trial *t, const struct probe_results *w)
 {
 	wl_sample(t, "unusable_ns", w->longest_ns);
 	wl_sample(t, "probe_p50_ns", w->p50_ns);
@@ -157,9 +157,9 @@ static void sample_witnessed(struct trial *t, const struct witnessed *w)
 static void check_end(struct trial *t, const struct chain_end *end)
 {
 	int64_t links = chain.spec.links;
-	bool told = chain.spec.reap != CHAIN_IGNORE;
+	bool has_status = chain.spec.reap != CHAIN_IGNORE;
 
-	wl_check(t, "killed", told ? end->killed == links : end->vanished == links,
+	wl_check(t, "killed", has_status ? end->killed == links : end->vanished == links,
 		 "%lld of %lld died of the signal, %lld left no status", (long long)end->killed,
 		 (long long)links, (long long)end->vanished);
 	wl_check(t, "none_left", kill(-chain.group, 0) && errno == ESRCH, "process group %d",
@@ -169,16 +169,16 @@ static void check_end(struct trial *t, const struct chain_end *end)
 static int kill_all(struct trial *t)
 {
 	bool watched = !strcmp(wl_param_str(t, "witnesses"), "all");
-	struct witnessed seen;
+	struct probe_results seen;
 	struct chain_end end;
 	int64_t start, returned;
 	int status;
 
-	if (witness_start(t, watched) || chain_reap(t, &chain))
+	if (latency_probes_start(t, watched) || chain_reap(t, &chain))
 		return -1;
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
-	start = witness_from();
+	start = latency_probes_from();
 	status = kill(-chain.group, chain.spec.signo);
 	returned = now_ns();
 	if (status)
@@ -186,12 +186,12 @@ static int kill_all(struct trial *t)
 	if (chain_gone(t, &chain, &end))
 		return -1;
 	wl_profile_end(t);
-	if (witness_stop(t, end.gone_ns, &seen))
+	if (latency_probes_stop(t, end.gone_ns, &seen))
 		return -1;
 	wl_sample(t, "signal_ns", returned - start);
 	wl_sample(t, "teardown_ns", end.gone_ns - start);
 	if (watched)
-		sample_witnessed(t, &seen);
+		sample_probes(t, &seen);
 	check_end(t, &end);
 	return 0;
 }
@@ -209,7 +209,7 @@ static int run(struct trial *t)
 static void cleanup(struct trial *t)
 {
 	(void)t;
-	witness_drop();
+	latency_probes_drop();
 	chain_close(&chain);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cputasks.h"
+#include "cpu_load.h"
 #include "irqs_off.h"
 #include "lib/bandwidth.h"
 #include "lib/cgroup.h"
@@ -30,7 +30,7 @@
 #define TOLERANCE 50
 
 static struct bandwidth outer, inner;
-static struct cputasks tasks;
+static struct cpu_load tasks;
 static int64_t periods, period_ns, cpus;
 static int log_fd;
 
@@ -49,7 +49,7 @@ static const char *tighter(int64_t *quota_us)
 }
 
 /* CPU time that the tasks can use in a period, whatever the quota. */
-static int64_t most_us(void)
+static int64_t usable_us(void)
 {
 	return least(tasks.tasks, cpus) * inner.period_us;
 }
@@ -60,9 +60,9 @@ static int64_t entitled_us(int64_t elapsed_ns)
 	int64_t quota_us;
 
 	tighter(&quota_us);
-	if (tasks.work == CPUTASKS_BURST)
+	if (tasks.work == CPU_LOAD_BURST)
 		return (elapsed_ns + tasks.cycle_ns / 2) / tasks.cycle_ns * tasks.burst_ns / 1000;
-	return (double)elapsed_ns / period_ns * least(quota_us, most_us());
+	return (double)elapsed_ns / period_ns * least(quota_us, usable_us());
 }
 
 /* Tasks that always want more than the quota. */
@@ -71,7 +71,7 @@ static bool always_short(void)
 	int64_t quota_us;
 
 	tighter(&quota_us);
-	return tasks.work != CPUTASKS_BURST && quota_us < most_us();
+	return tasks.work != CPU_LOAD_BURST && quota_us < usable_us();
 }
 
 /* -- one repetition -- */
@@ -86,7 +86,7 @@ static int start(struct trial *t)
 		error = cgroup_make(INNER);
 	if (error)
 		return wl_fail(t, INNER ": %s", strerror(-error));
-	if (cputasks_start(t, INNER, &tasks))
+	if (cpu_load_start(t, INNER, &tasks))
 		return -1;
 	/* Not before: many tasks take long to start with a small quota. */
 	error = bandwidth_limit(OUTER, &outer);
@@ -138,10 +138,10 @@ static int measure(struct trial *t, struct measured *m)
 	int error;
 
 	wl_settle(t, SETTLE_MS);
-	from_ns = cputasks_go();
+	from_ns = cpu_load_go();
 	/* Between two bursts, and not at the edge of a period. */
 	sleep_until(t, from_ns + CYCLE_PERIODS * period_ns - period_ns / 2);
-	cputasks_look(&m->least_ns, &m->all_ns);
+	cpu_load_usage(&m->least_ns, &m->all_ns);
 	start_ns = now_ns();
 	error = bandwidth_read(group, &m->before);
 	if (watch(t, m, start_ns + periods * period_ns))
@@ -149,13 +149,13 @@ static int measure(struct trial *t, struct measured *m)
 	m->elapsed_ns = now_ns() - start_ns;
 	if (!error)
 		error = bandwidth_read(group, &m->after);
-	if (!cputasks_look(&m->least_ns, &m->all_ns))
+	if (!cpu_load_usage(&m->least_ns, &m->all_ns))
 		m->all_ns = 0;
 	return error ? wl_fail(t, "%s/cpu.stat: %s", group, strerror(-error)) : 0;
 }
 
 /* All tasks and both cgroups. 0 or -errno. */
-static int let_go(void)
+static int kill_and_remove(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
 	pid_t pid;
@@ -163,7 +163,7 @@ static int let_go(void)
 
 	bandwidth_lift(INNER);
 	bandwidth_lift(OUTER);
-	cputasks_kill();
+	cpu_load_kill();
 	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) >= 0 || errno == EINTR) {
 		if (now_ns() > end)
 			return -ETIMEDOUT;
@@ -174,7 +174,7 @@ static int let_go(void)
 	return error && error != -ENOENT ? error : cgroup_remove(OUTER, REMOVE_MS);
 }
 
-static void tell_usage(struct trial *t, const struct measured *m)
+static void sample_usage(struct trial *t, const struct measured *m)
 {
 	int64_t used = m->after.usage_us - m->before.usage_us;
 	int64_t entitled = entitled_us(m->elapsed_ns);
@@ -186,13 +186,13 @@ static void tell_usage(struct trial *t, const struct measured *m)
 		 "used %lld us of %lld us", (long long)used, (long long)entitled);
 }
 
-static void tell_shares(struct trial *t, const struct measured *m)
+static void sample_shares(struct trial *t, const struct measured *m)
 {
 	if (m->all_ns)
 		wl_sample_ratio(t, "least_share", m->least_ns * tasks.tasks, m->all_ns);
 }
 
-static void tell_throttling(struct trial *t, const struct measured *m)
+static void sample_throttling(struct trial *t, const struct measured *m)
 {
 	int64_t counted = m->after.periods - m->before.periods;
 	int64_t throttled = m->after.throttled - m->before.throttled;
@@ -225,13 +225,13 @@ static int run(struct trial *t)
 
 	if (start(t) || measure(t, &m))
 		return -1;
-	error = let_go();
+	error = kill_and_remove();
 	wl_check(t, "let_go", !error, "%s", error ? strerror(-error) : "killed, reaped, removed");
 	tighter(&quota_us);
 	if (quota_us) {
-		tell_usage(t, &m);
-		tell_shares(t, &m);
-		tell_throttling(t, &m);
+		sample_usage(t, &m);
+		sample_shares(t, &m);
+		sample_throttling(t, &m);
 	}
 	if (wl_param_int(t, "irq_timer_us"))
 		wl_sample(t, "irqs_off_ns", m.irqs_off_ns);
@@ -267,7 +267,7 @@ static int setup(struct trial *t)
 		return wl_fail(t, "+cpu: %s; the kernel needs CGROUP_SCHED", strerror(-error));
 	if (inner.burst_us > inner.quota_us)
 		return wl_fail(t, "the burst may be as large as the quota, and no larger");
-	if (tasks.work == CPUTASKS_BURST && (!quota_us || periods % CYCLE_PERIODS))
+	if (tasks.work == CPU_LOAD_BURST && (!quota_us || periods % CYCLE_PERIODS))
 		return wl_fail(t, "work=burst needs a quota, and periods that are a multiple of %d",
 			       CYCLE_PERIODS);
 	return 0;
@@ -275,7 +275,7 @@ static int setup(struct trial *t)
 
 static void cleanup(struct trial *t)
 {
-	int error = let_go();
+	int error = kill_and_remove();
 
 	if (error && error != -ENOENT)
 		wl_fail(t, "removing " OUTER ": %s", strerror(-error));

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/crew.h"
-#include "lib/tool.h"
+#include "lib/applet.h"
+#include "lib/parallel.h"
 
 #define REGIONS 8
 #define REGION_BYTES (64 << 10)
@@ -28,12 +28,12 @@ static bool reap(pid_t pid)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-static pid_t execute(const char *tool)
+static pid_t execute(const char *applet)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		execl("/proc/self/exe", tool, NULL);
+		execl("/proc/self/exe", applet, NULL);
 		_exit(EXIT_FAILURE);
 	}
 	return pid;
@@ -62,7 +62,7 @@ static int assemble(int argc, char **argv)
 	return !use_memory() || read_all(STDIN_FILENO, input, sizeof(input)) ? EXIT_FAILURE
 									     : EXIT_SUCCESS;
 }
-TOOL(shortlived_assembler, assemble);
+APPLET(shortlived_assembler, assemble);
 
 /* The assembler reads what we write, as in `cc -pipe`; the same goes into a file. */
 static bool pipe_to_assembler(int file, const char *output)
@@ -98,7 +98,7 @@ static int compile(int argc, char **argv)
 	unlink(path);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-TOOL(shortlived_compiler, compile);
+APPLET(shortlived_compiler, compile);
 
 static bool jobs(int64_t count)
 {
@@ -112,7 +112,7 @@ static int run(struct trial *t)
 {
 	int64_t total = wl_param_int(t, "jobs"), elapsed_ns;
 
-	if (crew_run(t, wl_param_int(t, "parallel"), total, jobs, &elapsed_ns))
+	if (parallel_run(t, wl_param_int(t, "parallel"), total, jobs, &elapsed_ns))
 		return -1;
 	wl_sample(t, "job_ns", elapsed_ns / total);
 	return 0;

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "compactor.h"
-#include "lib/hoard.h"
 #include "lib/meminfo.h"
-#include "swap_locks.h"
+#include "lib/swap_data.h"
+#include "lock_metrics.h"
 
 #define MAX_PROCESSES 256
 #define SETTLE_MS 20
@@ -34,13 +34,13 @@
 enum end { END_MUNMAP, END_EXIT, END_REWRITE };
 
 /* What a process tells; in memory that all share. */
-struct cell {
+struct result {
 	_Atomic int64_t stored, stored_ns;
 	_Atomic int64_t from, to; /* of letting go */
 	_Atomic int error;
 };
 
-static struct cell *cells; /* MAX_PROCESSES */
+static struct result *results; /* MAX_PROCESSES */
 static enum end end_by;
 static enum backend backend;
 static int64_t processes, bytes_each, cpus;
@@ -59,10 +59,10 @@ static void await_close(int *ends)
 		;
 }
 
-static int let_go(struct hoard *h, struct cell *c)
+static int release(struct swap_data *h, struct result *c)
 {
 	int64_t before = h->stored_ns, start = now_ns(), end;
-	int error = end_by == END_REWRITE ? hoard_rewrite(h) : hoard_free(h);
+	int error = end_by == END_REWRITE ? swap_data_rewrite(h) : swap_data_free(h);
 
 	end = now_ns();
 	/* Making the new data is not part of it. */
@@ -71,28 +71,28 @@ static int let_go(struct hoard *h, struct cell *c)
 	return error;
 }
 
-__attribute__((noreturn)) static void member(int index, bool one_size)
+__attribute__((noreturn)) static void be_member(int index, bool one_size)
 {
-	struct cell *c = &cells[index];
-	struct hoard_spec spec = {backend, bytes_each, one_size, index};
-	struct hoard h;
+	struct result *c = &results[index];
+	struct swap_data_spec spec = {backend, bytes_each, one_size, index};
+	struct swap_data h;
 
 	close(go[1]);
 	close(leave[1]);
 	stay_on_cpu(index % cpus);
-	c->error = hoard_store(&h, &spec);
-	c->stored = c->error ? 0 : hoard_stored(&h);
+	c->error = swap_data_store(&h, &spec);
+	c->stored = c->error ? 0 : swap_data_stored(&h);
 	c->stored_ns = h.stored_ns;
 	if (write_all(ready[1], "", 1))
 		_exit(EXIT_FAILURE);
 	await_close(go);
 	if (!c->error)
-		c->error = let_go(&h, c);
+		c->error = release(&h, c);
 	/* Nobody exits beside others who are still at it. */
 	write_all(done[1], "", 1);
 	await_close(leave);
 	if (end_by == END_REWRITE && !c->error)
-		hoard_free(&h);
+		swap_data_free(&h);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -118,7 +118,7 @@ static int start_members(struct trial *t)
 	bool one_size = !strcmp(wl_param_str(t, "sizes"), "one");
 	char bytes[MAX_PROCESSES];
 
-	memset(cells, 0, MAX_PROCESSES * sizeof(*cells));
+	memset(results, 0, MAX_PROCESSES * sizeof(*results));
 	if (pipe2(ready, O_CLOEXEC) || pipe2(go, O_CLOEXEC) || pipe2(done, O_CLOEXEC) ||
 	    pipe2(leave, O_CLOEXEC))
 		return wl_fail(t, "pipe: %m");
@@ -129,7 +129,7 @@ static int start_members(struct trial *t)
 		if (pid < 0)
 			return wl_fail(t, "process %d: %m", i);
 		if (!pid)
-			member(i, one_size);
+			be_member(i, one_size);
 		group = group ? group : pid;
 		setpgid(pid, group);
 	}
@@ -138,9 +138,9 @@ static int start_members(struct trial *t)
 	if (read_all(ready[0], bytes, processes))
 		return wl_fail(t, "a process died before its pages were swapped out");
 	for (int i = 0; i < processes; i++)
-		if (cells[i].error)
+		if (results[i].error)
 			return wl_fail(t, "process %d, swapping out: %s", i,
-				       strerror(-cells[i].error));
+				       strerror(-results[i].error));
 	return 0;
 }
 
@@ -155,8 +155,8 @@ static int kill_members(struct trial *t, int64_t start)
 	for (int i = 0; i < processes; i++) {
 		if (waitpid(-group, &status, 0) < 0)
 			return wl_fail(t, "waitpid: %m");
-		cells[i].from = start;
-		cells[i].to = now_ns();
+		results[i].from = start;
+		results[i].to = now_ns();
 	}
 	return 0;
 }
@@ -179,19 +179,20 @@ static int64_t last_ns(int64_t start)
 	int64_t last = start;
 
 	for (int i = 0; i < processes; i++)
-		last = cells[i].to > last ? cells[i].to : last;
+		last = results[i].to > last ? results[i].to : last;
 	return last - start;
 }
 
-static void check_stored(struct trial *t, const struct held *before, const struct held *full)
+static void check_stored(struct trial *t, const struct pool_usage *before,
+			 const struct pool_usage *full)
 {
 	int64_t wanted = processes * bytes_each / sysconf(_SC_PAGESIZE), least = wanted, stored = 0;
 	int64_t held = full->pages - before->pages, behind = full->behind_pages;
 
 	for (int i = 0; i < processes; i++) {
-		stored += cells[i].stored;
-		if (cells[i].stored * processes < least)
-			least = cells[i].stored * processes;
+		stored += results[i].stored;
+		if (results[i].stored * processes < least)
+			least = results[i].stored * processes;
 	}
 	wl_check(t, "swapped", least * 100 >= wanted * 99,
 		 "%lld of %lld pages are swapped out; of one process %lld", (long long)stored,
@@ -207,17 +208,17 @@ static void check_stored(struct trial *t, const struct held *before, const struc
 }
 
 /* With swap turned off: nothing that the processes swapped is left. */
-static int check_emptied(struct trial *t, const struct held *before)
+static int check_emptied(struct trial *t, const struct pool_usage *before)
 {
-	struct held left;
+	struct pool_usage left;
 	int64_t when;
 	int error = backend_stop(backend);
 
 	if (error)
 		return wl_fail(t, "swapoff: %s", strerror(-error));
 	error = backend_settle(backend, before, &left, &when);
-	wl_check(t, "emptied", !error && held_equal(&left, before), "%lld pages are left, %lld kB",
-		 (long long)(left.pages - before->pages),
+	wl_check(t, "emptied", !error && pool_usage_equal(&left, before),
+		 "%lld pages are left, %lld kB", (long long)(left.pages - before->pages),
 		 (long long)(left.pool_kb - before->pool_kb));
 	return error ? wl_fail(t, "what the pool holds: %s", strerror(-error)) : 0;
 }
@@ -225,8 +226,8 @@ static int check_emptied(struct trial *t, const struct held *before)
 static void sample_times(struct trial *t, int64_t start, int64_t settled_ns)
 {
 	for (int i = 0; i < processes; i++) {
-		wl_sample(t, "munmap_ns", cells[i].to - cells[i].from);
-		wl_sample(t, "store_ns", cells[i].stored_ns);
+		wl_sample(t, "munmap_ns", results[i].to - results[i].from);
+		wl_sample(t, "store_ns", results[i].stored_ns);
 	}
 	wl_sample(t, "last_ns", last_ns(start));
 	wl_sample(t, "settled_ns", settled_ns - start);
@@ -234,32 +235,32 @@ static void sample_times(struct trial *t, int64_t start, int64_t settled_ns)
 
 static int free_all(struct trial *t, int64_t *start)
 {
-	struct swap_locks before, after;
+	struct lock_metrics before, after;
 	int64_t compactions;
 
 	wl_settle(t, SETTLE_MS);
-	swap_locks_read(&before);
+	lock_metrics_read(&before);
 	compactions = compactor_rounds();
 	wl_profile_begin(t);
 	if (release_members(t, start))
 		return -1;
 	wl_profile_end(t);
 	compactions = compactor_rounds() - compactions;
-	swap_locks_read(&after);
-	swap_locks_sample(t, &before, &after);
+	lock_metrics_read(&after);
+	lock_metrics_sample(t, &before, &after);
 	wl_sample(t, "compactions_count", compactions);
 	for (int i = 0; i < processes; i++)
-		if (cells[i].error)
+		if (results[i].error)
 			return wl_fail(t, "process %d, letting go: %s", i,
-				       strerror(-cells[i].error));
+				       strerror(-results[i].error));
 	return 0;
 }
 
-static int measure(struct trial *t, const struct held *before)
+static int measure(struct trial *t, const struct pool_usage *before)
 {
-	struct held full, left;
+	struct pool_usage full, left;
 	int64_t start, settled_ns;
-	int error = backend_held(backend, &full);
+	int error = backend_usage(backend, &full);
 
 	if (error)
 		return wl_fail(t, "what the pool holds: %s", strerror(-error));
@@ -287,14 +288,14 @@ static void reap_members(void)
 static int run(struct trial *t)
 {
 	int64_t bytes = processes * bytes_each;
-	struct held before;
+	struct pool_usage before;
 	const char *what;
 	/* Each CPU allocates in a part of its own: the last of them need not be full. */
 	int error = backend_open(backend, wl_param_str(t, "compressor"), bytes + bytes / 4 + SPARE,
 				 &what);
 
 	if (!error)
-		error = backend_held(backend, &before);
+		error = backend_usage(backend, &before);
 	if (error)
 		return wl_fail(t, "%s: %s", what, strerror(-error));
 	if (start_members(t) || measure(t, &before))
@@ -346,9 +347,9 @@ static int setup(struct trial *t)
 				  "(backend=direct) outlives its writer");
 	if (end_by == END_REWRITE && backend != BACKEND_DIRECT)
 		return wl_fail(t, "end=rewrite is for backend=direct");
-	cells = mmap(NULL, MAX_PROCESSES * sizeof(*cells), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (cells == MAP_FAILED)
+	results = mmap(NULL, MAX_PROCESSES * sizeof(*results), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (results == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
 	return check_memory(t);
 }
@@ -361,7 +362,7 @@ static void cleanup(struct trial *t)
 	compactor_drop();
 	reap_members();
 	backend_close(backend);
-	munmap(cells, MAX_PROCESSES * sizeof(*cells));
+	munmap(results, MAX_PROCESSES * sizeof(*results));
 }
 
 static const char *const params[] = {"processes",  "mb",	"backend", "end",

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "lib/cgroup.h"
 #include "lib/kmsg.h"
-#include "quota_cases.h"
-#include "quota_storm.h"
-#include "quota_victims.h"
+#include "storm.h"
+#include "victims.h"
 #include "workload.h"
 
 #define TOP CGROUP_ROOT "throttle_stress"
@@ -28,13 +28,13 @@
 #define MAX_STRETCHES 5
 
 /* Who uses how much: in each period the quota, of all CPUs together. */
-static struct use {
+static struct usage {
 	const char *cgroup;
-	const char *lives_in; /* where its victims are; NULL: those of the cgroup below count */
+	const char *runs_in; /* where its victims are; NULL: those of the cgroup below count */
 	enum victim_work work;
 	int victims, quota_us;
 	int64_t usage_us, periods, throttled, throttled_us;
-} uses[] = {
+} usages[] = {
 	{TOP "/spinning", TOP "/spinning", VICTIM_SPIN, 2, 20000, 0, 0, 0, 0},
 	{TOP "/listing", TOP "/listing", VICTIM_LIST, 3, 20000, 0, 0, 0, 0},
 	{TOP "/crowd", TOP "/crowd", VICTIM_SPIN, 24, 20000, 0, 0, 0, 0},
@@ -46,10 +46,10 @@ static struct use {
 };
 
 static int log_fd = -1, round_nr;
-static bool stuck, plug;
+static bool stuck, hotplug;
 
 /* All of it from one look at the file. */
-static void read_use(struct use *u)
+static void read_usage(struct usage *u)
 {
 	char file[128], text[4096];
 
@@ -62,22 +62,22 @@ static void read_use(struct use *u)
 	u->throttled_us = cgroup_value_in(text, "throttled_usec");
 }
 
-static int make_uses(struct trial *t)
+static int start_usages(struct trial *t)
 {
 	int place = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++) {
 		char quota[32];
 
-		snprintf(quota, sizeof(quota), "%d %d", uses[i].quota_us, PERIOD_US);
-		if (cgroup_make(uses[i].cgroup) || quota_set(uses[i].cgroup, quota))
-			return wl_fail(t, "making %s", uses[i].cgroup);
-		if (!uses[i].lives_in &&
+		snprintf(quota, sizeof(quota), "%d %d", usages[i].quota_us, PERIOD_US);
+		if (cgroup_make(usages[i].cgroup) || quota_set(usages[i].cgroup, quota))
+			return wl_fail(t, "making %s", usages[i].cgroup);
+		if (!usages[i].runs_in &&
 		    (quota_allow_below(TOP "/nested") || cgroup_make(TOP "/nested/more")))
 			return wl_fail(t, "making what is nested");
-		for (int v = 0; v < uses[i].victims; v++)
-			if (victim_put(place++, uses[i].work, uses[i].lives_in))
-				return wl_fail(t, "starting a victim in %s", uses[i].lives_in);
+		for (int v = 0; v < usages[i].victims; v++)
+			if (victim_put(place++, usages[i].work, usages[i].runs_in))
+				return wl_fail(t, "starting a victim in %s", usages[i].runs_in);
 	}
 	for (int v = 0; v < 2; v++)
 		if (victim_put(place++, v ? VICTIM_SPIN : VICTIM_LIST, TOP "/nested/more"))
@@ -86,26 +86,26 @@ static int make_uses(struct trial *t)
 }
 
 /* Usage over quota in thousandths, since the figures in from. */
-static int64_t permille(const struct use *now, const struct use *from, int64_t us)
+static int64_t permille(const struct usage *now, const struct usage *from, int64_t us)
 {
 	return (now->usage_us - from->usage_us) * 1000 / (us * now->quota_us / PERIOD_US);
 }
 
-static bool all_within(int64_t least, const struct use *now, const struct use *from, int64_t us)
+static bool all_within(int64_t least, const struct usage *now, const struct usage *from, int64_t us)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
 		if (permille(&now[i], &from[i], us) < least ||
 		    permille(&now[i], &from[i], us) > MOST_PERMILLE)
 			return false;
 	return true;
 }
 
-static void judge_uses(struct trial *t, const struct use *from, int64_t us)
+static void check_usages(struct trial *t, const struct usage *from, int64_t us)
 {
 	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN), least = wl_param_int(t, "least_permille");
 
-	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
-		const struct use *u = &uses[i];
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++) {
+		const struct usage *u = &usages[i];
 		int64_t used = permille(u, &from[i], us), periods = u->periods - from[i].periods;
 		int64_t throttled = u->throttled - from[i].throttled;
 		int64_t waited = u->throttled_us - from[i].throttled_us;
@@ -126,27 +126,27 @@ static void judge_uses(struct trial *t, const struct use *from, int64_t us)
 }
 
 /* The first periods are left out: everybody is just starting. */
-static int use_quotas(struct trial *t)
+static int measure_usages(struct trial *t)
 {
-	struct use from[ARRAY_SIZE(uses)];
+	struct usage from[ARRAY_SIZE(usages)];
 	int64_t stretch_ms = wl_param_int(t, "periods") * PERIOD_US / 1000, start, us = 0;
 	int64_t least = wl_param_int(t, "least_permille");
 
-	if (make_uses(t))
+	if (start_usages(t))
 		return -1;
 	sleep_ms(5 * PERIOD_US / 1000);
 	start = now_ns();
-	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
-		read_use(&uses[i]);
-	memcpy(from, uses, sizeof(from));
-	for (int i = 0; i < MAX_STRETCHES && (!us || !all_within(least, uses, from, us)); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
+		read_usage(&usages[i]);
+	memcpy(from, usages, sizeof(from));
+	for (int i = 0; i < MAX_STRETCHES && (!us || !all_within(least, usages, from, us)); i++) {
 		wl_alive(t, "usage, stretch %d", i);
 		sleep_ms(stretch_ms);
 		us = (now_ns() - start) / 1000;
-		for (size_t u = 0; u < ARRAY_SIZE(uses); u++)
-			read_use(&uses[u]);
+		for (size_t u = 0; u < ARRAY_SIZE(usages); u++)
+			read_usage(&usages[u]);
 	}
-	judge_uses(t, from, us);
+	check_usages(t, from, us);
 	return 0;
 }
 
@@ -159,12 +159,12 @@ static bool end_victims(struct trial *t, bool kill_them, const char *of)
 			gone ? "" : victims_left());
 }
 
-static void remove_uses(struct trial *t)
+static void remove_usages(struct trial *t)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
-		int failed = cgroup_remove_tree(uses[i].cgroup, QUOTA_PATIENCE_MS);
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++) {
+		int failed = cgroup_remove_tree(usages[i].cgroup, QUOTA_PATIENCE_MS);
 
 		error = error ? error : failed;
 	}
@@ -180,7 +180,7 @@ static bool wanted(struct trial *t, const char *part)
 
 static void run_cases(struct trial *t)
 {
-	for (const struct quota_case *c = quota_cases; c->invariant; c++) {
+	for (const struct throttle_case *c = throttle_cases; c->invariant; c++) {
 		const char *wrong;
 
 		if (!wanted(t, "cases") && !wanted(t, c->invariant))
@@ -206,17 +206,17 @@ static int one_storm(struct trial *t)
 	if (error)
 		return wl_fail(t, "making cgroups: %s", strerror(-error));
 	wrong = storm_run(t, wl_param_int(t, "victims"), wl_param_int(t, "storm_ms"), seed,
-			  plug && (round_nr + round_nr / 2) % 2 == 0);
+			  hotplug && (round_nr + round_nr / 2) % 2 == 0);
 	wl_check(t, "storm_ends", !wrong, "round %d: %s", round_nr, wrong ? wrong : "");
 	if (round_nr % 2 == 0) {
 		error = storm_lift();
-		wl_check(t, "nobody_left", !error && victims_note(), "round %d", round_nr);
+		wl_check(t, "nobody_left", !error && victims_progress(), "round %d", round_nr);
 	}
 	if (!end_victims(t, round_nr % 2, "the storm"))
 		return -1;
 	error = cgroup_remove_tree(TOP "/storm", QUOTA_PATIENCE_MS);
-	wl_check(t, "removed", !error && !quota_scene->not_removed, "round %d: %s, %d before",
-		 round_nr, strerror(-error), quota_scene->not_removed);
+	wl_check(t, "removed", !error && !victims_shared->not_removed, "round %d: %s, %d before",
+		 round_nr, strerror(-error), victims_shared->not_removed);
 	round_nr++;
 	return 0;
 }
@@ -235,9 +235,9 @@ static int run(struct trial *t)
 	int error = 0;
 
 	if (wanted(t, "usage")) {
-		error = use_quotas(t);
+		error = measure_usages(t);
 		if (!error && end_victims(t, true, "usage"))
-			remove_uses(t);
+			remove_usages(t);
 	}
 	if (!error)
 		run_cases(t);
@@ -252,7 +252,7 @@ static int setup(struct trial *t)
 	int error = victims_setup();
 
 	stuck = false;
-	plug = !strcmp(wl_param_str(t, "plug"), "on");
+	hotplug = !strcmp(wl_param_str(t, "plug"), "on");
 	round_nr = 0;
 	if (error)
 		return wl_fail(t, "preparing: %s", strerror(-error));

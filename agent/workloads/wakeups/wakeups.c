@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
-#include "messages.h"
-#include "nest.h"
-#include "schbench.h"
+#include "message_threads.h"
+#include "nested_cgroups.h"
+#include "schbench_output.h"
 #include "workload.h"
 
 #define SETTLE_MS 20
@@ -23,37 +23,39 @@
 #define PATIENCE_MS 120000
 #define SCHBENCH "/bin/schbench"
 
-static struct nest nest;
-static struct messages_plan plan;
-static struct messages_seen *seen; /* shared with the process that sees it */
+static struct nested_cgroups nested_cgroups;
+static struct message_threads_plan plan;
+static struct message_threads_result *result; /* shared with the process that sees it */
 static pid_t process;
-static bool foreign; /* schbench itself */
+static bool runs_schbench; /* schbench itself */
 
 static int setup(struct trial *t)
 {
-	nest = (struct nest){.depth = wl_param_int(t, "depth"),
-			     .quota_us = wl_param_int(t, "quota_us"),
-			     .period_us = wl_param_int(t, "period_us"),
-			     .memory_mb = wl_param_int(t, "memory_max_mb")};
-	plan = (struct messages_plan){.message_threads = wl_param_int(t, "message_threads"),
-				      .workers = wl_param_int(t, "threads"),
-				      .sleep_us = wl_param_int(t, "sleep_us"),
-				      .cache_kb = wl_param_int(t, "cache_kb"),
-				      .operations = wl_param_int(t, "operations"),
-				      .locking = !strcmp(wl_param_str(t, "locking"), "on"),
-				      .runtime_ns = wl_param_int(t, "runtime_ms") * 1000000,
-				      .interval_ns = wl_param_int(t, "interval_ms") * 1000000};
-	foreign = !strcmp(wl_param_str(t, "program"), "schbench");
+	nested_cgroups = (struct nested_cgroups){.depth = wl_param_int(t, "depth"),
+						 .quota_us = wl_param_int(t, "quota_us"),
+						 .period_us = wl_param_int(t, "period_us"),
+						 .memory_mb = wl_param_int(t, "memory_max_mb")};
+	plan = (struct message_threads_plan){.message_threads = wl_param_int(t, "message_threads"),
+					     .workers = wl_param_int(t, "threads"),
+					     .sleep_us = wl_param_int(t, "sleep_us"),
+					     .cache_kb = wl_param_int(t, "cache_kb"),
+					     .operations = wl_param_int(t, "operations"),
+					     .locking = !strcmp(wl_param_str(t, "locking"), "on"),
+					     .runtime_ns = wl_param_int(t, "runtime_ms") * 1000000,
+					     .interval_ns =
+						     wl_param_int(t, "interval_ms") * 1000000};
+	runs_schbench = !strcmp(wl_param_str(t, "program"), "schbench");
 	process = 0;
-	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (seen == MAP_FAILED) {
-		seen = NULL;
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (result == MAP_FAILED) {
+		result = NULL;
 		return wl_fail(t, "mmap: %m");
 	}
-	if (foreign && (plan.runtime_ns % 1000000000 || plan.interval_ns != 1000000000))
+	if (runs_schbench && (plan.runtime_ns % 1000000000 || plan.interval_ns != 1000000000))
 		return wl_fail(t,
 			       "schbench has whole seconds for runtime_ms, and 1000 interval_ms");
-	return nest_make(t, &nest);
+	return nested_cgroups_make(t, &nested_cgroups);
 }
 
 /* -- in the process at the leaf -- */
@@ -78,28 +80,28 @@ static void exec_schbench(void)
 }
 
 /* What it writes to its standard error is its message. */
-__attribute__((noreturn)) static void be_process(int said)
+__attribute__((noreturn)) static void run_process(int output)
 {
 	int error;
 
-	dup2(said, STDERR_FILENO);
-	error = cgroup_enter(nest.leaf);
+	dup2(output, STDERR_FILENO);
+	error = cgroup_enter(nested_cgroups.leaf);
 	if (error) {
-		dprintf(STDERR_FILENO, "%s: %s", nest.leaf, strerror(-error));
+		dprintf(STDERR_FILENO, "%s: %s", nested_cgroups.leaf, strerror(-error));
 		_exit(EXIT_FAILURE);
 	}
-	if (foreign)
+	if (runs_schbench)
 		exec_schbench();
 	else
-		error = messages_run(&plan, seen);
+		error = message_threads_run(&plan, result);
 	if (error)
 		dprintf(STDERR_FILENO, "starting threads: %s", strerror(-error));
-	_exit(error || foreign ? EXIT_FAILURE : EXIT_SUCCESS);
+	_exit(error || runs_schbench ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 /* -- in the agent -- */
 
-static int start(struct trial *t, int *said)
+static int start(struct trial *t, int *output)
 {
 	int ends[2];
 
@@ -107,17 +109,17 @@ static int start(struct trial *t, int *said)
 		return wl_fail(t, "pipe: %m");
 	process = fork();
 	if (process == 0)
-		be_process(ends[1]);
+		run_process(ends[1]);
 	close(ends[1]);
-	*said = ends[0];
+	*output = ends[0];
 	return process < 0 ? wl_fail(t, "fork: %m") : 0;
 }
 
 /* Until it closes its standard error, as it does when it ends; text is what it said. */
-static int listen_to(struct trial *t, int said, char *text, size_t size)
+static int read_output(struct trial *t, int output, char *text, size_t size)
 {
 	int64_t end = now_ns() + plan.runtime_ns + PATIENCE_MS * INT64_C(1000000);
-	struct pollfd p = {.fd = said, .events = POLLIN};
+	struct pollfd p = {.fd = output, .events = POLLIN};
 	size_t len = 0;
 	ssize_t n = 1;
 
@@ -128,7 +130,7 @@ static int listen_to(struct trial *t, int said, char *text, size_t size)
 			wl_alive(t, "%d workers", plan.message_threads * plan.workers);
 			continue;
 		}
-		n = read(said, text + len, size - 1 - len);
+		n = read(output, text + len, size - 1 - len);
 		len += n > 0 ? n : 0;
 	}
 	text[len] = '\0';
@@ -152,11 +154,11 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static int64_t of_intervals(int percent)
+static int64_t rps_percentile(int percent)
 {
-	int rank = (seen->intervals * percent + 99) / 100;
+	int rank = (result->intervals * percent + 99) / 100;
 
-	return seen->rps[rank > 0 ? rank - 1 : 0];
+	return result->rps[rank > 0 ? rank - 1 : 0];
 }
 
 static const int permilles[] = {500, 900, 990, 999};
@@ -167,9 +169,9 @@ static const char *const request_names[] = {"request_p50_ns", "request_p90_ns", 
 static const int rps_percents[] = {20, 50, 90};
 static const char *const rps_names[] = {"rps_p20_per_s", "rps_p50_per_s", "rps_p90_per_s"};
 
-static int report_own(struct trial *t)
+static int sample_agent(struct trial *t)
 {
-	int64_t woken = seen->wakeup.count, done = seen->request.count;
+	int64_t woken = result->wakeup.count, done = result->request.count;
 
 	if (!done)
 		return wl_fail(t, "no request was done in %lld ms",
@@ -177,59 +179,62 @@ static int report_own(struct trial *t)
 	wl_check(t, "each_was_woken", woken == done, "%lld requests, %lld wakeups", (long long)done,
 		 (long long)woken);
 	for (size_t i = 0; i < ARRAY_SIZE(permilles); i++) {
-		wl_sample(t, wakeup_names[i], histogram_percentile(&seen->wakeup, permilles[i]));
-		wl_sample(t, request_names[i], histogram_percentile(&seen->request, permilles[i]));
+		wl_sample(t, wakeup_names[i], histogram_percentile(&result->wakeup, permilles[i]));
+		wl_sample(t, request_names[i],
+			  histogram_percentile(&result->request, permilles[i]));
 	}
-	wl_sample(t, "wakeup_mean_ns", histogram_mean(&seen->wakeup));
-	qsort(seen->rps, seen->intervals, sizeof(*seen->rps), by_value);
+	wl_sample(t, "wakeup_mean_ns", histogram_mean(&result->wakeup));
+	qsort(result->rps, result->intervals, sizeof(*result->rps), by_value);
 	for (size_t i = 0; i < ARRAY_SIZE(rps_percents); i++)
-		wl_sample(t, rps_names[i], of_intervals(rps_percents[i]));
-	wl_sample(t, "rps_avg_per_s", done * 1000000000 / seen->took_ns);
-	wl_histogram(t, "wakeup_ns", &seen->wakeup);
-	wl_histogram(t, "request_ns", &seen->request);
+		wl_sample(t, rps_names[i], rps_percentile(rps_percents[i]));
+	wl_sample(t, "rps_avg_per_s", done * 1000000000 / result->took_ns);
+	wl_histogram(t, "wakeup_ns", &result->wakeup);
+	wl_histogram(t, "request_ns", &result->request);
 	return 0;
 }
 
-static int report_schbench(struct trial *t, const char *text)
+static int sample_schbench(struct trial *t, const char *text)
 {
-	struct schbench_said said;
+	struct schbench_output output;
 
-	if (!schbench_read(text, &said))
+	if (!schbench_read(text, &output))
 		return wl_fail(t, "schbench said something else than expected: %.300s", text);
 	for (size_t i = 0; i < ARRAY_SIZE(permilles); i++) {
-		wl_sample(t, wakeup_names[i], said.wakeup_us[i] * 1000);
-		wl_sample(t, request_names[i], said.request_us[i] * 1000);
+		wl_sample(t, wakeup_names[i], output.wakeup_us[i] * 1000);
+		wl_sample(t, request_names[i], output.request_us[i] * 1000);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rps_percents); i++)
-		wl_sample(t, rps_names[i], said.rps[i]);
-	wl_sample(t, "rps_avg_per_s", said.average_rps);
+		wl_sample(t, rps_names[i], output.rps[i]);
+	wl_sample(t, "rps_avg_per_s", output.average_rps);
 	return 0;
 }
 
 static int64_t throttled(void)
 {
-	return nest.quota_us ? cgroup_value(nest.leaf, "cpu.stat", "nr_throttled") : -ENOENT;
+	return nested_cgroups.quota_us
+		       ? cgroup_value(nested_cgroups.leaf, "cpu.stat", "nr_throttled")
+		       : -ENOENT;
 }
 
 static int run(struct trial *t)
 {
 	static char text[65536];
 	int64_t before = throttled();
-	int said = -1, error;
+	int output = -1, error;
 
-	memset(seen, 0, sizeof(*seen));
+	memset(result, 0, sizeof(*result));
 	wl_settle(t, SETTLE_MS);
-	error = start(t, &said);
+	error = start(t, &output);
 	if (!error)
-		error = listen_to(t, said, text, sizeof(text));
+		error = read_output(t, output, text, sizeof(text));
 	if (!error)
 		error = reap(t, text);
-	close(said);
+	close(output);
 	if (error)
 		return -1;
 	if (before >= 0)
 		wl_sample(t, "throttled_count", throttled() - before);
-	return foreign ? report_schbench(t, text) : report_own(t);
+	return runs_schbench ? sample_schbench(t, text) : sample_agent(t);
 }
 
 static void cleanup(struct trial *t)
@@ -237,10 +242,10 @@ static void cleanup(struct trial *t)
 	if (process > 0)
 		kill_and_reap_all(process);
 	process = 0;
-	if (seen)
-		munmap(seen, sizeof(*seen));
-	seen = NULL;
-	nest_remove(t);
+	if (result)
+		munmap(result, sizeof(*result));
+	result = NULL;
+	nested_cgroups_remove(t);
 }
 
 static const char *const params[] = {

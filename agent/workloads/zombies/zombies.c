@@ -18,11 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/holder.h"
 #include "lib/kmsg.h"
 #include "lib/phases.h"
 #include "lib/suspend.h"
 #include "lib/tracepoint.h"
+#include "lib/zombie_parent.h"
 
 /*
  * Before each suspend: what was let go of meanwhile (RCU, freed stacks) should be gone, and the
@@ -35,7 +35,7 @@
 enum { CONSOLE, SUSPEND_RESUME };
 static const char *const tracepoints[] = {"printk:console", "power:suspend_resume", NULL};
 
-static struct holder holder;
+static struct zombie_parent parent;
 static struct tracer tracer;
 static bool traced;
 static struct tp_field message, action, begin;
@@ -104,12 +104,12 @@ static int setup(struct trial *t)
 	int64_t zombies = wl_param_int(t, "zombies");
 	bool shared = !strcmp(wl_param_str(t, "make"), "shared");
 
-	holder.pid = 0;
+	parent.pid = 0;
 	open_tracepoints();
 	log_fd = kmsg_open();
 	if (log_fd < 0)
 		return wl_fail(t, "/dev/kmsg: %s", strerror(-log_fd));
-	if (suspend_prepare(t) || holder_start(t, &holder, zombies, shared, NULL))
+	if (suspend_prepare(t) || zombie_parent_start(t, &parent, zombies, shared, NULL))
 		return -1;
 	return 0;
 }
@@ -146,7 +146,7 @@ static int run(struct trial *t)
 		trace_status = read_tracepoints(&p);
 	}
 	log_status = read_log(&p);
-	count = holder_count(&holder);
+	count = zombie_parent_count(&parent);
 
 	user = phase_ns(&p.user);
 	remaining = phase_ns(&p.remaining);
@@ -174,7 +174,7 @@ static int run(struct trial *t)
 static void cleanup(struct trial *t)
 {
 	(void)t;
-	holder_stop(&holder);
+	zombie_parent_stop(&parent);
 	suspend_restore();
 	if (traced)
 		tracer_close(&tracer);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
-#include "lib/holder.h"
+#include "lib/zombie_parent.h"
 
 #define CGROUP CGROUP_ROOT "kteardown"
 #define SETTLE_MS 100
@@ -21,7 +21,7 @@
 #define PATIENCE_MS 60000
 #define REMOVE_MS 10000
 
-static struct holder holder;
+static struct zombie_parent parent;
 static int events_fd;
 
 /* Reading cgroup.events also arms its next notice. -1: unreadable. */
@@ -61,7 +61,7 @@ static int setup(struct trial *t)
 	bool shared = !strcmp(wl_param_str(t, "make"), "shared");
 	int error;
 
-	holder.pid = 0;
+	parent.pid = 0;
 	events_fd = -1;
 	error = cgroup_make(CGROUP);
 	if (error)
@@ -70,7 +70,7 @@ static int setup(struct trial *t)
 	events_fd = open(CGROUP "/cgroup.events", O_RDONLY | O_CLOEXEC);
 	if (events_fd < 0)
 		return wl_fail(t, CGROUP "/cgroup.events: %m; is cgroup v2 mounted?");
-	if (holder_start(t, &holder, zombies, shared, CGROUP))
+	if (zombie_parent_start(t, &parent, zombies, shared, CGROUP))
 		return -1;
 	return 0;
 }
@@ -85,7 +85,7 @@ static int run(struct trial *t)
 	wl_profile_end(t);
 	sleep_ms(PAUSE_MS);
 	thaw = change(0);
-	count = holder_count(&holder);
+	count = zombie_parent_count(&parent);
 
 	wl_check(t, "freeze_completed", freeze >= 0 && thaw >= 0, "freeze: %s, thaw: %s",
 		 freeze < 0 ? strerror(-freeze) : "done", thaw < 0 ? strerror(-thaw) : "done");
@@ -99,7 +99,7 @@ static int run(struct trial *t)
 
 static void cleanup(struct trial *t)
 {
-	holder_stop(&holder);
+	zombie_parent_stop(&parent);
 	if (events_fd >= 0)
 		close(events_fd);
 	if (cgroup_remove(CGROUP, REMOVE_MS) == -EBUSY)

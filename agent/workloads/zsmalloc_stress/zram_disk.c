@@ -45,7 +45,7 @@ int zram_disk_start(struct zram_disk *d, int64_t bytes)
 }
 
 /* Who looks at the device just now, as the kernel does when it is closed, keeps it busy. */
-static int until_free(int (*step)(const struct zram_disk *), const struct zram_disk *d)
+static int retry_while_busy(int (*step)(const struct zram_disk *), const struct zram_disk *d)
 {
 	int64_t end = now_ns() + BUSY_MS * 1000000LL;
 	int error = step(d);
@@ -72,7 +72,7 @@ int zram_disk_stop(struct zram_disk *d)
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;
-	return until_free(reset, d);
+	return retry_while_busy(reset, d);
 }
 
 int zram_disk_remove(struct zram_disk *d)
@@ -80,7 +80,7 @@ int zram_disk_remove(struct zram_disk *d)
 	int error = d->number < 0 ? 0 : zram_disk_stop(d);
 
 	if (!error && d->number >= 0)
-		error = until_free(hot_remove, d);
+		error = retry_while_busy(hot_remove, d);
 	d->number = -1;
 	return error;
 }

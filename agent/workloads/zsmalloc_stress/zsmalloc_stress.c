@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/backend.h"
 #include "lib/cgroup.h"
 #include "lib/kmsg.h"
+#include "lib/swap_backend.h"
 #include "lib/tasks.h"
-#include "swap_stress.h"
+#include "stressors.h"
 #include "workload.h"
 
 #define STOP_MS 30000
@@ -27,53 +27,53 @@
 /* Room on the swap device for each page that somebody works on, several times. */
 #define SWAP_BYTES (256LL << 20)
 
-static struct stress *scene;
+static struct stress *stress;
 static enum backend backend;
-static pid_t pids[STRESS_MAX];
+static pid_t pids[STRESSORS_MAX];
 static bool stuck;
 static int complaints = -1, messages = -1;
 static struct kmsg complaint;
 static int complained; /* 1: see complaint; or -errno */
 
-static int start_actors(struct trial *t)
+static int start_stressors(struct trial *t)
 {
-	for (int i = 0; stress_actors[i].name; i++) {
-		const struct stress_actor *actor = &stress_actors[i];
+	for (int i = 0; stressors[i].name; i++) {
+		const struct stressor *stressor = &stressors[i];
 
 		pids[i] = fork();
 		if (pids[i] < 0)
-			return wl_fail(t, "%s: %m", actor->name);
+			return wl_fail(t, "%s: %m", stressor->name);
 		if (pids[i])
 			continue;
-		if (actor->squeezed)
-			scene->errors[i] = cgroup_enter(STRESS_CGROUP);
-		if (!scene->errors[i])
-			scene->errors[i] = actor->act(scene, i);
+		if (stressor->in_small_cgroup)
+			stress->errors[i] = cgroup_enter(STRESS_CGROUP);
+		if (!stress->errors[i])
+			stress->errors[i] = stressor->run(stress, i);
 		_exit(0);
 	}
 	return 0;
 }
 
 /* A pool that is broken can loop for ever: who does not stop is left to the end of the guest. */
-static int stop_actors(struct trial *t)
+static int stop_stressors(struct trial *t)
 {
 	int64_t end = now_ns() + STOP_MS * 1000000LL;
 	const char *late = NULL;
 	int error = 0;
 
-	scene->stop = true;
-	for (int i = 0; stress_actors[i].name; i++) {
+	stress->stop = true;
+	for (int i = 0; stressors[i].name; i++) {
 		int64_t left_ms = (end - now_ns()) / 1000000;
 		int status = pids[i] > 0 ? task_reap(pids[i], left_ms) : 0;
 
 		pids[i] = 0;
 		if (status < 0)
-			late = stress_actors[i].name;
+			late = stressors[i].name;
 		if (status > 0)
-			error = wl_fail(t, "%s: wait status %#x", stress_actors[i].name, status);
-		else if (scene->errors[i])
-			error = wl_fail(t, "%s: %s", stress_actors[i].name,
-					strerror(-scene->errors[i]));
+			error = wl_fail(t, "%s: wait status %#x", stressors[i].name, status);
+		else if (stress->errors[i])
+			error = wl_fail(t, "%s: %s", stressors[i].name,
+					strerror(-stress->errors[i]));
 	}
 	stuck = late;
 	wl_check(t, "all_stop", !late, "late: %s", late ? late : "nobody");
@@ -82,19 +82,19 @@ static int stop_actors(struct trial *t)
 
 static void check_content(struct trial *t)
 {
-	wl_check(t, "memory_kept", !scene->wrong_pages, "%lld pages came back with other data",
-		 (long long)scene->wrong_pages);
-	wl_check(t, "disk_kept", !scene->wrong_blocks, "%lld blocks have other data",
-		 (long long)scene->wrong_blocks);
-	wl_check(t, "limit_kept", !scene->refused, "%lld writes below the limit were refused",
-		 (long long)scene->refused);
-	wl_sample(t, "passes_count", scene->passes[0]);
-	wl_sample(t, "pools_destroyed_count", scene->destroyed);
+	wl_check(t, "memory_kept", !stress->wrong_pages, "%lld pages came back with other data",
+		 (long long)stress->wrong_pages);
+	wl_check(t, "disk_kept", !stress->wrong_blocks, "%lld blocks have other data",
+		 (long long)stress->wrong_blocks);
+	wl_check(t, "limit_kept", !stress->refused, "%lld writes below the limit were refused",
+		 (long long)stress->refused);
+	wl_sample(t, "passes_count", stress->passes[0]);
+	wl_sample(t, "pools_destroyed_count", stress->destroyed);
 }
 
-static int check_emptied(struct trial *t, const struct held *before)
+static int check_emptied(struct trial *t, const struct pool_usage *before)
 {
-	struct held left;
+	struct pool_usage left;
 	int64_t when;
 	int error = backend_stop(backend);
 
@@ -102,7 +102,7 @@ static int check_emptied(struct trial *t, const struct held *before)
 		error = backend_settle(backend, before, &left, &when);
 	if (error)
 		return wl_fail(t, "swapoff: %s", strerror(-error));
-	wl_check(t, "emptied", held_equal(&left, before), "%lld pages are left, %lld kB",
+	wl_check(t, "emptied", pool_usage_equal(&left, before), "%lld pages are left, %lld kB",
 		 (long long)(left.pages - before->pages),
 		 (long long)(left.pool_kb - before->pool_kb));
 	return 0;
@@ -121,10 +121,10 @@ static bool enough(int64_t passes)
 {
 	bool done = true;
 
-	for (int i = 0; stress_actors[i].name; i++) {
+	for (int i = 0; stressors[i].name; i++) {
 		if (task_state(pids[i]) == 'Z')
 			return true;
-		done = done && scene->passes[i] >= passes;
+		done = done && stress->passes[i] >= passes;
 	}
 	return done;
 }
@@ -136,18 +136,18 @@ static bool kernel_complained(void)
 	return complained;
 }
 
-static int run_actors(struct trial *t, int64_t seconds, int64_t passes)
+static int run_stressors(struct trial *t, int64_t seconds, int64_t passes)
 {
 	int64_t migrated = migrated_pages();
 
-	if (start_actors(t))
+	if (start_stressors(t))
 		return -1;
 	for (int64_t i = 0;
 	     (i < seconds || (i < LONGEST_S && !enough(passes))) && !kernel_complained(); i++) {
 		sleep_ms(1000);
-		wl_alive(t, "%lld passes", (long long)scene->passes[0]);
+		wl_alive(t, "%lld passes", (long long)stress->passes[0]);
 	}
-	if (stop_actors(t))
+	if (stop_stressors(t))
 		return -1;
 	/* Not every kernel counts its events. */
 	if (migrated >= 0)
@@ -157,15 +157,15 @@ static int run_actors(struct trial *t, int64_t seconds, int64_t passes)
 
 static int stress_backend(struct trial *t)
 {
-	struct held before;
+	struct pool_usage before;
 	const char *what = "looking at it";
 	int error = backend_open(backend, "lzo-rle", SWAP_BYTES, &what);
 
 	if (!error)
-		error = backend_held(backend, &before);
+		error = backend_usage(backend, &before);
 	if (error)
 		return wl_fail(t, "%s: %s", what, strerror(-error));
-	if (run_actors(t, wl_param_int(t, "seconds"), wl_param_int(t, "passes")))
+	if (run_stressors(t, wl_param_int(t, "seconds"), wl_param_int(t, "passes")))
 		return -1;
 	check_content(t);
 	if (check_emptied(t, &before))
@@ -203,11 +203,11 @@ static int setup(struct trial *t)
 	complained = 0;
 	memset(pids, 0, sizeof(pids));
 	backend = strcmp(wl_param_str(t, "backend"), "zswap") ? BACKEND_ZRAM : BACKEND_ZSWAP;
-	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	if (scene == MAP_FAILED)
+	stress = mmap(NULL, sizeof(*stress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (stress == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
-	scene->disk.number = -1;
+	stress->disk.number = -1;
 	complaints = kmsg_open();
 	messages = kmsg_open();
 	if (complaints < 0 || messages < 0)
@@ -218,19 +218,19 @@ static int setup(struct trial *t)
 	error = prepare_cgroup();
 	if (error)
 		return wl_fail(t, STRESS_CGROUP ": %s", strerror(-error));
-	error = zram_disk_add(&scene->disk);
+	error = zram_disk_add(&stress->disk);
 	return error ? wl_fail(t, "a second device: %s", strerror(-error)) : 0;
 }
 
 static int run(struct trial *t)
 {
-	struct zram_disk disk = scene->disk;
+	struct zram_disk disk = stress->disk;
 	int error;
 
-	memset(scene, 0, sizeof(*scene));
-	scene->disk = disk;
-	scene->pages = wl_param_int(t, "pages");
-	scene->compact_file = backend_compact_file(BACKEND_ZRAM);
+	memset(stress, 0, sizeof(*stress));
+	stress->disk = disk;
+	stress->pages = wl_param_int(t, "pages");
+	stress->compact_file = backend_compact_file(BACKEND_ZRAM);
 	error = stress_backend(t);
 	check_log(t);
 	return error;
@@ -239,13 +239,13 @@ static int run(struct trial *t)
 static void cleanup(struct trial *t)
 {
 	(void)t;
-	for (int i = 0; i < STRESS_MAX; i++)
+	for (int i = 0; i < STRESSORS_MAX; i++)
 		if (pids[i] > 0)
 			kill(pids[i], SIGKILL);
 	if (!stuck) {
 		kill_and_reap_all(0);
 		backend_close(backend);
-		zram_disk_remove(&scene->disk);
+		zram_disk_remove(&stress->disk);
 	}
 	cgroup_remove(STRESS_CGROUP, 1000);
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
@@ -253,7 +253,7 @@ static void cleanup(struct trial *t)
 		close(complaints);
 	if (messages >= 0)
 		close(messages);
-	munmap(scene, sizeof(*scene));
+	munmap(stress, sizeof(*stress));
 }
 
 static const char *const params[] = {"backend", "pages", "passes", "seconds", NULL};

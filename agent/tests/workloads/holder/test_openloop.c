@@ -13,7 +13,7 @@
 #define STALLED 3
 
 static bool can_prepare;
-static struct stretch operations[OPERATIONS];
+static struct operation operations[OPERATIONS];
 static int64_t from_ns, until_ns, missing, failed;
 
 static bool prepare(void)
@@ -41,7 +41,7 @@ static int open_loop(struct trial *t)
 		sleep_ms(1);
 	until_ns = now_ns();
 	failed = openloop_failed();
-	missing = openloop_look(operations, until_ns);
+	missing = openloop_times(operations, until_ns);
 	return 0;
 }
 

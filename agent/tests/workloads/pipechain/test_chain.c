@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include "core/agent.h"
+#include "lib/applet.h"
 #include "lib/meminfo.h"
-#include "lib/tool.h"
 #include "tests/test.h"
 #include "workloads/pipechain/chain.h"
 
@@ -79,11 +79,11 @@ static void memory_lines(void)
 
 static void tools(void)
 {
-	const struct tool *link = tool_find("chain_program");
+	const struct applet *link = applet_find("chain_program");
 
 	CHECK(link && !strcmp(link->name, "chain_program"));
-	CHECK(!tool_find("/init"));
-	CHECK(!tool_find(""));
+	CHECK(!applet_find("/init"));
+	CHECK(!applet_find(""));
 }
 
 void test_chain(void)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What tasks of several processes wait at, asleep, until it is opened: memory that they share. */
+#ifndef KTEARDOWN_START_BARRIER_H
+#define KTEARDOWN_START_BARRIER_H
+
+#include <stdatomic.h>
+
+#include "workload.h"
+
+struct start_barrier {
+	_Atomic uint32_t open; /* 0: closed */
+};
+
+/* Returns at once where it is open. */
+void start_barrier_wait(struct start_barrier *g);
+void start_barrier_open(struct start_barrier *g);
+
+#endif

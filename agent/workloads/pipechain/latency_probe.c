@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "latency_probe.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/applet.h"
+#include "lib/latency.h"
+
+#define PROBE_NS 1000000
+#define NEWCOMER_NS 5000000 /* often enough to be there, seldom enough not to be the load */
+#define REALTIME_NS 2000000
+#define MAX_PROBES 64
+#define MAX_STAMPS                                                                                 \
+	(1 << 20) /* 17 minutes of a probe that is never late; its pages come when used */
+
+/* One witness's notes, written by it alone, read when it is gone. */
+struct track {
+	size_t nr;
+	int64_t stamps[MAX_STAMPS];
+};
+
+struct shared {
+	_Atomic int64_t from; /* 0: nothing counts yet */
+	_Atomic bool stop;
+	int64_t runnable;
+	struct track newcomer, realtime, probes[]; /* a newcomer's stamps are pairs */
+};
+
+typedef void body(int cpu);
+
+static struct shared *shared;
+static pid_t pids[MAX_PROBES + 2];
+static int nr_pids, nr_probes;
+
+static size_t shared_size(void)
+{
+	return sizeof(struct shared) + nr_probes * sizeof(struct track);
+}
+
+/* Until it counts, only the latest is kept: the gap in which the beginning lies starts there. */
+static void stamp(struct track *track)
+{
+	if (!shared->from)
+		track->nr = 0;
+	if (track->nr < MAX_STAMPS)
+		track->stamps[track->nr++] = now_ns();
+}
+
+static void bind_to(int cpu)
+{
+	if (stay_on_cpu(cpu))
+		_exit(EXIT_FAILURE);
+}
+
+static void probe(int cpu)
+{
+	bind_to(cpu);
+	while (!shared->stop) {
+		stamp(&shared->probes[cpu]);
+		sleep_ns(PROBE_NS);
+	}
+	stamp(&shared->probes[cpu]);
+}
+
+/* The fourth word of /proc/loadavg is "runnable/all"; the gauge itself runs, too. */
+static int64_t count_runnable(int fd)
+{
+	char text[128] = "";
+	const char *word;
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	word = len > 0 ? strchr(text, '/') : NULL;
+	while (word && word > text && word[-1] != ' ')
+		word--;
+	return word ? strtoll(word, NULL, 10) - 1 : 0;
+}
+
+static void realtime_probe(int cpu)
+{
+	struct sched_param realtime = {.sched_priority = 1};
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+
+	bind_to(cpu);
+	if (fd < 0 || sched_setscheduler(0, SCHED_FIFO, &realtime))
+		_exit(EXIT_FAILURE);
+	while (!shared->stop) {
+		int64_t runnable = count_runnable(fd);
+
+		if (shared->from && runnable > shared->runnable)
+			shared->runnable = runnable;
+		stamp(&shared->realtime);
+		sleep_ns(REALTIME_NS);
+	}
+	stamp(&shared->realtime);
+}
+
+static int exit_at_once(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	return 0;
+}
+APPLET(newcomer, exit_at_once);
+
+static void start_newcomers(int cpu)
+{
+	struct track *track = &shared->newcomer;
+
+	(void)cpu;
+	do {
+		int64_t start = now_ns();
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execl("/proc/self/exe", "newcomer", NULL);
+			_exit(EXIT_FAILURE);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			_exit(EXIT_FAILURE);
+		if (shared->from && track->nr + 2 <= MAX_STAMPS) {
+			track->stamps[track->nr++] = start;
+			track->stamps[track->nr++] = now_ns();
+		}
+		sleep_ns(NEWCOMER_NS);
+	} while (!shared->stop || !track->nr);
+}
+
+static int start(struct trial *t, body *body, int cpu)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return wl_fail(t, "fork of a witness: %m");
+	if (pid == 0) {
+		prctl(PR_SET_TIMERSLACK, 1);
+		body(cpu);
+		_exit(EXIT_SUCCESS);
+	}
+	pids[nr_pids++] = pid;
+	return 0;
+}
+
+int latency_probes_start(struct trial *t, bool any)
+{
+	int error = 0;
+
+	nr_pids = 0;
+	nr_probes = sysconf(_SC_NPROCESSORS_ONLN);
+	if (nr_probes < 1 || nr_probes > MAX_PROBES)
+		return wl_fail(t, "%d CPUs are online, at most %d can be probed", nr_probes,
+			       MAX_PROBES);
+	shared = mmap(NULL, shared_size(), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (shared == MAP_FAILED) {
+		shared = NULL;
+		return wl_fail(t, "mmap for the witnesses: %m");
+	}
+	if (!any)
+		return 0;
+	for (int cpu = 0; cpu < nr_probes && !error; cpu++)
+		error = start(t, probe, cpu);
+	if (!error)
+		error = start(t, start_newcomers, 0);
+	return error ? error : start(t, realtime_probe, nr_probes - 1);
+}
+
+int64_t latency_probes_from(void)
+{
+	int64_t now = now_ns();
+
+	shared->from = now;
+	return now;
+}
+
+static void summarize_newcomers(int64_t until_ns, struct probe_results *w)
+{
+	const struct track *track = &shared->newcomer;
+	int64_t *took = malloc((track->nr / 2 + 1) * sizeof(*took));
+	size_t n = 0;
+
+	for (size_t i = 0; took && i < track->nr; i += 2)
+		if (!n || track->stamps[i] < until_ns)
+			took[n++] = track->stamps[i + 1] - track->stamps[i];
+	w->newcomer_worst_ns = latency_longest(took, n);
+	w->newcomer_ns = latency_median(took, n);
+	free(took);
+}
+
+static int summarize(struct trial *t, int64_t until_ns, struct probe_results *w)
+{
+	size_t room = shared->realtime.nr, n = 0;
+	int64_t *gaps;
+
+	for (int cpu = 0; cpu < nr_probes; cpu++)
+		room += shared->probes[cpu].nr;
+	gaps = malloc(room * sizeof(*gaps));
+	if (!gaps)
+		return wl_fail(t, "out of memory for %zu gaps", room);
+	n = latency_gaps(shared->realtime.stamps, shared->realtime.nr, shared->from, until_ns,
+			 gaps);
+	w->realtime_ns = latency_longest(gaps, n);
+	n = 0;
+	for (int cpu = 0; cpu < nr_probes; cpu++)
+		n += latency_gaps(shared->probes[cpu].stamps, shared->probes[cpu].nr, shared->from,
+				  until_ns, gaps + n);
+	w->longest_ns = latency_longest(gaps, n);
+	w->p50_ns = latency_percentile(gaps, n, PROBE_NS, 500);
+	w->p99_ns = latency_percentile(gaps, n, PROBE_NS, 990);
+	w->runnable = shared->runnable;
+	free(gaps);
+	summarize_newcomers(until_ns, w);
+	return 0;
+}
+
+int latency_probes_stop(struct trial *t, int64_t until_ns, struct probe_results *w)
+{
+	int error = 0;
+
+	shared->stop = true;
+	for (int i = 0; i < nr_pids; i++) {
+		int status;
+
+		if (waitpid(pids[i], &status, 0) != pids[i] || status)
+			error = wl_fail(t, "witness %d of %d ended with wait status %#x", i,
+					nr_pids, (unsigned)status);
+	}
+	nr_pids = 0;
+	if (!error)
+		error = summarize(t, until_ns, w);
+	latency_probes_drop();
+	return error;
+}
+
+void latency_probes_drop(void)
+{
+	for (int i = 0; i < nr_pids; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	nr_pids = 0;
+	if (shared)
+		munmap(shared, shared_size());
+	shared = NULL;
+}
