@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The agent: PID 1 of the guest. What its own files share; workloads see only
- * workload.h and lib/.
+ * The agent is PID 1 of the guest. This header is for the files of core/; workloads include only
+ * workload.h and the headers of lib/.
  *
- *	main.c    reads the command line, calls the rest in order
- *	boot.c    mounts, modules, the records port; powering off
- *	plan.c    the text of /plan as a struct plan
+ *	main.c    reads the command line and calls the rest in order
+ *	boot.c    mounts, modules, the port for records; powering off
+ *	plan.c    parses the text of /plan into a struct plan
  *	trial.c   runs one trial: setup, repetitions, cleanup
- *	record.c  one line of JSON per record
- *	guest.c   what the guest's kernel says of itself
- *	profile.c where the time of a stretch goes
- *	perturb.c what a seed changes about the guest before the first trial
- *	tools.c   clock, files, random numbers, reaping
+ *	record.c  writes records, one line of JSON each
+ *	guest.c   describes the guest: its kernel, CPUs and memory
+ *	profile.c samples where the time of a stretch goes
+ *	perturb.c changes the guest before the first trial, as a seed says
+ *	util.c    clock, files, random numbers, reaping
  */
 #ifndef KTEARDOWN_AGENT_H
 #define KTEARDOWN_AGENT_H
@@ -42,7 +42,7 @@ struct plan {
 	int nr_modules;
 	struct trial_plan *trials;
 	int nr_trials;
-	int64_t profile_ns; /* of the trials that follow, while the plan is read */
+	int64_t profile_ns; /* for the trials that follow; used while the plan is read */
 };
 
 /* 0, or -1 with a message that names the line in error (DETAIL_MAX bytes). */
@@ -56,15 +56,15 @@ const struct workload *workload_at(int i);
 /* -- record.c: where the records go, and what they look like -- */
 
 void record_to(int fd);
-/* False until record_to(): an error before then can only be said on the console. */
+/* False until record_to() was called: an error before that can only be printed on the console. */
 bool record_ready(void);
 
 void record_trial_start(const struct trial_plan *p);
 void record_sample(int trial, int repetition, const char *metric, int64_t value, bool warmup);
-/* With six decimals; the value is finite. */
+/* Written with six decimals; the value must be finite. */
 void record_ratio(int trial, int repetition, const char *metric, double value, bool warmup);
 void record_check(int trial, int repetition, const char *name, bool ok, const char *detail);
-/* In as many lines as it takes; none for an empty one. */
+/* Written as several records if necessary; an empty histogram gives no record. */
 void record_histogram(int trial, int repetition, const char *metric, const struct histogram *h,
 		      bool warmup);
 void record_alive(int trial, const char *detail);
@@ -72,7 +72,10 @@ void record_trial_end(int trial, const char *status, const char *detail);
 void record_error(const char *detail);
 void record_bye(int trials);
 
-/* A line in the making. Too long a line is cut inside its strings and stays valid JSON. */
+/*
+ * A record that is being written. If it becomes too long, its strings are cut; it stays
+ * valid JSON.
+ */
 struct line {
 	char text[4096];
 	size_t len;
@@ -83,7 +86,10 @@ void line_begin(struct line *l, const char *type);
 void line_int(struct line *l, const char *key, int64_t value);
 void line_bool(struct line *l, const char *key, bool value);
 void line_str(struct line *l, const char *key, const char *value);
-/* An integer where the text is one that JSON and 64 bits can hold, else a string. */
+/*
+ * Written as an integer if the text is one that JSON and 64 bits can hold, otherwise as a
+ * string.
+ */
 void line_value(struct line *l, const char *key, const char *value);
 void line_open(struct line *l, const char *key);
 void line_close(struct line *l);
@@ -91,20 +97,23 @@ void line_close(struct line *l);
 void line_array(struct line *l, const char *key);
 void line_item(struct line *l, const char *value);
 void line_array_end(struct line *l);
-/* [a,b] in an array; false where there is no room for it. */
+/* Adds [a,b] to an array; false if there is no room for it. */
 bool line_pair(struct line *l, int64_t a, int64_t b);
 /* Closes the line with a newline and returns its length. */
 size_t line_end(struct line *l);
-/* Ends the line and writes it to where the records go; ends the agent where that fails. */
+/* Ends the line and writes it to the records' file descriptor; ends the agent if that fails. */
 void line_send(struct line *l);
 
 /* -- guest.c -- */
 
 /* The kernel, the CPUs, the memory, and what else may explain a figure. */
 void record_hello(void);
-/* Which clock the trials are timed with, once boot_clock() is done. */
+/* The clock that times the trials, once boot_clock() has returned. */
 void record_settled(void);
-/* What a line of the kernel's log announces that costs time everywhere; NULL: nothing. */
+/*
+ * The debugging feature that this line of the kernel's log announces and that slows the
+ * kernel down everywhere; NULL if it announces no such feature.
+ */
 const char *guest_debug(const char *text);
 
 /* -- trial.c -- */
@@ -119,12 +128,15 @@ struct profile {
 	int cpus;
 };
 
-/* Sampling has begun on return, the stretch lead_ns after it. 0 or -errno: the kernel cannot. */
+/*
+ * Sampling has begun on return; the stretch begins lead_ns later. 0, or -errno if the
+ * kernel cannot sample.
+ */
 int profile_begin(int64_t period_ns, int64_t lead_ns);
 void profile_stop(void);
 /*
- * What was sampled since profile_begin(), as records: p, whose counts are filled in, and its
- * stacks. Where nothing was, nothing. 0 or -errno.
+ * Writes what was sampled since profile_begin() as records: p, whose counts are filled in,
+ * and its stacks. Writes nothing if nothing was sampled. 0 or -errno.
  */
 int profile_report(struct profile *p);
 
@@ -133,19 +145,22 @@ void record_stack(const struct profile *p, const char *stack, int64_t count, int
 
 /* -- perturb.c -- */
 
-/* Let the seed move slab layouts, process numbers and the phase of the timer. 0: nothing. */
+/*
+ * Lets the seed change slab layouts, process numbers and the phase of the timer. Seed 0
+ * changes nothing.
+ */
 void perturb(uint64_t seed);
 
 /* -- boot.c -- */
 
 void boot_mounts(void);
 void boot_modules(const struct plan *plan);
-/* The port's file descriptor; waits until the driver has found it. */
+/* The port's file descriptor. Waits until the driver has found the port. */
 int boot_records_port(void);
-/* Waits until timers are as fine as they will get. */
+/* Waits until timers have their final resolution. */
 void boot_clock(void);
 __attribute__((noreturn)) void power_off(void);
-/* Say what stops the agent, as a record where it can, and end. */
+/* Reports the error, as a record if possible, and ends the agent. */
 __attribute__((noreturn)) void agent_error(const char *detail, ...) PRINTF(1, 2);
 
 #endif

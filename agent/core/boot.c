@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From the first instruction of user space to a guest that is ready, and from there to power off.
- */
+/* From the start of user space to a guest that is ready for trials, and powering off. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,10 @@
 
 #define PORT_NAME "kteardown.records"
 #define PORTS "/sys/class/virtio-ports"
-/* What a guest on a loaded host under emulation may need for a driver to probe its device. */
+/*
+ * A driver may need this long to probe its device if the host is loaded and the guest is
+ * emulated.
+ */
 #define PORT_WAIT_MS 30000
 #define EARLY_PORT_WAIT_MS 1000
 #define CLOCK_WAIT_MS 10000
@@ -36,7 +38,10 @@ static const struct {
 	{"tmpfs", "/tmp", false},
 };
 
-/* Standard error to the console, which the kernel could not open before /dev was there. */
+/*
+ * Connects standard error to the console, which the kernel could not open before /dev was
+ * mounted.
+ */
 static void open_console(void)
 {
 	int fd = open("/dev/console", O_RDWR);
@@ -56,10 +61,10 @@ void boot_mounts(void)
 
 	for (i = 0; i < ARRAY_SIZE(mounts); i++) {
 		mkdir(mounts[i].path, 0755);
-		/* EBUSY: the kernel mounted it already. */
+		/* EBUSY: the kernel has mounted it already. */
 		if (mount(mounts[i].type, mounts[i].path, mounts[i].type, 0, NULL) &&
 		    errno != EBUSY && mounts[i].required)
-			agent_error("mounting %s on %s: %m", mounts[i].type, mounts[i].path);
+			agent_error("cannot mount %s on %s: %m", mounts[i].type, mounts[i].path);
 		if (i == 0)
 			open_console();
 	}
@@ -75,12 +80,12 @@ void boot_modules(const struct plan *plan)
 		if (fd < 0)
 			agent_error("module %s: %m", plan->modules[i]);
 		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-			agent_error("loading module %s: %m", plan->modules[i]);
+			agent_error("cannot load the module %s: %m", plan->modules[i]);
 		close(fd);
 	}
 }
 
-/* The device node of the port with our name, or -ENOENT. */
+/* Finds the device node of the port with our name. Returns 0, or -ENOENT. */
 static int find_port(char *path, size_t size)
 {
 	DIR *dir = opendir(PORTS);
@@ -105,13 +110,13 @@ static int find_port(char *path, size_t size)
 	return error;
 }
 
-/* The open port, or -errno where none of our name came up in time. */
+/* The open port, or -errno if no port with our name appeared in time. */
 static int open_port(int wait_ms)
 {
 	char path[300];
 	int error, fd;
 
-	/* The name comes with a message of the device, some time after the driver is bound. */
+	/* The device sends the name in a message, some time after the driver is bound. */
 	while ((error = find_port(path, sizeof(path))) && wait_ms-- > 0)
 		sleep_ms(1);
 	if (error)
@@ -137,9 +142,9 @@ void boot_clock(void)
 	int waited;
 
 	/*
-	 * x86 measures its TSC for a second of guest time before it uses it; until
-	 * then every timer ends on a tick, and a sleep of 1 ms takes 4. A machine
-	 * whose timers stay that coarse is measured as it is.
+	 * x86 calibrates its TSC for a second of guest time before it uses it. Until then every
+	 * timer expires on a tick, and a sleep of 1 ms takes 4 ms. If the timers of a machine stay
+	 * that coarse, the trials are run nevertheless.
 	 */
 	for (waited = 0; waited < CLOCK_WAIT_MS; waited += 10) {
 		clock_getres(CLOCK_MONOTONIC, &resolution);
@@ -155,7 +160,7 @@ void power_off(void)
 		exit(EXIT_FAILURE);
 	sync();
 	reboot(RB_POWER_OFF);
-	/* A machine that cannot: QEMU's -no-reboot turns a restart into an end. */
+	/* If the machine cannot power off, restart it: QEMU's -no-reboot makes that the end. */
 	reboot(RB_AUTOBOOT);
 	for (;;)
 		pause();
@@ -170,7 +175,7 @@ void agent_error(const char *detail, ...)
 	vsnprintf(text, sizeof(text), detail, args);
 	va_end(args);
 	fprintf(stderr, "kteardown-agent: error: %s\n", text);
-	/* What goes wrong early is still a record, if only the port is there. */
+	/* An early error is still written as a record if the port exists. */
 	if (!record_ready() && getpid() == 1)
 		record_to(open_port(EARLY_PORT_WAIT_MS));
 	if (record_ready())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What decides how fast this guest is, read from its own kernel. None of it is
- * asked of the lab, so that two guests that should be equal can be told apart.
+ * The properties that decide how fast this guest is, read from its own kernel. None of
+ * them comes from the lab, so that guests that should be equal can be compared.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -20,10 +20,13 @@
 #define CPUS "/sys/devices/system/cpu"
 #define VULNERABILITIES CPUS "/vulnerabilities"
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-/* More packages or cores than this are counted as this many. */
+/* If there are more packages or cores, this many are reported. */
 #define MAX_PLACES 512
 
-/* What costs time all over the kernel, and what the kernel says at boot where it is on. */
+/*
+ * Debugging features that slow the whole kernel down, and what the kernel logs at boot if
+ * they are on.
+ */
 static const struct {
 	const char *name, *announced;
 } aids[] = {
@@ -39,7 +42,7 @@ static const struct {
 	{"init_on_free", "heap free:on"},
 };
 
-/* The first line of a file; empty where it cannot be read. */
+/* The first line of a file; empty if the file cannot be read. */
 static void first_line(const char *path, char *text, size_t size)
 {
 	read_file(path, text, size);
@@ -48,13 +51,13 @@ static void first_line(const char *path, char *text, size_t size)
 
 static void line_file(struct line *l, const char *key, const char *path)
 {
-	char text[2100]; /* the kernel's command line ends at 2048 */
+	char text[2100]; /* the kernel's command line has at most 2048 bytes */
 
 	first_line(path, text, sizeof(text));
 	line_str(l, key, text);
 }
 
-/* How many CPUs or nodes a list like "0-3,8" names; 0 where there is none. */
+/* The number of CPUs or nodes in a list such as "0-3,8"; 0 if the list cannot be read. */
 static int count_listed(const char *path)
 {
 	char text[1024], *at = text;
@@ -84,7 +87,7 @@ static long long memory_kb(void)
 	return kb;
 }
 
-/* x86 gives its CPUs a name; arm64 has numbers for them (MIDR), which name them as well. */
+/* On x86 the CPU has a name; on arm64 it has numbers (MIDR) that identify the model. */
 static void line_cpu_model(struct line *l)
 {
 	char text[2048], model[128] = "", implementer[16], part[16];
@@ -108,7 +111,7 @@ static void line_hypervisor(struct line *l)
 #ifdef __x86_64__
 	unsigned int a, b, c, d;
 
-	/* The bit that no hardware sets, then the leaf that all hypervisors answer. */
+	/* No hardware sets this bit. All hypervisors answer the leaf that is read next. */
 	if (__get_cpuid(1, &a, &b, &c, &d) && (c & (1u << 31))) {
 		__cpuid(0x40000000, a, b, c, d);
 		memcpy(name, &b, 4);
@@ -119,7 +122,7 @@ static void line_hypervisor(struct line *l)
 	line_str(l, "hypervisor", name);
 }
 
-/* Counts a place the first time that it is seen. */
+/* Counts a package or a core when it is seen for the first time. */
 static void count_place(long place, long *seen, int *count)
 {
 	int i;
@@ -216,7 +219,7 @@ void record_hello(void)
 	line_int(&l, "cpus_possible", count_listed(CPUS "/possible"));
 	line_int(&l, "memory_kb", memory_kb());
 	line_int(&l, "page_size", sysconf(_SC_PAGESIZE));
-	/* With the compiler, which uname() leaves out. */
+	/* Contains the compiler, which uname() does not report. */
 	line_file(&l, "banner", "/proc/version");
 	line_file(&l, "clocksource", CLOCKSOURCE);
 	line_cpu_model(&l);

@@ -11,17 +11,14 @@
 #include "lib/applet.h"
 
 static const char help[] =
-	"kteardown-agent: runs the workloads of kteardown inside a guest.\n"
-	"\n"
-	"As the guest's first process it mounts what it needs, reads /plan, runs the trials\n"
-	"in it, writes one JSON record a line to the virtio-serial port kteardown.records,\n"
-	"and powers the guest off. docs/formats.md describes plan and records.\n"
-	"\n"
-	"  --list                    the workloads and their parameters\n"
-	"  --run-on-this-host PLAN   run a plan on the system you are on, records to standard\n"
-	"                            output. Workloads suspend, freeze and exhaust systems:\n"
-	"                            only on one whose loss does not matter.\n"
-	"  --help                    this text\n";
+	"kteardown-agent: runs the workloads of kteardown inside a guest.\n\nAs the guest's first "
+	"process it mounts the file systems that it needs, reads /plan,\nruns the trials in it, "
+	"writes one JSON record per line to the virtio-serial port\nkteardown.records, and powers "
+	"the guest off. docs/formats.md describes plan and records.\n\n  --list                    "
+	"list the workloads and their parameters\n  --run-on-this-host PLAN   run a plan on this "
+	"system and write the records to standard\n                            output. Workloads "
+	"suspend, freeze and exhaust the system:\n                            use it only on a "
+	"system whose loss does not matter.\n  --help                    print this text\n";
 
 static void load_plan(const char *path, struct plan *plan)
 {
@@ -30,13 +27,13 @@ static void load_plan(const char *path, struct plan *plan)
 	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
 
 	if (fd < 0 || fstat(fd, &st))
-		agent_error("the plan %s: %m", path);
+		agent_error("cannot read the plan %s: %m", path);
 	text = malloc(st.st_size + 1);
 	if (!text)
-		agent_error("out of memory for the plan %s", path);
+		agent_error("not enough memory to read the plan %s", path);
 	status = read_all(fd, text, st.st_size);
 	if (status)
-		agent_error("the plan %s: %s", path, strerror(-status));
+		agent_error("cannot read the plan %s: %s", path, strerror(-status));
 	close(fd);
 	if (plan_parse(text, st.st_size, plan, error))
 		agent_error("%s", error);
@@ -86,10 +83,11 @@ static int on_host(int argc, char **argv)
 		plan_free(&plan);
 		return 0;
 	}
-	fputs(argc == 1 ? "kteardown-agent: not the first process of a guest, so nothing was run.\n"
+	fputs(argc == 1 ? "kteardown-agent: this is not the first process of a guest, so nothing "
+			  "was run.\n"
 			: "kteardown-agent: unknown arguments.\n",
 	      stderr);
-	fputs("`kteardown-agent --help` says what it can do.\n", stderr);
+	fputs("Run `kteardown-agent --help` for the arguments that it takes.\n", stderr);
 	return 2;
 }
 
@@ -100,7 +98,7 @@ int main(int argc, char **argv)
 
 	if (applet)
 		return applet->main(argc, argv);
-	/* A partner that died is an error of the write, not the end of the agent. */
+	/* If the other end of a pipe is closed, the write fails; it does not end the agent. */
 	signal(SIGPIPE, SIG_IGN);
 	if (getpid() != 1)
 		return on_host(argc, argv);

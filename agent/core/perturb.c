@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On the instruction clock two boots are the same to the last instruction, and
- * with them the luck of one layout of memory. A seed moves that luck: a
- * population of seeds then shows how much of a figure is layout.
+ * On the instruction clock two boots with the same seed execute exactly the same
+ * instructions, in one memory layout. Another seed gives another layout: the spread over
+ * several seeds shows how much of a figure depends on the layout.
  */
 #include <fcntl.h>
 #include <linux/random.h>
@@ -19,13 +19,13 @@
 #define PAGE 4096
 
 /*
- * Everything that the kernel draws from now on (the order of a new slab's
- * objects among it) follows from the seed. RNDRESEEDCRNG puts the pool in use
- * at once, instead of a minute later.
+ * From now on everything that the kernel draws (the order of a new slab's objects, for
+ * example) follows from the seed. RNDRESEEDCRNG makes the kernel use the new pool at once,
+ * instead of a minute later.
  */
 static void seed_kernel(struct prng *p)
 {
-	/* The header of 8 bytes, and the words that follow it. */
+	/* A header of 8 bytes, and the words that follow it. */
 	union {
 		struct rand_pool_info info;
 		uint64_t words[1 + 8];
@@ -34,15 +34,15 @@ static void seed_kernel(struct prng *p)
 	size_t i;
 
 	if (fd < 0)
-		agent_error("opening /dev/urandom: %m");
+		agent_error("cannot open /dev/urandom: %m");
 	for (i = 1; i < ARRAY_SIZE(pool.words); i++)
 		pool.words[i] = prng_next(p);
 	if (ioctl(fd, RNDADDENTROPY, &pool.info) || ioctl(fd, RNDRESEEDCRNG))
-		agent_error("mixing the seed into the kernel's random numbers: %m");
+		agent_error("cannot add the seed to the kernel's random numbers: %m");
 	close(fd);
 }
 
-/* Live until killed, on as many pages and pipes as the seed says. */
+/* Exists until it is killed, and uses as many pages and pipes as the seed says. */
 static void child(uint64_t pages, uint64_t pipes)
 {
 	char *memory = mmap(NULL, (pages + 1) * PAGE, PROT_READ | PROT_WRITE,
@@ -75,13 +75,16 @@ void perturb(uint64_t seed)
 
 		children[i] = fork();
 		if (children[i] < 0)
-			agent_error("perturbing by the seed: fork: %m");
+			agent_error("cannot fork a process that perturbs the guest: %m");
 		if (!children[i])
 			child(pages, pipes);
 	}
-	/* Long enough for all of them to be where they wait. */
+	/* Long enough for all of them to reach pause(). */
 	sleep_ms(20);
-	/* Freed in another order than allocated, they leave every free list shuffled. */
+	/*
+	 * They are freed in another order than they were allocated, which shuffles every free
+	 * list.
+	 */
 	for (i = count; i > 0; i--) {
 		int victim = prng_below(&p, i);
 
@@ -89,7 +92,7 @@ void perturb(uint64_t seed)
 		waitpid(children[victim], NULL, 0);
 		children[victim] = children[i - 1];
 	}
-	/* Up to two ticks of a 100 Hz kernel: where in its period the timer finds us. */
+	/* Up to two ticks of a 100 Hz kernel: sets the phase of the timer. */
 	phase = (struct timespec){.tv_nsec = prng_below(&p, 20000000)};
 	nanosleep(&phase, NULL);
 }

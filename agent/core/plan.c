@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The plan: what the lab wants run, as docs/formats.md describes. Strict: a plan
- * that is not understood whole is not run at all. */
+/*
+ * The plan: the trials that the lab wants to run, as docs/formats.md describes it. If any
+ * part of a plan is not understood, none of it is run.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ const struct workload *workload_find(const char *name)
 	return NULL;
 }
 
-/* The line being read; next_word() eats it from the left. */
+/* The line that is being read; next_word() removes words from its beginning. */
 struct reader {
 	char *rest; /* NULL after the last word */
 	int number;
@@ -52,7 +54,7 @@ static void *grow(void *array, int count, size_t size)
 {
 	array = realloc(array, (count + 1) * size);
 	if (!array)
-		agent_error("out of memory while reading the plan");
+		agent_error("not enough memory to read the plan");
 	memset((char *)array + count * size, 0, size);
 	return array;
 }
@@ -62,11 +64,11 @@ static char *copy(const char *text)
 	char *result = strdup(text);
 
 	if (!result)
-		agent_error("out of memory while reading the plan");
+		agent_error("not enough memory to read the plan");
 	return result;
 }
 
-/* The next word, never empty; NULL at the end of the line or where two blanks meet. */
+/* The next word, never empty; NULL at the end of the line or before a second blank. */
 static char *next_word(struct reader *r)
 {
 	char *word = r->rest;
@@ -167,7 +169,7 @@ static int read_param(struct reader *r, struct trial_plan *t, char *word)
 	if (!knows_param(t->workload, word))
 		return complain(r, "%s has no parameter \"%s\"", t->workload->name, word);
 	if (has_param(t, word))
-		return complain(r, "parameter %s stands twice", word);
+		return complain(r, "parameter %s appears twice", word);
 	t->params = grow(t->params, t->nr_params, sizeof(*t->params));
 	t->params[t->nr_params++] = (struct param){copy(word), copy(value)};
 	return 0;
@@ -187,7 +189,7 @@ static int read_trial(struct reader *r, struct plan *plan)
 		return -1;
 	for (i = 0; i < plan->nr_trials - 1; i++)
 		if (plan->trials[i].index == t->index)
-			return complain(r, "trial %d stands twice", t->index);
+			return complain(r, "trial %d appears twice", t->index);
 	word = next_word(r);
 	if (!word)
 		return complain(r, "the workload is missing");
@@ -240,14 +242,17 @@ int plan_parse(const char *text, size_t len, struct plan *plan, char *error)
 		char *line;
 		int status;
 
-		/* A number that lost its last digits would still be a number. */
+		/*
+		 * If the end of the line is missing, its last number may lack digits and still be a
+		 * number.
+		 */
 		if (!newline)
-			return complain(&r, "cut off: no newline at the end");
+			return complain(&r, "the line is cut off: it has no newline at its end");
 		if (memchr(text, '\0', newline - text))
-			return complain(&r, "a zero byte");
+			return complain(&r, "the line contains a zero byte");
 		line = strndup(text, newline - text);
 		if (!line)
-			agent_error("out of memory while reading the plan");
+			agent_error("not enough memory to read the plan");
 		r.rest = line;
 		status = read_line(&r, plan);
 		free(line);

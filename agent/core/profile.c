@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the time of a stretch goes: sampled while it runs, and only afterwards
- * named, counted and told, as one record a stack.
+ * Where the time of a stretch goes. The CPUs are sampled while the stretch runs; symbols
+ * are looked up and stacks are counted afterwards. Each stack is one record.
  */
 #include <string.h>
 
@@ -66,7 +66,7 @@ int profile_report(struct profile *p)
 	p->cpus = sampler.nr;
 	p->lost = sampler_lost(&sampler);
 	p->samples = 0;
-	/* Modules are loaded before the first trial; nothing else brings new functions. */
+	/* Modules are loaded before the first trial, and no later event adds functions. */
 	error = symbols.nr ? 0 : symbols_load(&symbols);
 	if (!error)
 		error = count(&stacks, p);

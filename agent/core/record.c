@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records: one JSON object a line, as docs/formats.md describes. */
+/* Records: one JSON object per line, as docs/formats.md describes them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "agent.h"
 #include "lib/histogram.h"
 
-/* What an escaped string may take: the kernel's command line (2048) and any detail fit. */
+/* The longest escaped string: the kernel's command line (2048) and any detail fit. */
 #define STRING_MAX 2100
 /* Kept free for the closing braces and the newline. */
 #define TAIL 8
@@ -45,7 +45,7 @@ static void put_text(struct line *l, const char *text)
 	put(l, text, strlen(text));
 }
 
-/* Length of the UTF-8 character at s, 0 where it is none (RFC 3629). */
+/* Length of the UTF-8 character at s (RFC 3629), 0 if it is not valid. */
 static size_t utf8_len(const unsigned char *s)
 {
 	size_t len, i;
@@ -58,7 +58,7 @@ static size_t utf8_len(const unsigned char *s)
 		len = 4;
 	else
 		return 0;
-	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	/* Overlong forms, surrogates, and code points above U+10FFFF. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
@@ -68,7 +68,7 @@ static size_t utf8_len(const unsigned char *s)
 	return len;
 }
 
-/* Writes the character at s as it stands inside a JSON string; returns how much of s it took. */
+/* Writes the character at s as a JSON string contains it; returns how many bytes of s that were. */
 static size_t escape(const unsigned char *s, char out[8])
 {
 	size_t len = utf8_len(s);
@@ -109,7 +109,7 @@ static void put_string(struct line *l, const char *value)
 	put(l, "\"", 1);
 }
 
-/* Whether a field of this length still fits; one that does not is left out whole. */
+/* Writes the key. If a value of this length does not fit, it writes nothing and returns false. */
 static bool put_key(struct line *l, const char *key, size_t value_len)
 {
 	if (strlen(key) + value_len + 4 > room(l))
@@ -160,7 +160,7 @@ void line_value(struct line *l, const char *key, const char *value)
 	const char *digits = value + (*value == '-');
 	char *end;
 
-	/* JSON knows no leading zeros, C knows signs and blanks that JSON does not. */
+	/* JSON has no leading zeros, and strtoll() accepts signs and blanks that JSON does not. */
 	errno = 0;
 	strtoll(value, &end, 10);
 	if (*digits < '0' || *digits > '9' || (*digits == '0' && digits[1]) || *end || errno)
@@ -175,7 +175,7 @@ void line_open(struct line *l, const char *key)
 	l->first = true;
 }
 
-/* The closing marks may use the tail that everything else leaves free. */
+/* The closing brackets may use the TAIL bytes that everything else leaves free. */
 static void close_mark(struct line *l, char mark)
 {
 	l->text[l->len++] = mark;
@@ -237,7 +237,7 @@ void line_send(struct line *l)
 	error = write_all(records, l->text, l->len);
 	if (error) {
 		records = -1;
-		agent_error("writing a record: %s", strerror(-error));
+		agent_error("cannot write a record: %s", strerror(-error));
 	}
 }
 
@@ -287,7 +287,7 @@ void record_ratio(int trial, int repetition, const char *metric, double value, b
 	send_sample(trial, repetition, metric, text, warmup);
 }
 
-/* As many buckets from the first on as one line has room for; returns the next one. */
+/* Writes as many buckets, beginning with this one, as a line has room for; returns the next one. */
 static int histogram_line(struct line *l, const struct histogram *h, int bucket)
 {
 	line_array(l, "buckets");

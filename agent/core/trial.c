@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One trial: the workload set up, repeated and cleaned up, and what it says on the way. */
+/* One trial: set up the workload, repeat it, clean up, and write its records. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "agent.h"
 
-/* Of HZ = 250; a multiple of that of HZ = 1000. */
+/* The tick of HZ = 250; a multiple of the tick of HZ = 1000. */
 #define TICK_NS 4000000
 /* Spreads small numbers over 64 bits. */
 #define PRIME 0x9e3779b97f4a7c15
@@ -16,8 +16,9 @@ struct trial {
 	const struct trial_plan *plan;
 	uint64_t seed;
 	int repetition;
-	bool failed, broken; /* could not run; an invariant did not hold */
-	char detail[DETAIL_MAX]; /* of the first failure or else the first broken invariant */
+	bool failed, broken; /* failed: it could not run; broken: an invariant did not hold */
+	/* Of the first failure, or otherwise of the first invariant that did not hold. */
+	char detail[DETAIL_MAX];
 };
 
 const char *wl_param_str(const struct trial *t, const char *name)
@@ -27,8 +28,8 @@ const char *wl_param_str(const struct trial *t, const char *name)
 	for (i = 0; i < t->plan->nr_params; i++)
 		if (!strcmp(t->plan->params[i].name, name))
 			return t->plan->params[i].value;
-	agent_error("%s asks for its parameter %s without declaring it", t->plan->workload->name,
-		    name);
+	agent_error("workload %s reads the parameter %s, which it does not declare",
+		    t->plan->workload->name, name);
 }
 
 int wl_param_choice(const struct trial *t, const char *name, const char *const *choices)
@@ -39,7 +40,8 @@ int wl_param_choice(const struct trial *t, const char *name, const char *const *
 	for (i = 0; choices[i]; i++)
 		if (!strcmp(value, choices[i]))
 			return i;
-	agent_error("%s does not know the %s \"%s\"", t->plan->workload->name, name, value);
+	agent_error("workload %s: parameter %s has no choice \"%s\"", t->plan->workload->name, name,
+		    value);
 }
 
 int64_t wl_param_int(const struct trial *t, const char *name)
@@ -56,7 +58,7 @@ int64_t wl_param_int(const struct trial *t, const char *name)
 	return value;
 }
 
-/* What this repetition's random numbers begin with. */
+/* The start of this repetition's random numbers. */
 static uint64_t draw_from(const struct trial *t)
 {
 	uint64_t where = (uint64_t)t->plan->index << 32 | (uint32_t)t->repetition;
@@ -127,7 +129,7 @@ int wl_fail(struct trial *t, const char *detail, ...)
 	return -1;
 }
 
-/* Warm-ups are not what the measured repetitions are. */
+/* Warm-ups are not profiled: they differ from measured repetitions. */
 static bool profiled(const struct trial *t)
 {
 	return t->plan->profile_ns && t->repetition >= t->plan->warmup;
@@ -141,7 +143,7 @@ void wl_profile_begin(struct trial *t)
 
 	if (!profiled(t))
 		return;
-	/* Every repetition is hit at other places. */
+	/* Another phase in every repetition, so that the samples hit other places. */
 	error = profile_begin(period_ns, prng_below(&p, period_ns));
 	if (error)
 		wl_fail(t, "profile: %s; it needs Linux 6.0 or later with PERF_EVENTS and KALLSYMS",
@@ -165,7 +167,7 @@ static int run(struct trial *t)
 	status = t->plan->workload->run(t);
 	error = profile_report(&p);
 	if (error)
-		return wl_fail(t, "profile: naming what was sampled: %s", strerror(-error));
+		return wl_fail(t, "profile: cannot look up what was sampled: %s", strerror(-error));
 	return status;
 }
 
@@ -174,7 +176,7 @@ static bool usable(const struct trial *t)
 	return !t->failed && !t->broken;
 }
 
-/* A step may fail without words; the trial must not pass for it. */
+/* A step may fail without a message; the trial must not count as successful. */
 static void must(struct trial *t, int status, const char *step)
 {
 	if (status)
@@ -193,7 +195,7 @@ void trial_run(const struct trial_plan *p, uint64_t seed)
 		must(&t, run(&t), "run");
 		t.repetition++;
 	}
-	/* What cleanup has to say belongs to the last repetition. */
+	/* What cleanup() reports belongs to the last repetition. */
 	if (t.repetition)
 		t.repetition--;
 	if (p->workload->cleanup)

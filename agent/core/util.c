@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What every file of the agent may need: time, files, CPUs, limits, random numbers, reaping. */
+/* Utilities for all files of the agent: time, files, CPUs, limits, random numbers, reaping. */
 #define _GNU_SOURCE /* CPU sets */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ int write_file(const char *path, const char *text, ...)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* One write and no second try: these files act on each write that they get. */
+	/* Written once and not again: each write to such a file has an effect. */
 	n = write(fd, buffer, len);
 	if (n < 0)
 		error = -errno;
@@ -125,7 +125,7 @@ int read_file(const char *path, char *text, size_t size)
 	return len;
 }
 
-/* Never lower than it was: a host, unlike a guest, may have more already. */
+/* The limit is never lowered: a host, unlike a guest, may have a higher one. */
 static int raise_file(const char *path, long long wanted)
 {
 	char text[32];
@@ -179,9 +179,8 @@ int raise_limits(void)
 void kill_and_reap_all(int pid)
 {
 	/*
-	 * A parent that ignores SIGCHLD makes the kernel release each zombie where
-	 * it is handed over (reparent_leader), and wait() then blocks until the
-	 * last child is gone.
+	 * If a parent ignores SIGCHLD, the kernel releases each zombie that is reparented to it
+	 * (reparent_leader), and wait() blocks until the last child is gone.
 	 */
 	signal(SIGCHLD, SIG_IGN);
 	if (pid > 0)
@@ -202,7 +201,7 @@ uint64_t prng_next(struct prng *p)
 
 uint64_t prng_below(struct prng *p, uint64_t bound)
 {
-	/* Numbers under 2^64 mod bound would make small results too frequent. */
+	/* Without this, small results would be too frequent: 2^64 is not a multiple of bound. */
 	uint64_t skip = -bound % bound, n;
 
 	do

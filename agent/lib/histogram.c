@@ -12,7 +12,7 @@ int histogram_bucket(int64_t value)
 	return drop * PER_OCTAVE + (int)(v >> drop);
 }
 
-/* How many low bits the values of a bucket differ in. */
+/* How many low bits differ between the values of a bucket. */
 static int dropped(int bucket)
 {
 	return bucket < 2 * PER_OCTAVE ? 0 : bucket / PER_OCTAVE - 1;

@@ -8,7 +8,8 @@
 
 #define MAX_CPUS 64
 
-static char runtimes[MAX_CPUS][32]; /* of the servers that rest, ns; "": none, or it does not */
+/* Of the servers that are stopped, in ns; "": the CPU has no server, or it was not stopped. */
+static char runtimes[MAX_CPUS][32];
 
 static const char *server(int cpu)
 {
@@ -24,7 +25,10 @@ static void stop_server(int cpu)
 		write_file(server(cpu), "0");
 }
 
-/* On the CPU itself: its server runs then, and 6.12 stops one that does not run twice. */
+/*
+ * Done on the CPU itself, because its server runs then: if a server is not running, 6.12
+ * stops it twice.
+ */
 void hotplug_begin(void)
 {
 	cpu_set_t all;

@@ -70,7 +70,7 @@ bool kmsg_parse(const char *raw, size_t len, struct kmsg *m)
 	if (sscanf(head, "%*u,%*u,%llu,", &usec) != 1 || usec > INT64_MAX / 1000)
 		return false;
 	text++;
-	/* After the first newline come the record's key=value lines. */
+	/* Lines of the form key=value follow the first newline. */
 	for (size = 0; text + size < raw + len && text[size] != '\n'; size++)
 		;
 	if (size >= sizeof(m->text))

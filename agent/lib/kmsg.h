@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's log as /dev/kmsg gives it: whatever the console's log level, in microseconds. */
+/*
+ * The kernel's log from /dev/kmsg: independent of the console's log level, with time
+ * stamps in microseconds.
+ */
 #ifndef KTEARDOWN_KMSG_H
 #define KTEARDOWN_KMSG_H
 
@@ -10,21 +13,25 @@ struct kmsg {
 	char text[512];
 };
 
-/* Everything logged from now on. A file descriptor, or -errno. */
+/* For all messages from now on. A file descriptor, or -errno. */
 int kmsg_open(void);
-/* Everything that the kernel still has, the boot's messages first. */
+/* For all messages that the kernel still has, beginning with those of the boot. */
 int kmsg_open_all(void);
-/* The next message: 1, 0 where there is none yet, or -errno (-EPIPE: some were lost). */
+/* Reads the next message: 1, 0 if it has not come yet, or -errno (-EPIPE: some were lost). */
 int kmsg_next(int fd, struct kmsg *m);
 /*
- * The next message that is a complaint of the kernel about itself: 1, 0 where there is none (none
- * in what is left, where the log came faster than it was read), or -errno.
+ * Reads on to the next message in which the kernel reports a problem: 1, 0 if there is
+ * none, or -errno. Where messages were lost because the log came faster than it was read,
+ * those that are left are searched.
  */
 int kmsg_complaint(int fd, struct kmsg *m);
 
-/* One raw record of /dev/kmsg ("priority,sequence,microseconds,flags;text"). False: it is none. */
+/*
+ * Parses one raw record of /dev/kmsg ("priority,sequence,microseconds,flags;text"). False
+ * if it is not valid.
+ */
 bool kmsg_parse(const char *raw, size_t len, struct kmsg *m);
-/* The time in "(elapsed 0.012 seconds)", in ns; -1 where the text has none. */
+/* The time in "(elapsed 0.012 seconds)", in ns; -1 if the text has none. */
 int64_t kmsg_elapsed(const char *text);
 
 #endif

@@ -23,7 +23,7 @@ int64_t latency_longest(const int64_t *gaps, size_t n)
 	return longest;
 }
 
-/* How many attempts a gap stands for, and how many of them waited longer than limit. */
+/* How many attempts a gap counts as, and how many of them waited longer than limit. */
 static int64_t attempts_above(int64_t gap, int64_t period_ns, int64_t limit)
 {
 	int64_t attempts = gap < period_ns ? 1 : gap / period_ns;
@@ -46,7 +46,7 @@ int64_t latency_percentile(const int64_t *gaps, size_t n, int64_t period_ns, int
 	int64_t low = -1, high = latency_longest(gaps, n);
 	int64_t may_exceed = all_above(gaps, n, period_ns, -1) * (1000 - permille) / 1000;
 
-	/* Invariant: too many attempts exceed low, and few enough exceed high. */
+	/* Invariant: too many attempts are above low, and few enough are above high. */
 	while (high - low > 1) {
 		int64_t middle = low + (high - low) / 2;
 

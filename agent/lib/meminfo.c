@@ -24,7 +24,7 @@ int meminfo_read(struct meminfo *m)
 	char text[4096];
 	int len;
 
-	/* Reading the file folds the counters; one that is not there leaves them a MB apart. */
+	/* Reading the file sums up the per-CPU counters. Without it they can be wrong by a MB. */
 	read_file("/proc/sys/vm/stat_refresh", text, sizeof(text));
 	len = read_file("/proc/meminfo", text, sizeof(text));
 	if (len < 0)

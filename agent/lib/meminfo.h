@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the guest's memory is used for, in kB, out of /proc/meminfo. */
+/* What the guest's memory is used for, in kB, from /proc/meminfo. */
 #ifndef KTEARDOWN_MEMINFO_H
 #define KTEARDOWN_MEMINFO_H
 
@@ -10,9 +10,9 @@ struct meminfo {
 	int64_t slab, percpu, stacks, page_tables, anonymous;
 };
 
-/* The counters that each CPU keeps to itself are added up first. 0 or -errno. */
+/* Per-CPU counters are summed up first. 0 or -errno. */
 int meminfo_read(struct meminfo *m);
-/* The number of a line such as "MemFree:   123 kB" of the text; -1 where there is none. */
+/* The number in a line such as "MemFree: 123 kB" of the text; -1 if there is no such line. */
 int64_t meminfo_field(const char *text, const char *name);
 
 #endif

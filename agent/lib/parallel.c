@@ -13,7 +13,7 @@ __attribute__((noreturn)) static void member(const int *ends, int64_t count, par
 {
 	char byte;
 
-	/* Nothing is ever written: the end of the pipe is the start. */
+	/* Nothing is ever written: the end of the pipe is the start signal. */
 	close(ends[1]);
 	_exit(read(ends[0], &byte, 1) == 0 && work(count) ? EXIT_SUCCESS : EXIT_FAILURE);
 }

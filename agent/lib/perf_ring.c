@@ -36,7 +36,7 @@ void perf_ring_forget(struct perf_ring *r)
 	page->data_tail = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* Over the end where the data go on at the beginning. */
+/* Copies from the ring, continuing at its beginning when its end is reached. */
 static void copy(const struct perf_ring *r, uint64_t from, void *to, size_t len)
 {
 	const char *data = (const char *)r->map + page_size();

@@ -16,7 +16,7 @@ void phases_init(struct phases *p)
 	p->elapsed_user_ns = p->elapsed_remaining_ns = -1;
 }
 
-/* What follows prefix in the message; NULL where it does not occur. */
+/* The text after prefix in the message; NULL if prefix does not occur. */
 static const char *after(const char *message, const char *prefix)
 {
 	const char *at = strstr(message, prefix);

@@ -13,18 +13,19 @@
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define MAX_RATE_NONE 1000000000
-/* All rings together: this part of the memory that is left, each no larger than 64 MB. */
+/* All rings together take this fraction of the free memory, and each at most 64 MB. */
 #define MEMORY_SHARE 16
 #define RING_PAGES_MIN 16
 #define RING_PAGES_MAX 16384
 
-/* What sample_type below makes of a sample, in the order that perf_event_open(2) gives. */
+/* The layout of a sample that sample_type below asks for, in the order of perf_event_open(2). */
 struct raw_sample {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t time_ns;
 	uint64_t nr;
-	uint64_t chain[SAMPLER_CHAIN_MAX + 1]; /* one marker: the chain is the kernel's */
+	uint64_t chain[SAMPLER_CHAIN_MAX +
+		       1]; /* plus one marker, which says that the chain is the kernel's */
 };
 
 static int open_event(int cpu, int64_t period_ns)
@@ -81,9 +82,9 @@ int sampler_open(struct sampler *s, int64_t period_ns)
 	if (!s->cpus)
 		return -ENOMEM;
 	/*
-	 * The limit is against an interrupt that takes all of a CPU's time; a period is our own
-	 * choice. It is kept by counting samples between two ticks of the timer, of which an idle
-	 * CPU has none for seconds.
+	 * The kernel limits the rate because samples could take all of a CPU's time; here the
+	 * period is chosen on purpose. The kernel applies the limit to the samples between two
+	 * timer ticks, and an idle CPU has no tick for seconds.
 	 */
 	write_file(MAX_RATE, "%d", MAX_RATE_NONE);
 	error = open_cpus(s, possible, period_ns);
@@ -107,7 +108,7 @@ void sampler_close(struct sampler *s)
 	s->cpus = NULL;
 }
 
-/* Awake: a sleep would change what the stretch finds. */
+/* Without sleeping: a sleep would change the state in which the stretch begins. */
 static void spin_until(int64_t ns)
 {
 	while (now_ns() < ns)
@@ -120,9 +121,9 @@ void sampler_start(struct sampler *s, int64_t lead_ns)
 	int i;
 
 	/*
-	 * One CPU after the other within the first period. Under one emulator thread, a virtual CPU
-	 * whose timer has come hands over to the next one: with all timers at the
-	 * same moment, the same CPU would never get its turn.
+	 * The CPUs are started one after the other within the first period. If QEMU runs all
+	 * virtual CPUs in one thread, a virtual CPU whose timer expires hands over to the next
+	 * one. With all timers at the same moment, the same CPU would never run.
 	 */
 	for (i = 0; i < s->nr; i++) {
 		spin_until(begin_ns + s->period_ns * i / s->nr);
@@ -144,7 +145,10 @@ void sampler_stop(struct sampler *s)
 		ioctl(s->cpus[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* A record of the ring as a sample; false where it is another, or not of the stretch. */
+/*
+ * Converts a record of the ring to a sample; false if it is another record, or not from
+ * the stretch.
+ */
 static bool take(struct sampler *s, struct sampled_cpu *c, const struct raw_sample *raw,
 		 struct cpu_sample *sample)
 {
@@ -159,7 +163,10 @@ static bool take(struct sampler *s, struct sampled_cpu *c, const struct raw_samp
 	sample->user = (raw->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
 	sample->nr = 0;
 	for (i = 0; i < nr && sample->nr < SAMPLER_CHAIN_MAX; i++)
-		/* The largest numbers are no addresses, but say whose those behind them are. */
+		/*
+		 * The largest numbers are not addresses but markers: they say whether kernel or
+		 * user addresses follow.
+		 */
 		if (raw->chain[i] < (uint64_t)PERF_CONTEXT_MAX)
 			sample->chain[sample->nr++] = raw->chain[i];
 	return true;
@@ -184,7 +191,7 @@ int sampler_next(struct sampler *s, struct cpu_sample *sample)
 
 int64_t sampler_lost(const struct sampler *s)
 {
-	/* As PERF_FORMAT_LOST orders it. */
+	/* In the order of PERF_FORMAT_LOST. */
 	uint64_t counts[2];
 	int64_t lost = 0;
 	int i;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where every CPU is, at a fixed period of its time: perf's software clock, for
- * all tasks, with the kernel's call chain. No performance counters are needed,
- * and on the instruction clock the same guest gives the same samples.
+ * What every CPU executes, sampled at a fixed period: perf's software clock, for all
+ * tasks, with the kernel's call chain. It needs no performance counters, and on the
+ * instruction clock the same guest gives the same samples.
  *
- * The clock is a timer interrupt. Where interrupts are off it comes when they
- * are on again, one for all that were missed; each sample therefore says for
- * how long its CPU had none.
+ * The clock is a timer interrupt. While interrupts are off it is delayed until they are on
+ * again, and one interrupt then replaces all that were missed. Therefore each sample has
+ * the time since the CPU's previous one.
  */
 #ifndef KTEARDOWN_SAMPLER_H
 #define KTEARDOWN_SAMPLER_H
@@ -14,8 +14,10 @@
 #include "perf_ring.h"
 #include "workload.h"
 
-/* The kernel takes no shorter one (perf_swevent_hrtimer), and no longer chain
- * (perf_event_max_stack). */
+/*
+ * The kernel's limits: the shortest period (perf_swevent_hrtimer), and the longest chain
+ * (perf_event_max_stack).
+ */
 #define SAMPLER_PERIOD_MIN_NS 10000
 #define SAMPLER_CHAIN_MAX 127
 
@@ -33,21 +35,29 @@ struct sampler {
 };
 
 struct cpu_sample {
-	int64_t ns; /* since the CPU's sample before, or since the stretch began */
+	/* Since the previous sample of the CPU, or since the beginning of the stretch. */
+	int64_t ns;
 	bool idle_task, user;
 	int nr;
-	uint64_t chain[SAMPLER_CHAIN_MAX]; /* innermost first; return addresses but the first */
+	/* Innermost first; all but the first are return addresses. */
+	uint64_t chain[SAMPLER_CHAIN_MAX];
 };
 
-/* On all online CPUs, stopped. 0 or -errno: -ENOENT, -ENOSYS where the kernel has no such clock. */
+/*
+ * Opens the sampler on all online CPUs; it does not sample yet. 0 or -errno: -ENOENT,
+ * -ENOSYS if the kernel has no such clock.
+ */
 int sampler_open(struct sampler *s, int64_t period_ns);
 void sampler_close(struct sampler *s);
-/* The stretch begins lead_ns after the sampling, so that its phase is the caller's to choose. */
+/* Starts sampling. The stretch begins lead_ns later, so that the caller chooses its phase. */
 void sampler_start(struct sampler *s, int64_t lead_ns);
 void sampler_stop(struct sampler *s);
-/* 1 and the next sample of the stretch, CPU after CPU; 0 at the end; -EPROTO. */
+/* Reads the next sample of the stretch, CPU after CPU: 1; 0 at the end; -EPROTO. */
 int sampler_next(struct sampler *s, struct cpu_sample *sample);
-/* How many samples found no room. They are missing from the stretch's end. */
+/*
+ * How many samples were lost because a ring was full. They are missing from the end of the
+ * stretch.
+ */
 int64_t sampler_lost(const struct sampler *s);
 
 #endif

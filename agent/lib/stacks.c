@@ -19,7 +19,7 @@ static uint32_t hash_of(const int32_t *frames, int nr)
 	return hash;
 }
 
-/* The sample's functions, outermost first; returns how many. */
+/* Writes the functions of the sample, outermost first; returns how many. */
 static int frames_of(const struct cpu_sample *sample, const struct symbols *symbols,
 		     int64_t period_ns, int32_t *frames)
 {
@@ -40,7 +40,7 @@ static int frames_of(const struct cpu_sample *sample, const struct symbols *symb
 	return nr;
 }
 
-/* Where the stack with these frames is, or the free place where it belongs. */
+/* The entry of the stack with these frames, or the free entry where it belongs. */
 static struct stack *place_of(const struct stacks *s, uint32_t hash, const int32_t *frames,
 			      uint32_t nr)
 {
@@ -122,7 +122,7 @@ static const char *frame_name(const struct symbols *symbols, int32_t frame)
 	return symbols_name(symbols, frame);
 }
 
-/* Written from its end, so that what does not fit is the outermost. */
+/* Written from the end backwards, so that the outermost frames are left out if there is no room. */
 static char *text_of(const struct stacks *s, const struct symbols *symbols,
 		     const struct stack *stack)
 {

@@ -25,11 +25,11 @@ int suspend_prepare(struct trial *t)
 	error = write_file(DELAY, "0");
 	if (error)
 		return wl_fail(t, "%s: %s", DELAY, strerror(-error));
-	/* Written out file systems are another cost; the file is there since Linux 5.6. */
+	/* Writing back file systems is a different cost. The file exists since Linux 5.6. */
 	error = write_file(SYNC, "0");
 	if (error && error != -ENOENT)
 		return wl_fail(t, "%s: %s", SYNC, strerror(-error));
-	/* Suspend to idle asks nothing of the firmware. */
+	/* Suspend-to-idle does not involve the firmware. */
 	if (read_file(MEM_SLEEP, offered, sizeof(offered)) > 0 && strstr(offered, "s2idle")) {
 		error = write_file(MEM_SLEEP, "s2idle");
 		if (error)
@@ -76,7 +76,10 @@ int suspend_keep_frozen(struct trial *t, int64_t window_s)
 		return wl_fail(t, "suspend: %s", strerror((int)-second_ns));
 	seconds = (window_s * 1000000000 + second_ns - 1) / second_ns;
 	if (seconds > SECONDS_MAX)
-		return wl_fail(t, "a second of mdelay() is %lld ns", (long long)second_ns);
+		return wl_fail(t,
+			       "a second of mdelay() takes only %lld ns, so window_s needs more "
+			       "than 1000 of them; choose a smaller window_s",
+			       (long long)second_ns);
 	error = write_file(DELAY, "%lld", (long long)seconds);
 	return error ? wl_fail(t, "%s: %s", DELAY, strerror(-error)) : 0;
 }

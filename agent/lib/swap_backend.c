@@ -20,20 +20,22 @@ static int open_zswap(const char *compressor, const char **what)
 	char now[64];
 	int error;
 
-	*what = "zswap's compressor";
+	*what = "cannot set the compressor of zswap";
 	error = write_file(ZSWAP "compressor", "%s", compressor);
 	if (error)
 		return error;
-	*what = "zswap's share of memory";
+	*what = "cannot set the share of memory for zswap";
 	error = write_file(ZSWAP "max_pool_percent", "90");
 	if (error)
 		return error;
-	*what = "turning zswap on";
+	*what = "cannot turn zswap on";
 	error = write_file(ZSWAP "enabled", "Y");
 	if (error)
 		return error;
-	/* One that it does not know is replaced, quietly, when it is first turned on. */
-	*what = "zswap's compressor";
+	/*
+	 * zswap silently replaces a compressor that it does not have, when it is first turned on.
+	 */
+	*what = "cannot set the compressor of zswap";
 	if (read_file(ZSWAP "compressor", now, sizeof(now)) < 0)
 		return -EIO;
 	now[strcspn(now, "\n")] = '\0';
@@ -41,7 +43,8 @@ static int open_zswap(const char *compressor, const char **what)
 }
 
 /*
- * The pool's lock is taken for reading once: lock statistics tell an rwlock by that (lockstat.h).
+ * Takes the pool's lock for reading once: that is how lock statistics distinguish an
+ * rwlock (lockstat.h).
  */
 static int read_once(void)
 {
@@ -60,11 +63,11 @@ int backend_open(enum backend kind, const char *compressor, int64_t bytes, const
 {
 	int error;
 
-	*what = "setting " ZRAM_DEVICE " up";
+	*what = "cannot set up " ZRAM_DEVICE;
 	error = zram_open(compressor, bytes);
 	if (error || kind == BACKEND_DIRECT)
 		return error;
-	*what = "swapping to " ZRAM_DEVICE;
+	*what = "cannot swap to " ZRAM_DEVICE;
 	error = zram_swapon();
 	if (!error)
 		error = read_once();

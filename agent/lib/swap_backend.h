@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where pages are swapped to: what is in front of the compressed pool, one of several. */
+/* Where pages are swapped to: several ways to a compressed pool. */
 #ifndef KTEARDOWN_SWAP_BACKEND_H
 #define KTEARDOWN_SWAP_BACKEND_H
 
@@ -7,38 +7,42 @@
 
 enum backend {
 	BACKEND_ZRAM, /* swap to a zram device */
-	BACKEND_ZSWAP, /* zswap, and behind it a zram device that it leaves empty */
-	BACKEND_DIRECT, /* no swap: a zram device that is read and written as a disk is */
+	BACKEND_ZSWAP, /* zswap in front of a zram device, which stays empty */
+	BACKEND_DIRECT, /* no swap: a zram device that is read and written like a disk */
 };
 
-/* What is in the backend now. Pages are the system's. */
+/* What the backend contains. Pages are pages of the system. */
 struct pool_usage {
 	int64_t pages; /* in the pool that is measured */
-	int64_t pool_kb; /* what the allocator holds for them */
-	int64_t behind_pages; /* zswap: what it let through to the device; else 0 */
-	int64_t special_pages; /* in no class of the pool's own: of one word, or not compressed */
+	int64_t pool_kb; /* memory that the allocator holds for them */
+	int64_t behind_pages; /* zswap: pages that it passed on to the device; otherwise 0 */
+	/* Pages outside the pool's size classes: filled with one word, or not compressed. */
+	int64_t special_pages;
 };
 
 /*
- * Set up, empty, for this many bytes. *what: what was being done, for a message. 0 or -errno;
- * backend_close() may follow in any case.
+ * Sets the backend up, empty, with room for this many bytes. *what: the step that failed,
+ * for a message. 0 or -errno; backend_close() may follow in any case.
  */
 int backend_open(enum backend kind, const char *compressor, int64_t bytes, const char **what);
-/* Turn swap off: the caches of free slots are emptied, what is still swapped comes back. */
+/*
+ * Turns swap off: the caches of free slots are emptied, and pages that are still swapped
+ * out are read back.
+ */
 int backend_stop(enum backend kind);
 int backend_close(enum backend kind);
 
 int backend_usage(enum backend kind, struct pool_usage *h);
-/* The same pages in a pool of the same size. */
+/* The same number of pages in a pool of the same size. */
 bool pool_usage_equal(const struct pool_usage *a, const struct pool_usage *b);
 /*
- * Wait until it holds what it did before, or stands still for half a second: old kernels keep some
- * swap slots for the next who wants one. left: what it holds then; changed_ns: when that was first
- * seen.
+ * Waits until the backend contains what it did before, or until nothing has changed for
+ * half a second: old kernels keep some swap slots for their next user. left: what it
+ * contains then; changed_ns: when that was first seen.
  */
 int backend_settle(enum backend kind, const struct pool_usage *before, struct pool_usage *left,
 		   int64_t *changed_ns);
-/* The file that any write to makes the pool compact (zram), or all memory (zswap). */
+/* The file to which any write starts a compaction: of the pool (zram) or of all memory (zswap). */
 const char *backend_compact_file(enum backend kind);
 
 #endif

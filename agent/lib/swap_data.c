@@ -13,7 +13,7 @@
 #include "zram.h"
 
 #define CHUNK (1 << 20)
-/* A page that somebody else looks at just now stays; a later pass takes it. */
+/* A page that another task is using at the moment is not swapped out; a later pass takes it. */
 #define PASSES 5
 #define PAGEMAP_SWAPPED (1ULL << 62)
 
@@ -107,7 +107,7 @@ static int swap_out(struct swap_data *h)
 	return error;
 }
 
-/* -- the device itself -- */
+/* -- the zram device -- */
 
 static int64_t part_of(const struct swap_data *h)
 {
@@ -136,7 +136,7 @@ static int open_device(struct swap_data *h)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (h->memory == MAP_FAILED)
 		return -errno;
-	/* Past the page cache: a write is in the pool when it returns. */
+	/* Bypasses the page cache: the data are in the pool when write() returns. */
 	h->device = open(ZRAM_DEVICE, O_RDWR | O_DIRECT | O_CLOEXEC);
 	return h->device < 0 ? -errno : 0;
 }
@@ -156,7 +156,7 @@ static int write_and_read(struct swap_data *h)
 	return memcmp(page, h->memory, sizeof(page)) ? -EILSEQ : 0;
 }
 
-/* -- all -- */
+/* -- both -- */
 
 int swap_data_store(struct swap_data *h, const struct swap_data_spec *spec)
 {

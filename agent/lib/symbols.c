@@ -22,14 +22,19 @@ static int add(struct symbols *s, uint64_t address, const char *name)
 	return 0;
 }
 
-/* Functions, global or not, weak or not; labels of the linker's script pass for some. */
+/*
+ * Functions: global or local, weak or not. Some labels of the linker script have these
+ * types too.
+ */
 static bool is_function(char type)
 {
 	return strchr("tTwW", type);
 }
 
-/* Of several names for one address the plainest: the fewest underscores before it, then the
- * alphabet. */
+/*
+ * Of several names for one address, the plainest is used: the one with the fewest leading
+ * underscores, then the alphabetically first.
+ */
 static bool plainer(const char *a, const char *b)
 {
 	size_t underscores_a = strspn(a, "_"), underscores_b = strspn(b, "_");
@@ -78,7 +83,7 @@ int symbols_read(struct symbols *s, FILE *file)
 		error = -EIO;
 	if (!error && s->nr)
 		keep_one_per_address(s);
-	/* A kernel that hides its addresses shows them all as zero. */
+	/* If the kernel hides its addresses, all of them are zero. */
 	if (!error && (!s->nr || (s->nr == 1 && !s->all[0].address)))
 		error = -EACCES;
 	if (error)

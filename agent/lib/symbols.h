@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's functions by their addresses, as /proc/kallsyms names them: modules too, and any
- * image. */
+/*
+ * The kernel's functions by address, from /proc/kallsyms. It includes modules and works
+ * for any kernel image.
+ */
 #ifndef KTEARDOWN_SYMBOLS_H
 #define KTEARDOWN_SYMBOLS_H
 
@@ -14,19 +16,22 @@ struct symbol {
 };
 
 struct symbols {
-	struct symbol *all; /* by address, each address once */
+	struct symbol *all; /* sorted by address, each address once */
 	size_t nr, room; /* room in bytes */
 	char *names; /* each ends with a zero */
 	size_t names_len, names_room;
 };
 
-/* 0, or -errno: -EACCES where the kernel shows no addresses. */
+/* 0, or -errno: -EACCES if the kernel hides its addresses. */
 int symbols_load(struct symbols *s);
 /* The same from a text like that of /proc/kallsyms. */
 int symbols_read(struct symbols *s, FILE *file);
 void symbols_free(struct symbols *s);
 
-/* Which symbol the address lies in, or -1 where it lies before the first. */
+/*
+ * The index of the symbol that contains the address, or -1 if the address is before the
+ * first symbol.
+ */
 int symbols_find(const struct symbols *s, uint64_t address);
 const char *symbols_name(const struct symbols *s, int which);
 

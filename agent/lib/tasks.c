@@ -14,7 +14,7 @@ char task_state(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
 	if (read_file(path, text, sizeof(text)) <= 0)
 		return 0;
-	end = strrchr(text, ')'); /* a task's name may hold anything */
+	end = strrchr(text, ')'); /* the name of a task may contain any character */
 	return end && end[1] ? end[2] : 0;
 }
 

@@ -14,9 +14,9 @@
 
 #define EVENTS "/sys/kernel/tracing/events"
 #define FORMATS "/sys/kernel/tracing/printk_formats"
-/* A suspend hits a dozen of its tracepoints; a page holds fifty. */
+/* One suspend hits about a dozen of these tracepoints; a page has room for fifty. */
 #define RING_PAGES 16
-/* A record has 16 bits for its length. */
+/* The length of a record has 16 bits. */
 #define RECORD_MAX 65536
 
 static int event_file(const char *name, const char *file, char *text, size_t size)
@@ -48,7 +48,7 @@ static int open_event(uint16_t id)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The first event gets the ring; the others of the same task write into it too. */
+/* The first event owns the ring; the other events of the same task write to it too. */
 static int share_ring(struct tracer *tr, int i)
 {
 	if (i > 0)
@@ -112,7 +112,7 @@ void tracer_stop(struct tracer *tr)
 	control(tr, PERF_EVENT_IOC_DISABLE);
 }
 
-/* As sample_type above orders it: the time, then the raw data behind their size. */
+/* In the order of sample_type above: the time, then the size of the raw data and the data. */
 static int read_sample(const struct tracer *tr, const uint8_t *at, size_t len,
 		       struct tracer_hit *hit)
 {
@@ -130,7 +130,7 @@ static int read_sample(const struct tracer *tr, const uint8_t *at, size_t len,
 		return -EPROTO;
 	hit->len = size < sizeof(hit->raw) ? size : sizeof(hit->raw);
 	memcpy(hit->raw, at, hit->len);
-	/* Every tracepoint begins with its id (common_type). */
+	/* The data of every tracepoint begin with its id (common_type). */
 	memcpy(&id, hit->raw, sizeof(id));
 	for (i = 0; i < tr->nr; i++)
 		if (tr->ids[i] == id) {
@@ -167,13 +167,16 @@ int tp_field(const struct tracer *tr, int which, const char *name, struct tp_fie
 	return tp_field_parse(format, name, field) ? 0 : -ENOENT;
 }
 
-/* "type name" or "type name[n]" up to the semicolon: is the last word this name? */
+/*
+ * True if the name is the last word of the declaration: "type name" or "type name[n]", up
+ * to the semicolon.
+ */
 static bool declares(const char *declaration, size_t len, const char *name)
 {
 	size_t size = strlen(name);
 	const char *bracket = memchr(declaration, '[', len);
 
-	/* The brackets of "__data_loc char[] msg" stand before the name. */
+	/* In "__data_loc char[] msg" the brackets are before the name. */
 	if (bracket && !memchr(bracket, ' ', declaration + len - bracket))
 		len = bracket - declaration;
 	return len > size && declaration[len - size - 1] == ' ' &&
@@ -239,7 +242,7 @@ bool tp_text(const struct tracer_hit *hit, const struct tp_field *field, char *t
 	uint64_t offset = field->offset, len = field->size, where;
 
 	if (field->kind != TP_PLAIN) {
-		/* Length in the upper, offset in the lower half. */
+		/* The upper half is the length, the lower half the offset. */
 		if (field->size != sizeof(uint32_t) || !tp_number(hit, field, &where))
 			return false;
 		offset = where & 0xffff;

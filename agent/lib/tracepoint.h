@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints hit by the calling task, through perf_event_open: time stamps in
- * ns of CLOCK_MONOTONIC, the clock of now_ns().
+ * Tracepoints that the calling task hits, through perf_event_open(). Time stamps are in ns of
+ * CLOCK_MONOTONIC, the clock of now_ns().
  *
  *	static const char *const names[] = { "printk:console", NULL };
+ *
  *	error = tracer_open(&tr, names);
  *	tp_field(&tr, 0, "msg", &msg);
  *	tracer_start(&tr);
@@ -40,29 +41,29 @@ struct tracer_hit {
 	uint8_t raw[1024];
 };
 
-/* names ends with NULL. 0, or -errno: -ENOENT where the kernel has no such tracepoint. */
+/* names ends with NULL. 0, or -errno: -ENOENT if the kernel does not have the tracepoint. */
 int tracer_open(struct tracer *tr, const char *const *names);
 void tracer_close(struct tracer *tr);
-/* Forgets what was not read. */
+/* Discards all records that were not read. */
 void tracer_start(struct tracer *tr);
 void tracer_stop(struct tracer *tr);
-/* 1 and the next hit, oldest first; 0 at the end; -EOVERFLOW where hits were lost. */
+/* Reads the next hit, oldest first: 1; 0 at the end; -EOVERFLOW if hits were lost. */
 int tracer_next(struct tracer *tr, struct tracer_hit *hit);
 
-/* Where the field lies in the raw data of a tracepoint. 0 or -errno. */
+/* Finds the field in the raw data of a tracepoint. 0 or -errno. */
 int tp_field(const struct tracer *tr, int which, const char *name, struct tp_field *field);
-/* The same from the text of the event's "format" file. False: there is no such field. */
+/* The same from the text of the event's "format" file. False if the field does not exist. */
 bool tp_field_parse(const char *format, const char *name, struct tp_field *field);
 
-/* An unsigned number of 1, 2, 4 or 8 bytes. False: the hit is too short for it. */
+/* Reads an unsigned number of 1, 2, 4 or 8 bytes. False if the hit is too short. */
 bool tp_number(const struct tracer_hit *hit, const struct tp_field *field, uint64_t *value);
-/* A string, cut to size. False: the hit is too short for it. */
+/* Reads a string, cut to size. False if the hit is too short. */
 bool tp_text(const struct tracer_hit *hit, const struct tp_field *field, char *text, size_t size);
 
 /*
- * A tracepoint that takes a constant string records its address, and the
- * kernel's file printk_formats has a line for each such string. Is this one
- * the string?
+ * A tracepoint that takes a constant string records its address, and the kernel's file
+ * printk_formats has a line for each such string. True if the string at this address is
+ * the given one.
  */
 bool tp_constant(uint64_t address, const char *string);
 /* The same for one line of the file. */

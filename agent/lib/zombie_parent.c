@@ -12,19 +12,19 @@
 
 #include "zombie_parent.h"
 
-/* How many are made between two signs of life. */
+/* How many zombies are made between two progress reports. */
 #define PROGRESS 5000
 #define ANSWER_MS 600000
-/* Sent to the holder: count again. */
+/* Sent to the parent: count the zombies again. */
 #define ORDER SIGUSR1
 
-/* What the holder tells the agent. */
+/* What the parent reports to the agent. */
 struct answer {
 	enum { MADE, COUNTED, FAILED } kind;
 	int64_t value; /* how many so far; how many now; the error number */
 };
 
-/* -- in the holder -- */
+/* -- in the parent -- */
 
 static int exit_at_once(void *unused)
 {
@@ -34,7 +34,10 @@ static int exit_at_once(void *unused)
 
 static pid_t make_zombie(bool shared)
 {
-	/* One stack for all: CLONE_VFORK lets the holder go on when its child has left it. */
+	/*
+	 * One stack for all of them: with CLONE_VFORK the parent continues only when the child no
+	 * longer uses it.
+	 */
 	static char stack[4096] __attribute__((aligned(16)));
 	pid_t pid;
 
@@ -57,7 +60,7 @@ static void answer(int fd, int kind, int64_t value)
 		_exit(1);
 }
 
-/* WNOWAIT leaves the zombie what it is; with WNOHANG a child that lives answers pid 0. */
+/* WNOWAIT does not reap the zombie. With WNOHANG, si_pid is 0 for a child that still runs. */
 static int64_t count_zombies(const pid_t *pids, int64_t count, int flags)
 {
 	int64_t zombies = 0, i;
@@ -72,8 +75,8 @@ static int64_t count_zombies(const pid_t *pids, int64_t count, int flags)
 }
 
 /*
- * A child on another CPU is an interrupt there, and its end one back: under
- * multi-threaded emulation 3 ms for each zombie instead of 0.1.
+ * A child on another CPU needs an interrupt there, and one back when it exits: under
+ * multi-threaded emulation this takes 3 ms for each zombie instead of 0.1 ms.
  */
 static void stay_on_this_cpu(cpu_set_t *before)
 {
@@ -82,10 +85,10 @@ static void stay_on_this_cpu(cpu_set_t *before)
 }
 
 /*
- * The kernel freezes a task that waits for a signal where it sleeps
- * (TASK_FREEZABLE, v6.1). One that reads a pipe must be woken to freeze itself,
- * and the freezer then sleeps for up to a millisecond: more than it takes to
- * walk thousands of zombies, and not what is measured here.
+ * The kernel freezes a task that waits for a signal where it sleeps (TASK_FREEZABLE,
+ * v6.1). A task that reads a pipe must be woken to freeze itself, and the freezer then
+ * sleeps for up to a millisecond. That is longer than it takes to walk thousands of
+ * zombies, and it is not what is measured here.
  */
 static void wait_for_order(const sigset_t *order)
 {
@@ -123,7 +126,7 @@ __attribute__((noreturn)) static void hold(int answers, int64_t count, bool shar
 			answer(answers, MADE, i + 1);
 	}
 	sched_setaffinity(0, sizeof(cpus), &cpus);
-	/* Without WNOHANG: also the wait for the last of them to be dead. */
+	/* Without WNOHANG this also waits until the last of them has exited. */
 	answer(answers, COUNTED, count_zombies(pids, count, 0));
 	for (;;) {
 		wait_for_order(&order);
@@ -142,7 +145,7 @@ int zombie_parent_start(struct trial *t, struct zombie_parent *h, int64_t zombie
 	memset(h, 0, sizeof(*h));
 	error = raise_limits();
 	if (error)
-		return wl_fail(t, "raising the limits on tasks: %s", strerror(-error));
+		return wl_fail(t, "cannot raise the limits on tasks: %s", strerror(-error));
 	if (pipe(answers))
 		return wl_fail(t, "pipe: %m");
 	h->pid = fork();
@@ -160,10 +163,10 @@ int zombie_parent_start(struct trial *t, struct zombie_parent *h, int64_t zombie
 		if (a.kind == COUNTED)
 			return 0;
 		if (a.kind == FAILED)
-			return wl_fail(t, "making zombies: %s", strerror(a.value));
+			return wl_fail(t, "cannot make zombies: %s", strerror(a.value));
 		wl_alive(t, "%lld of %lld zombies", (long long)a.value, (long long)zombies);
 	}
-	return wl_fail(t, "the holder died while it made zombies");
+	return wl_fail(t, "the parent of the zombies died while it made them");
 }
 
 int64_t zombie_parent_count(struct zombie_parent *h)

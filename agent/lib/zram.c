@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h> /* BLKGETSIZE64, without linux/fs.h beside it */
+#include <sys/mount.h> /* defines BLKGETSIZE64; linux/fs.h conflicts with it */
 #include <sys/swap.h>
 #include <unistd.h>
 
 #define SYS "/sys/block/zram0/"
-/* include/linux/swap.h, union swap_header: where things are in the first page. */
+/* The layout of the first page: include/linux/swap.h, union swap_header. */
 #define HEADER_INFO 1024
 #define MAGIC "SWAPSPACE2"
 
@@ -33,7 +33,7 @@ int zram_close(void)
 {
 	int error = zram_swapoff();
 
-	/* Not a swap area is what it should be. */
+	/* EINVAL: the device was not used for swap, which is no error here. */
 	return error && error != -EINVAL ? error : write_file(SYS "reset", "1");
 }
 
@@ -68,7 +68,7 @@ static int write_header(int fd)
 
 int zram_swapon(void)
 {
-	/* Past the page cache: the header is in the device when this returns. */
+	/* Bypasses the page cache: the header is in the device when write() returns. */
 	int fd = open(ZRAM_DEVICE, O_RDWR | O_DIRECT | O_CLOEXEC);
 	int error = fd < 0 ? -errno : write_header(fd);
 
@@ -91,7 +91,7 @@ int zram_compact(void)
 
 bool zram_stat_parse(const char *text, struct zram_stat *s)
 {
-	/* Between pool_bytes and same_pages: the pool's limit, and the most it ever held. */
+	/* Between pool_bytes and same_pages: the limit of the pool, and its maximum so far. */
 	return sscanf(text,
 		      "%" SCNd64 " %" SCNd64 " %" SCNd64 " %*d %*d %" SCNd64 " %" SCNd64
 		      " %" SCNd64,

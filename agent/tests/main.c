@@ -16,7 +16,7 @@ void check(bool ok, const char *file, int line, const char *condition)
 	if (ok)
 		return;
 	failures++;
-	fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+	fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
 }
 
 void check_text(const char *is, const char *expected, const char *file, int line)
@@ -44,7 +44,10 @@ const char *records_of(void (*work)(void))
 	return text;
 }
 
-/* Each zero-ended string of standard input as a line, for tests that have a JSON parser. */
+/*
+ * Writes each zero-terminated string of standard input as a line, for tests that have a
+ * JSON parser.
+ */
 static int echo(void)
 {
 	char *text = NULL;

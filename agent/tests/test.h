@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Says where and goes on, so that one run shows all that is wrong. */
+/* Reports the place and continues, so that one run shows all failures. */
 #define CHECK(condition) check(condition, __FILE__, __LINE__, #condition)
 #define CHECK_TEXT(is, expected) check_text(is, expected, __FILE__, __LINE__)
 
 void check(bool ok, const char *file, int line, const char *condition);
 void check_text(const char *is, const char *expected, const char *file, int line);
 
-/* What the records written by work() look like, in a static buffer. */
+/* The records that work() writes, in a static buffer. */
 const char *records_of(void (*work)(void));
 
 void test_plan(void);

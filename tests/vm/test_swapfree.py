@@ -107,8 +107,8 @@ def test_6_12_keeps_slots_for_later_and_gives_them_back_at_swapoff(tmp_path: Pat
     ("params", "reason"),
     [
         ('params.backend = ["direct"]\nparams.end = ["exit"]', "outlives its writer"),
-        ('params.end = ["rewrite"]', "end=rewrite is for backend=direct"),
-        ('params.backend = ["zswap"]\nparams.compressor = ["zstd"]', "zswap's compressor"),
+        ('params.end = ["rewrite"]', "end=rewrite needs backend=direct"),
+        ('params.backend = ["zswap"]\nparams.compressor = ["zstd"]', "the compressor of zswap"),
         ("params.processes = [4]\nparams.mb = [256]", "4 processes with 256 MB each need about"),
     ],
 )

@@ -126,7 +126,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         "params.burst = [0, 30]\n",
         variants=(),
     )
-    reasons = ("2000000 operations fall due", "a multiple of 5", "no larger")
+    reasons = ("2000000 operations are due", "a multiple of 5", "larger than the quota")
     assert len(boot.trials) == len(reasons)
     for trial, reason in zip(boot.trials, reasons, strict=True):
         assert trial.status == "failed"

@@ -79,7 +79,7 @@ def test_a_quota_throttles_below_the_root_which_has_none_and_says_so(tmp_path: P
         "params.quota_us = [20000]\nparams.memory_max_mb = [64]\n",
     )
     assert root.status == "failed"
-    assert "quota_us and memory_max_mb must be 0" in root.detail
+    assert "set quota_us and memory_max_mb to 0" in root.detail
     assert set(good(nested).samples) == {*OWN, "throttled_count"}
     # 20 of 100 ms on two CPUs that are both wanted.
     assert nested.samples["throttled_count"][0] >= 1

@@ -32,7 +32,7 @@ static void escapes(void)
 		   "{\"type\":\"t\",\"s\":\"\\n\\t\\u000d\\u0001\\u001f\\u007f\"}\n");
 	CHECK_TEXT(str("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa7"),
 		   "{\"type\":\"t\",\"s\":\"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa7\"}\n");
-	/* No UTF-8: a lone byte, one cut short, overlong, a surrogate, beyond U+10FFFF. */
+	/* Not valid UTF-8: a single byte, one cut short, overlong, a surrogate, above U+10FFFF. */
 	CHECK_TEXT(str("\x80"), "{\"type\":\"t\",\"s\":\"\\ufffd\"}\n");
 	CHECK_TEXT(str("\xe2\x82"), "{\"type\":\"t\",\"s\":\"\\ufffd\\ufffd\"}\n");
 	CHECK_TEXT(str("\xc0\xaf"), "{\"type\":\"t\",\"s\":\"\\ufffd\\ufffd\"}\n");
@@ -92,7 +92,7 @@ static void cuts_at_any_length(void)
 		line_close(&l);
 		CHECK(line_end(&l) <= sizeof(l.text));
 		CHECK(!memcmp(l.text + l.len - 3, "}}\n", 3));
-		/* Not a string left open: what stands before is a quote or a digit. */
+		/* No string is left open: the character before is a quote or a digit. */
 		CHECK(strchr("\"6", l.text[l.len - 4]) != NULL);
 		filler[4200 - len] = 'f';
 	}

@@ -7,7 +7,7 @@
 
 static int parse(const char *text, struct plan *plan, char *error)
 {
-	/* Exactly as long as the text, so that the sanitizer sees a byte too far. */
+	/* A buffer of exactly this size, so that the sanitizer notices a byte too many. */
 	size_t len = strlen(text);
 	char *copy = malloc(len ? len : 1);
 	int status;
@@ -73,7 +73,7 @@ static void names_the_line(void)
 	rejects(HEAD "\n", "plan line 2: expected a directive at its beginning");
 	rejects(HEAD " seed 1\n", "plan line 2: expected a directive at its beginning");
 	rejects(HEAD "seed 1\nsow 2\n", "plan line 3: unknown directive \"sow\"");
-	rejects(HEAD "seed 1", "plan line 2: cut off: no newline at the end");
+	rejects(HEAD "seed 1", "plan line 2: the line is cut off: it has no newline at its end");
 	rejects(HEAD "seed\n", "plan line 2: seed is missing");
 	rejects(HEAD "seed  1\n", "plan line 2: seed is missing");
 	rejects(HEAD "seed 1 \n", "plan line 2: there is more on the line than expected");
@@ -105,14 +105,14 @@ static void checks_trials(void)
 	rejects(HEAD "trial 0 fake 1 1 things=1 how=x other=1\n",
 		"plan line 2: fake has no parameter \"other\"");
 	rejects(HEAD "trial 0 fake 1 1 things=1 things=2 how=x\n",
-		"plan line 2: parameter things stands twice");
+		"plan line 2: parameter things appears twice");
 	rejects(HEAD "trial 0 fake 1 1 things= how=x\n",
 		"plan line 2: expected name=value, not \"things=\"");
 	rejects(HEAD "trial 0 fake 1 1 =1\n", "plan line 2: expected name=value, not \"=1\"");
 	rejects(HEAD "trial 0 fake 1 1 things=1 how=x \n",
 		"plan line 2: there is more on the line than expected");
 	rejects(HEAD "trial 0 fake 1 1 things=1 how=x\ntrial 0 fake 1 1 things=1 how=x\n",
-		"plan line 3: trial 0 stands twice");
+		"plan line 3: trial 0 appears twice");
 }
 
 static void survives_anything(void)
@@ -123,7 +123,7 @@ static void survives_anything(void)
 	struct plan plan;
 	size_t len, i;
 
-	/* Cut anywhere but at the end of a line it is an error. */
+	/* If it is cut anywhere but at the end of a line, it is an error. */
 	for (len = 0; len < strlen(text); len++) {
 		char *cut = malloc(len ? len : 1);
 		bool whole = len && text[len - 1] == '\n';
@@ -133,7 +133,7 @@ static void survives_anything(void)
 		plan_free(&plan);
 		free(cut);
 	}
-	/* With bytes changed it is read or refused, and the sanitizers stay silent. */
+	/* With changed bytes it is accepted or rejected, and the sanitizers report nothing. */
 	for (i = 0; i < 20000; i++) {
 		int changes = 1 + prng_below(&p, 3);
 

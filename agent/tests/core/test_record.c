@@ -56,14 +56,14 @@ static void as_documented(void)
 		   "{\"type\":\"bye\",\"trials\":1}\n");
 }
 
-/* A reader that is gone ends the agent with an error: it neither hangs nor dies of SIGPIPE. */
+/* If the reader is gone, the agent ends with an error: it neither hangs nor dies of SIGPIPE. */
 static void reader_gone(void)
 {
 	int ends[2], status;
 	pid_t pid;
 
 	CHECK(!pipe(ends));
-	close(ends[0]); /* before the fork: the child may write at once */
+	close(ends[0]); /* before the fork, since the child may write at once */
 	pid = fork();
 	if (!pid) {
 		close(STDERR_FILENO);

@@ -45,7 +45,7 @@ static void interrupted(int signal)
 
 #define MUCH (1 << 20)
 
-/* A full pipe makes short writes, and the timer interrupts what blocks. */
+/* A full pipe makes short writes, and the timer interrupts blocking calls. */
 static void whole_transfers(void)
 {
 	struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};

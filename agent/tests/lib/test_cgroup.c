@@ -10,7 +10,7 @@
 #include "lib/meminfo.h"
 #include "tests/test.h"
 
-/* To rmdir() a cgroup is a folder like any other. */
+/* For rmdir() a cgroup is a folder like any other. */
 static void check_tree(void)
 {
 	char top[] = "/tmp/kteardown-cgroup-XXXXXX", path[64];

@@ -6,7 +6,7 @@
 #include "lib/dontfork.h"
 #include "tests/test.h"
 
-/* What a child finds of the byte: itself, or nothing at all. */
+/* What a child reads from the byte: its value, or -1 if the memory does not exist. */
 static int seen_by_child(const char *byte)
 {
 	int ends[2], status = -1;
@@ -15,7 +15,9 @@ static int seen_by_child(const char *byte)
 	if (pipe(ends))
 		return -1;
 	if (!fork()) {
-		/* The kernel, unlike the child, says so where there is no memory. */
+		/*
+		 * If the memory does not exist, write() fails, while the child itself would crash.
+		 */
 		_exit(write(ends[1], byte, 1) != 1);
 	}
 	close(ends[1]);

@@ -15,7 +15,10 @@ static void clear(void)
 	memset(&both, 0, sizeof(both));
 }
 
-/* Every value is in its bucket, buckets have no gaps, and a middle is off by 2^-9 at most. */
+/*
+ * Every value is in its bucket, there are no gaps between buckets, and the middle differs
+ * by at most 2^-9.
+ */
 static void buckets_cover_all(void)
 {
 	struct prng p = {.state = 1};
@@ -100,7 +103,7 @@ static void as_records(void)
 		   "{\"type\":\"histogram\",\"trial\":2,\"repetition\":1,\"metric\":\"wakeup_ns\","
 		   "\"warmup\":true,\"bits\":8,\"buckets\":[[3,2],[1024,1]]}\n");
 	CHECK_TEXT(records_of(write_none), "");
-	/* What does not fit in one line goes into the next; nothing is lost. */
+	/* What does not fit in one line is in the next one; nothing is lost. */
 	text = records_of(write_large);
 	for (const char *c = text; *c; c++) {
 		lines += *c == '\n';

@@ -6,7 +6,7 @@
 
 static void gaps_that_overlap(void)
 {
-	/* The run that began before, two within, and the one that ends after. */
+	/* A gap that began before, two inside, and one that ends after. */
 	static const int64_t stamps[] = {0, 10, 20, 25, 40, 50, 60};
 	int64_t gaps[ARRAY_SIZE(stamps)];
 
@@ -29,7 +29,7 @@ static void healthy_probe(void)
 	CHECK(latency_percentile(gaps, 100, MS, 1000) == MS + 99);
 }
 
-/* A second without a run counts as the thousand attempts that it was, not as one. */
+/* A second without a run counts as a thousand attempts, not as one. */
 static void starved_probe(void)
 {
 	int64_t gaps[1000];
@@ -37,7 +37,7 @@ static void starved_probe(void)
 	for (int i = 0; i < 999; i++)
 		gaps[i] = MS;
 	gaps[999] = 1001 * MS;
-	/* 999 attempts of 1 ms, and 1001 of 1, 2, ... 1001 ms. */
+	/* 999 attempts of 1 ms, and 1001 attempts of 1, 2, ... 1001 ms. */
 	CHECK(latency_percentile(gaps, 1000, MS, 500) == MS);
 	CHECK(latency_percentile(gaps, 1000, MS, 750) == 501 * MS);
 	CHECK(latency_percentile(gaps, 1000, MS, 990) == 981 * MS);
@@ -60,7 +60,7 @@ static void blocked_time_counts_once(void)
 		{0, 10}, {5, 40}, {10, 45}, {20, 41}, {30, 35}, {100, 121}, {110, 115}, {200, 220},
 	};
 
-	/* 5 to 45 by three of them, of which one ends within another; 100 to 121. */
+	/* 5 to 45 by three operations, one of which ends inside another; 100 to 121. */
 	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 20) == 40 + 21);
 	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 19) == 40 + 21 + 20);
 	CHECK(latency_blocked(operations, ARRAY_SIZE(operations), 100) == 0);

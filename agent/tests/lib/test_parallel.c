@@ -17,16 +17,17 @@ static bool work(int64_t count)
 	return count != failing_share;
 }
 
-static int crew_of_three(struct trial *t)
+static int three_processes(struct trial *t)
 {
 	return parallel_run(t, 3, 8, work, &elapsed_ns);
 }
 
-static const struct workload crew = {.name = "crew", .summary = "a crew", .run = crew_of_three};
+static const struct workload workload = {
+	.name = "parallel", .summary = "three processes", .run = three_processes};
 
 static void work_together(void)
 {
-	struct trial_plan plan = {.workload = &crew, .repetitions = 1};
+	struct trial_plan plan = {.workload = &workload, .repetitions = 1};
 
 	*done = elapsed_ns = 0;
 	trial_run(&plan, 1);
@@ -39,7 +40,7 @@ void test_parallel(void)
 	CHECK(strstr(records_of(work_together), "\"status\":\"ok\""));
 	CHECK(*done == 8);
 	CHECK(elapsed_ns > 0);
-	/* Eight pieces for three: 3, 3 and 2. */
+	/* Eight pieces for three processes: 3, 3 and 2. */
 	failing_share = 2;
 	CHECK(strstr(records_of(work_together), "3 of 3 processes started, 1 of them failed"));
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);

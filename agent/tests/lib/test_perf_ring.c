@@ -8,7 +8,7 @@
 #include "lib/perf_ring.h"
 #include "tests/test.h"
 
-/* A ring as the kernel would have it, with 64 bytes of data behind its page of pointers. */
+/* A ring like the kernel's, with 64 bytes of data after its page of pointers. */
 static struct perf_ring ring = {.size = 64};
 
 static struct perf_event_mmap_page *page(void)
@@ -21,7 +21,7 @@ static char *data(void)
 	return (char *)ring.map + sysconf(_SC_PAGESIZE);
 }
 
-/* As the kernel writes: over the end, at the beginning. */
+/* As the kernel writes: continuing at the beginning when the end is reached. */
 static void put(const void *from, size_t len)
 {
 	size_t i;
@@ -45,7 +45,9 @@ static void reads_in_order(void)
 	int round, len;
 
 	CHECK(perf_ring_next(&ring, record, sizeof(record)) == 0);
-	/* 24 and 16 bytes again and again: each boundary of 8 bytes is once the ring's end. */
+	/*
+	 * 24 and 16 bytes again and again: every boundary of 8 bytes becomes the ring's end once.
+	 */
 	for (round = 0; round < 20; round++) {
 		put_record(9, "sixteen bytes !!", 16);
 		put_record(2, "eight ..", 8);

@@ -39,7 +39,7 @@ static void since_6_2(void)
 	CHECK(phase_ns(&p.user) == 100 && phase_ns(&p.thaw) == 200);
 }
 
-/* As the tracepoint shows the pieces; the log has them as one line each. */
+/* As the tracepoint shows the pieces; in the log each phase is one line. */
 static void in_6_1(void)
 {
 	static const char *const messages[] = {

@@ -18,7 +18,7 @@ static void report(void *to, const char *text, int64_t count, int64_t ns)
 	snprintf(reported + len, sizeof(reported) - len, "%s %d %d\n", text, (int)count, (int)ns);
 }
 
-/* Chains are written as perf has them: innermost first. */
+/* Chains are in perf's order: innermost first. */
 static void add(struct stacks *s, int64_t ns, bool idle, bool user, int nr, const uint64_t *chain)
 {
 	struct cpu_sample sample = {.ns = ns, .idle_task = idle, .user = user, .nr = nr};
@@ -37,7 +37,10 @@ static void check_report(struct stacks *s, const char *expected)
 
 static void counts(void)
 {
-	/* 0x20 is where b begins: as a return address it is still a, that called it last. */
+	/*
+	 * b begins at 0x20: as a return address this still belongs to a, whose last instruction
+	 * was the call.
+	 */
 	static const uint64_t inner[] = {0x25, 0x20, 0x31}, other[] = {0x20, 0x15}, low[] = {0x5};
 	struct stacks s = {0};
 
@@ -63,7 +66,7 @@ static void marks(void)
 
 static void merges_equal_names(void)
 {
-	/* Two functions, one name. */
+	/* Two functions with the same name. */
 	static const uint64_t first[] = {0x31}, second[] = {0x41};
 	struct stacks s = {0};
 
@@ -91,7 +94,10 @@ static void cuts_the_outermost(void)
 	stacks_free(&s);
 }
 
-/* More stacks than the first tables hold: all come back, in order, each with its count. */
+/*
+ * More stacks than the first tables have room for: all are reported, in order, each with
+ * its count.
+ */
 static void holds_many(void)
 {
 	struct stacks s = {0};

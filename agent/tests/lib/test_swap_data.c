@@ -6,7 +6,7 @@
 
 #define PAGE 4096
 
-/* Bytes before the last run of one byte. */
+/* The number of bytes before the last run of one byte. */
 static size_t random_part(const char *page)
 {
 	size_t end = PAGE;
@@ -30,7 +30,7 @@ static void sizes(void)
 		least = random < least ? random : least;
 		most = random > most ? random : most;
 		swap_data_fill(&one, i, 0, page, PAGE);
-		/* The last random byte may be the one that follows it. */
+		/* The last random byte may be equal to the bytes that follow it. */
 		CHECK(random_part(page) <= PAGE / 4 && random_part(page) > PAGE / 4 - 8);
 	}
 	CHECK(least >= PAGE / 16 - 16 && least < PAGE / 16 + 64);

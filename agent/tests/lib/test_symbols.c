@@ -37,7 +37,7 @@ static void finds(void)
 	CHECK_TEXT(name_at(&s, 0xffffffff810000ff), "_text");
 	CHECK_TEXT(name_at(&s, 0xffffffff81000100), "do_exit");
 	CHECK_TEXT(name_at(&s, 0xffffffff810001ff), "do_exit");
-	/* Data are no end of a function: what is behind it is taken for the function's own. */
+	/* Data do not end a function: addresses after the function count as part of it. */
 	CHECK_TEXT(name_at(&s, 0xffffffff81000300), "do_wait");
 	CHECK_TEXT(name_at(&s, 0xffffffffa0000001), "helper");
 	CHECK_TEXT(name_at(&s, UINT64_MAX), "helper");
@@ -71,7 +71,7 @@ static void refuses(void)
 	CHECK(!s.all && !s.names);
 }
 
-/* Many, in no order: every address is found again, and so is what lies behind it. */
+/* Many symbols in no order: every address is found, and so are those after it. */
 static void finds_many(void)
 {
 	struct prng p = {3};

@@ -5,7 +5,7 @@
 #include "lib/zram.h"
 #include "tests/test.h"
 
-/* Of 7.2.12, with 8 MB swapped out. */
+/* From 7.2.12, with 8 MB swapped out. */
 static const char *const recorded =
 	" 8392704  2552414  3198976        0  3198976        0        0  "
 	"      0        0\n";

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a living memory cgroup costs whoever runs in it: pages charged and given
- * back, over and over, and its memory.stat read after each such round. Nothing
- * here is removed.
+ * The cost of a memory cgroup that is not removed for the tasks in it: pages are charged
+ * and freed again and again, and its memory.stat is read after each such round.
  */
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, MAP_ANONYMOUS */
 #include <errno.h>
@@ -18,14 +17,17 @@
 #define LIVING CGROUP_ROOT "living"
 #define REMOVE_MS 10000
 #define PAGE 4096L
-/* Below one page table of the last level, so that no round needs more of them than another. */
+/*
+ * Inside one page table of the last level, so that every round needs the same number of
+ * page tables.
+ */
 #define WHERE ((void *)0x200000000000)
 #define MAX_READS 100000
 
-/* What the crew is to do; set before it is made. */
+/* What the processes of parallel_run() do; set before they are forked. */
 static int64_t pages;
 static int flags;
-/* How long each reading of memory.stat took, written by the crew's one member. */
+/* How long each reading of memory.stat took, written by the only process. */
 static int64_t *read_ns;
 
 static bool round_of_charges(void)
@@ -116,7 +118,7 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"pages", "kind", "rounds", "reads", NULL};
 static const struct workload chargeloop = {
 	.name = "chargeloop",
-	.summary = "map, touch and unmap pages in a living memory cgroup, and read its memory.stat",
+	.summary = "map, touch and unmap pages in a memory cgroup, and read its memory.stat",
 	.params = params,
 	.setup = setup,
 	.run = run,

@@ -20,12 +20,12 @@
 #define SHELL "/bin/busybox"
 #define REMOVE_MS 1000
 
-/* What the maker tells: in memory that is charged before it is born. */
+/* What the maker reports, in memory that is charged before the maker starts. */
 struct progress {
 	int64_t made, failed_errno;
 	char failed_at[32];
 	int64_t elapsed_ns;
-	int64_t ns[]; /* mkdir of each, then rmdir of each */
+	int64_t ns[]; /* the time of each mkdir, then of each rmdir */
 };
 
 /* -- in the maker -- */
@@ -65,9 +65,10 @@ static bool make_one(struct progress *progress, int64_t number, int64_t *mkdir_n
 	start = now_ns();
 	error = cgroup_make(path);
 	*mkdir_ns = now_ns() - start;
-	if (failed(progress, "mkdir", error) || failed(progress, "moving in", cgroup_enter(path)) ||
+	if (failed(progress, "mkdir", error) ||
+	    failed(progress, "moving into it", cgroup_enter(path)) ||
 	    failed(progress, "writing the file", write_new_file(number)) ||
-	    failed(progress, "moving out", cgroup_enter(CGROUP_ROOT)))
+	    failed(progress, "moving out of it", cgroup_enter(CGROUP_ROOT)))
 		return false;
 	start = now_ns();
 	error = cgroup_remove(path, REMOVE_MS);
@@ -89,7 +90,7 @@ static void make_all(struct progress *progress, int64_t count)
 	progress->elapsed_ns = now_ns() - start;
 }
 
-/* The steps of the posting, word for word but for where things are. */
+/* The steps of the posting, unchanged except for the paths. */
 static const char steps[] = "i=0\n"
 			    "while [ $i -lt $1 ]; do\n"
 			    "	mkdir $2/$i || exit 10\n"
@@ -113,7 +114,7 @@ static void run_script(int64_t count)
 
 /* -- in the agent -- */
 
-/* The maker's wait status, or -1. */
+/* Returns the maker's wait status, or -1. */
 static int wait_for(struct trial *t, pid_t pid, const struct progress *progress, int64_t count)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0), status;
@@ -147,9 +148,9 @@ static int make(struct trial *t, struct progress *progress, int64_t count, bool 
 	if (!status)
 		return 0;
 	if (script)
-		return wl_fail(t,
-			       "the script ended with status %d; 127 is that " SHELL " is missing",
-			       WEXITSTATUS(status));
+		return wl_fail(
+			t, "the script exited with status %d; 127 means that " SHELL " is missing",
+			WEXITSTATUS(status));
 	return wl_fail(t, "cgroup %lld: %s: %s", (long long)progress->made, progress->failed_at,
 		       strerror(progress->failed_errno));
 }

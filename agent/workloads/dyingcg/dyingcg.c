@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Dying memory cgroups: removed, and still there for a page that is charged to
- * them. How much of the kernel's own memory does each hold, how long does it
- * take to make and remove one, and does all of it come back?
+ * Dying memory cgroups: removed, but not freed because a page is still charged to them.
+ * How much of the kernel's own memory does each hold, how long does it take to make and
+ * remove one, and is all of the memory freed again?
  *
- * A repetition makes them, waits until nothing is given back any more, reads
- * Slab and Percpu, deletes the files, and waits for the cgroups to go.
+ * A repetition makes them, waits until the memory is no longer decreasing, reads Slab and
+ * Percpu, deletes the files, and waits until the cgroups are gone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "lib/cgroup.h"
 
 #define SETTLE_MS 50
-/* Statistics are folded every 2 s, and what is released waits for grace periods and workers. */
+/* The kernel sums up statistics every 2 s; late releases wait for grace periods and workers. */
 #define RELEASE_MS 3000
 #define GONE_MS 60000
 #define REMOVE_MS 10000
@@ -50,13 +50,13 @@ static int setup(struct trial *t)
 	if (mkdir(DYING_FILES, 0755) && errno != EEXIST)
 		return wl_fail(t, DYING_FILES ": %m");
 	if (mount("tmpfs", DYING_FILES, "tmpfs", 0, size))
-		return wl_fail(t, "mounting a tmpfs on " DYING_FILES ": %m");
+		return wl_fail(t, "cannot mount a tmpfs on " DYING_FILES ": %m");
 	return 0;
 }
 
 /* -- one repetition -- */
 
-/* Bytes of the files' pages, as the file system has them. */
+/* The size of the files' pages in bytes, according to the file system. */
 static int64_t used_bytes(void)
 {
 	struct statfs s;
@@ -64,7 +64,7 @@ static int64_t used_bytes(void)
 	return statfs(DYING_FILES, &s) ? -errno : (int64_t)(s.f_blocks - s.f_bfree) * s.f_bsize;
 }
 
-/* Cgroups that are neither all pinned nor all let go are not what is to be measured. */
+/* The figures are valid only if all cgroups are pinned or none is. */
 static void check_made(struct trial *t, int64_t count, int64_t dead)
 {
 	int64_t living = cgroup_value(DYING_PARENT, "cgroup.stat", "nr_descendants");
@@ -90,7 +90,7 @@ static int settle(struct trial *t, struct footprint *f)
 {
 	int error = footprint_settle(f, RELEASE_MS);
 
-	return error ? wl_fail(t, "Slab and Percpu do not come to rest: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error)) : 0;
 }
 
 static int make(struct trial *t, int64_t count)

@@ -9,7 +9,7 @@
 #define LOOK_MS 100
 #define STILL_MS 1000
 #define PATIENCE_MS 30000
-/* A kernel thread that comes or goes is no news. */
+/* Changes up to this size are ignored: a kernel thread may start or exit. */
 #define STILL_KB 32
 
 int64_t footprint_kb(const struct footprint *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's memory for itself, read when nothing is being given back any more. */
+/* The memory that the kernel uses for itself, read when it is no longer decreasing. */
 #ifndef KTEARDOWN_FOOTPRINT_H
 #define KTEARDOWN_FOOTPRINT_H
 
@@ -10,12 +10,13 @@ struct footprint {
 	int64_t slab, percpu;
 };
 
-/* Both together. */
+/* The sum of both. */
 int64_t footprint_kb(const struct footprint *f);
 int footprint_read(struct footprint *f);
 /*
- * After what grace periods and the kernel's workers do later: at least at_least_ms,
- * until both have stood still for a second. 0, -ETIMEDOUT after 30 s, or another -errno.
+ * Waits for what grace periods and the kernel's workers do later: at least at_least_ms,
+ * and until both have not changed for a second. 0, -ETIMEDOUT after 30 s, or another
+ * -errno.
  */
 int footprint_settle(struct footprint *f, int64_t at_least_ms);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes in every state in which a signal to their group can find them, and
- * the proof that all of them go: also those whose exit waits for another one
- * of them, while CPUs come and go and memory runs out.
+ * Processes in every state in which a signal to their group can find them, and the proof
+ * that all of them exit: also those whose exit waits for another of them, while CPUs go
+ * offline and online and memory runs out.
  *
- * The worst of it is FUSE: some wait in close() until the server has seen one
- * certain process exit. Nothing may make that one wait for them.
+ * The hardest case is FUSE: some processes wait in close() until the server has seen one
+ * certain process exit. That process must not have to wait for them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 #include "workload.h"
 
 #define READY_MS 60000
-#define GONE_MS 30000 /* on base it is a second or two, with lockdep and under emulation */
+#define GONE_MS 30000 /* on base it takes a second or two, with lockdep and under emulation */
 #define NOTICE_MS 5000
 #define HUNG_S 15
 #define CORES "/cores"
@@ -48,7 +48,7 @@ static const struct target_kind *kind_of(const char *name)
 	return k;
 }
 
-/* -- helpers outside of the group -- */
+/* -- helpers outside the group -- */
 
 static void plug_cpu(struct targets_shared *s)
 {
@@ -97,7 +97,9 @@ static int add(struct trial *t, const struct target_kind *kind)
 
 	if (pid < 0)
 		return wl_fail(t, "victim %d, %s: %m", nr_targets, kind->name);
-	setpgid(pid, leader ? leader : pid); /* as it does itself: whoever comes first */
+	setpgid(pid,
+		leader ? leader
+		       : pid); /* the child does the same: whichever runs first sets the group */
 	if (!leader)
 		leader = pid;
 	states[nr_targets] = kind->state;
@@ -123,7 +125,10 @@ static int start_targets(struct trial *t)
 	for (; sleepers; sleepers--)
 		if (add(t, kind_of(sleepers % 2 ? "sleeping" : "reading")))
 			return -1;
-	/* The oldest and the youngest in turn: whatever the order in which they go, one is late. */
+	/*
+	 * The oldest and the youngest in turn: in whatever order targets exit, one of the two is
+	 * late.
+	 */
 	shared->key = targets[round_nr % 2 ? nr_targets - 1 : 0];
 	return 0;
 }
@@ -134,12 +139,12 @@ static int wait_until_ready(struct trial *t)
 
 	while (shared->ready < nr_targets) {
 		if (now_ns() > end)
-			return wl_fail(t, "%d of %d victims are ready", shared->ready, nr_targets);
+			return wl_fail(t, "%d of %d targets are ready", shared->ready, nr_targets);
 		sleep_ms(5);
 	}
 	for (int i = 0; i < nr_targets; i++)
 		if (states[i] && !task_wait_state(targets[i], states[i], READY_MS))
-			return wl_fail(t, "victim %d is in state %c, not %c", i,
+			return wl_fail(t, "target %d is in state %c, not %c", i,
 				       task_state(targets[i]), states[i]);
 	write_file(CG_FROZEN "/cgroup.freeze", "1");
 	return 0;
@@ -159,7 +164,7 @@ static int start_helpers(struct trial *t)
 	return 0;
 }
 
-/* Anything but SIGKILL leaves some alive, the stopped and the traced: they follow. */
+/* After any signal but SIGKILL some are left, the stopped and the traced ones: SIGKILL follows. */
 static void kill_targets(void)
 {
 	static const int signals[] = {SIGKILL, SIGINT, SIGQUIT, SIGTERM};
@@ -170,7 +175,7 @@ static void kill_targets(void)
 	kill(-leader, SIGKILL);
 }
 
-/* Who is left, for the record: the first of them and its state. */
+/* Records how many targets are left, and the first of them with its state. */
 static void check_gone(struct trial *t, bool gone)
 {
 	int left = 0, first = -1;
@@ -180,11 +185,11 @@ static void check_gone(struct trial *t, bool gone)
 			left++;
 			first = first < 0 ? i : first;
 		}
-	wl_check(t, "all_gone", gone, "round %d: %d of %d left; the first is victim %d, state %c",
+	wl_check(t, "all_gone", gone, "round %d: %d of %d left; the first is target %d, state %c",
 		 round_nr, left, nr_targets, first, first < 0 ? '-' : task_state(targets[first]));
 }
 
-/* Those who are stuck are not reaped: that could take for ever. */
+/* If tasks are stuck they are not reaped: that could take for ever. */
 static void clean_up(void)
 {
 	for (int i = 0; i < nr_helpers; i++)
@@ -216,7 +221,7 @@ static int one_round(struct trial *t)
 
 	if (start_targets(t) || wait_until_ready(t) || start_helpers(t))
 		return -1;
-	wl_alive(t, "round %d: %d victims", round_nr, nr_targets);
+	wl_alive(t, "round %d: %d targets", round_nr, nr_targets);
 	start = now_ns();
 	kill_targets();
 	gone = group_reap(leader, GONE_MS);
@@ -234,7 +239,7 @@ static void check_side_effects(struct trial *t)
 	const char *wrong = event_reaches_running_task();
 
 	wl_check(t, "event_gets_through", !wrong, "%s", wrong ? wrong : "");
-	wl_alive(t, "beside rivals");
+	wl_alive(t, "a group beside other killed processes");
 	wrong = group_exits_beside_others();
 	wl_check(t, "nobody_starves", !wrong, "%s", wrong ? wrong : "");
 }
@@ -280,7 +285,7 @@ static int run(struct trial *t)
 	for (int64_t i = wl_param_int(t, "rounds"); i && !error; i--)
 		error = one_round(t);
 	check_log(t);
-	/* A round that fails may leave behind who is stuck. */
+	/* A round that fails may leave stuck tasks. */
 	if (error)
 		return error;
 	check_side_effects(t);

@@ -18,11 +18,11 @@
 
 #define FILE_NODE 2
 #define MAX_HELD 1024
-/* The kernel wants room for a write of a page, whatever is asked of it. */
+/* The kernel requires room for a write of a page, whatever is requested. */
 #define REQUEST_BYTES (FUSE_MIN_READ_BUFFER + 4096)
 
 struct server {
-	int fd, key; /* key: a pidfd, -1: not asked for yet, -2: gone */
+	int fd, key; /* key: a pidfd; -1: not opened yet; -2: the process is gone */
 	uint64_t held[MAX_HELD];
 	int nr_held;
 };
@@ -32,7 +32,7 @@ static void reply(const struct server *s, uint64_t unique, int error, const void
 	struct fuse_out_header head = {.len = sizeof(head) + len, .error = error, .unique = unique};
 	struct iovec parts[] = {{&head, sizeof(head)}, {(void *)data, len}};
 
-	/* Whoever asked may be gone: then the answer is refused, and nobody misses it. */
+	/* If the requesting task is gone, the kernel refuses the answer; no task waits for it. */
 	if (writev(s->fd, parts, 2) < 0)
 		return;
 }

@@ -60,7 +60,7 @@ int inflight_uring(int fd)
 		entries[i].fd = fd;
 		array[i] = i;
 	}
-	/* The kernel reads the entries after it has seen the tail. */
+	/* The kernel reads the entries after it has seen the new tail. */
 	atomic_store_explicit((_Atomic uint32_t *)(void *)(sq + params.sq_off.tail), REQUESTS,
 			      memory_order_release);
 	if (syscall(SYS_io_uring_enter, ring, REQUESTS, 0, 0, NULL, 0L) != REQUESTS)

@@ -9,14 +9,17 @@
 #include "lib/tasks.h"
 
 #define GROUP 100
-/* Of a group, its youngest: what is done to the oldest first comes late to them. */
+/*
+ * The waiting tasks of a group are its youngest: what is done to the oldest first reaches
+ * them late.
+ */
 #define WAITERS 4
 #define OTHERS 600
-#define FIRST_KILLED 50 /* of the rivals: killed and not gone */
+#define FIRST_KILLED 50 /* of the others: killed at the same time */
 #define READY_MS 60000
 #define EVENT_MS 10000
 #define GONE_MS 40000
-#define NOT_READY "not all come to their sleep"
+#define NOT_READY "not all processes reach their sleep"
 
 static int epoll_fd, event_pipe[2];
 static pid_t group[GROUP], others[OTHERS];
@@ -34,7 +37,10 @@ static void wait_for_event(void)
 	_exit(epoll_wait(epoll_fd, &event, 1, -1) != 1);
 }
 
-/* In the process group of the leader; 0: one of its own. -1: there is none. */
+/*
+ * Starts a process in the process group of the leader; 0: in a group of its own. -1 if it
+ * cannot.
+ */
 static pid_t start(pid_t leader, void (*body)(void))
 {
 	pid_t pid = fork();
@@ -44,11 +50,15 @@ static pid_t start(pid_t leader, void (*body)(void))
 		body();
 	}
 	if (pid > 0)
-		setpgid(pid, leader ? leader : pid); /* as it does itself: whoever comes first */
+		/* The child does the same: whichever runs first sets the group. */
+		setpgid(pid, leader ? leader : pid);
 	return pid;
 }
 
-/* A process group, its youngest in the body. False where one does not come to its sleep. */
+/*
+ * Starts a process group; its youngest processes run the body. False if a process does not
+ * sleep in time.
+ */
 static bool start_group(pid_t *pids, int nr, void (*body)(void))
 {
 	for (int i = 0; i < nr; i++) {
@@ -71,15 +81,15 @@ const char *event_reaches_running_task(void)
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0 || pipe(event_pipe) ||
 	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, event_pipe[0], &event))
-		return "there is no epoll";
-	/* Who waited last is woken first. */
+		return "cannot make an epoll instance";
+	/* The task that began to wait last is woken first. */
 	waiter = start(0, wait_for_event);
 	if (task_wait_state(waiter, 'S', READY_MS) && start_group(group, GROUP, wait_for_event)) {
 		kill(-group[0], SIGKILL);
 		if (write(event_pipe[1], "", 1) != 1 || task_reap(waiter, EVENT_MS))
-			wrong = "nobody who is alive gets the event";
+			wrong = "no running task gets the event";
 		if (!group_reap(group[0], GONE_MS))
-			wrong = "the crowd is not gone";
+			wrong = "tasks of the group that was killed are left";
 	} else {
 		wrong = NOT_READY;
 	}
@@ -99,7 +109,10 @@ static bool is_among(pid_t pid, const pid_t *pids, int nr)
 	return false;
 }
 
-/* The next rival for each that is gone. How many live when the crowd is gone, or -1. */
+/*
+ * Kills the next of the others for each one that has exited. Returns how many of them run
+ * when the group is gone, or -1.
+ */
 static int kill_one_by_one(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
@@ -133,11 +146,11 @@ const char *group_exits_beside_others(void)
 		return NOT_READY;
 	left = kill_one_by_one();
 	if (left < 0)
-		wrong = "the crowd is not gone";
+		wrong = "tasks of the group that was killed are left";
 	else if (left < OTHERS / 4)
-		wrong = "those who are killed after the crowd are gone before it";
+		wrong = "the processes that were killed after the group are gone before it";
 	kill(-others[0], SIGKILL);
 	if (!group_reap(others[0], GONE_MS))
-		wrong = "their rivals are not gone";
+		wrong = "the other processes are not gone";
 	return wrong;
 }

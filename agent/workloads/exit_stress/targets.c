@@ -40,7 +40,7 @@ static void ready(struct targets_shared *s)
 	s->ready++;
 }
 
-/* What does not work out leaves the round one short of ready, and so fails it. */
+/* If a step fails, this process does not become ready, and the round fails. */
 static void need(bool ok)
 {
 	if (!ok)
@@ -183,7 +183,7 @@ static void dumping(struct targets_shared *s)
 	abort();
 }
 
-/* Exceeds its cgroup's memory while the group is being killed. */
+/* Exceeds the memory limit of its cgroup while the group is being killed. */
 static void out_of_memory(struct targets_shared *s)
 {
 	need(!write_file(CG_SMALL "/cgroup.procs", "0"));
@@ -210,7 +210,7 @@ static void on_pty(struct targets_shared *s)
 	need(read(master, &byte, 1) == 1);
 }
 
-/* Stops its child, and is killed before it lets it go on. */
+/* Stops its child, and is killed before it continues it. */
 static void tracing(struct targets_shared *s)
 {
 	pid_t child = fork();
@@ -248,7 +248,7 @@ static void owning_futex(struct targets_shared *s)
 	sleep_forever();
 }
 
-/* Requests under way, by one interface and by the other. */
+/* Requests in flight, through one of the interfaces. */
 static void requesting(struct targets_shared *s, int (*submit)(int fd))
 {
 	int fds[2];
@@ -282,7 +282,7 @@ const struct target_kind target_kinds[] = {
 	{"sleeping", sleeping, 2, 'S'}, {0},
 };
 
-/* -- around them -- */
+/* -- setup and processes outside the group -- */
 
 int targets_prepare(void)
 {

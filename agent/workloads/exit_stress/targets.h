@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Victims: processes in the states in which a signal to their process group
- * can find them, each with something that its exit has to wait for, or that
- * waits for its exit.
+ * Kill targets: processes in the states in which a signal to their process group can find
+ * them. The exit of each has to wait for something, or something waits for its exit.
  */
 #ifndef KTEARDOWN_TARGETS_H
 #define KTEARDOWN_TARGETS_H
@@ -14,17 +13,17 @@
 
 #define CG "/sys/fs/cgroup/"
 #define CG_FROZEN CG "frozen" /* frozen when the signal comes */
-#define CG_STARVED CG "starved" /* may run for 2 ms of each 100 */
-#define CG_SMALL CG "small" /* 16 MB of memory */
+#define CG_STARVED CG "starved" /* may run for 2 ms of each 100 ms */
+#define CG_SMALL CG "small" /* has 16 MB of memory */
 
-/* What all share. */
+/* What all processes share. */
 struct targets_shared {
-	_Atomic int ready; /* victims that are in their state, or about to enter it */
-	_Atomic bool go; /* the signal comes: do what is to coincide with it */
-	_Atomic pid_t key; /* on whose exit FUSE waits */
-	_Atomic pid_t traced, tracer_ready; /* by a process outside of the group */
+	_Atomic int ready; /* targets that are in their state, or about to enter it */
+	_Atomic bool go; /* the signal comes: do now what is to coincide with it */
+	_Atomic pid_t key; /* the FUSE server waits for its exit */
+	_Atomic pid_t traced, tracer_ready; /* by a process outside the group */
 	_Atomic int saw_exit_event;
-	_Atomic uint32_t futex; /* a robust one, owned by a victim */
+	_Atomic uint32_t futex; /* a robust futex that a target owns */
 	_Atomic int futex_died;
 };
 
@@ -32,7 +31,7 @@ struct target_kind {
 	const char *name;
 	void (*body)(struct targets_shared *s); /* never returns */
 	int copies;
-	char state; /* to be waited for after the start; 0: any */
+	char state; /* the state to wait for after the start; 0: any */
 };
 
 /* Ended by a NULL name. */
@@ -42,10 +41,10 @@ extern const struct target_kind target_kinds[];
 int targets_prepare(void);
 void targets_restore(void);
 
-/* A victim of the kind, in the group pgrp (0: one of its own). Its pid, or -1. */
+/* Starts a target of this kind in the group pgrp (0: a group of its own). Its pid, or -1. */
 pid_t target_start(const struct target_kind *kind, struct targets_shared *s, pid_t pgrp);
 
-/* Processes outside of the group, for the length of a round. */
+/* The bodies of processes outside the group that run for one round. */
 void outside_tracer(struct targets_shared *s);
 void outside_futex_waiter(struct targets_shared *s);
 

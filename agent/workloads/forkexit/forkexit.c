@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Fork, exit, wait, and again: what every process pays for its end, where nobody was killed. */
+/* Fork, exit, wait, and again: what every process pays for its exit if nothing is killed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>
@@ -10,9 +10,9 @@
 #include "lib/parallel.h"
 
 /*
- * Where a process's memory lies decides how many page tables a fork copies: 2% of
- * its cost, drawn once for each execution. So a parent is executed anew, with every
- * address where it always is.
+ * The addresses of a process's memory decide how many page tables a fork copies: 2% of its
+ * cost, and random for each execution. Therefore a parent is executed anew, with fixed
+ * addresses.
  */
 static bool fork_and_wait(int64_t count)
 {
@@ -53,7 +53,7 @@ static int run(struct trial *t)
 static const char *const params[] = {"children", "parallel", NULL};
 static const struct workload forkexit = {
 	.name = "forkexit",
-	.summary = "fork, exit and wait, over and over",
+	.summary = "fork, exit and wait, again and again",
 	.params = params,
 	.run = run,
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tasks in every state that the freezer meets, a suspend, and the proof that it
- * was right: nobody ran between the end of freezing and the start of thawing,
- * and afterwards every task is what it was and goes on.
+ * Tasks in every state that the freezer meets, a suspend, and the proof that it was
+ * correct: no task ran between the end of freezing and the beginning of thawing, and
+ * afterwards every task is in its state from before and continues.
  *
- * The suspend stands still for window_s seconds with all tasks frozen
- * (pm_test_delay). Timers go on in that time, so whoever is not frozen runs.
+ * The suspend waits for window_s seconds with all tasks frozen (pm_test_delay). Timers
+ * expire meanwhile, so a task that is not frozen runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,9 +23,9 @@
 #include "workers.h"
 #include "workload.h"
 
-#define LIMIT_MS 10000 /* what should happen and has not by then never will */
-#define LAST_MS 2000 /* for what was killed to be gone */
-#define ALIVE 3 /* notes that prove that a worker goes on */
+#define LIMIT_MS 10000 /* what has not happened by then never will */
+#define LAST_MS 2000 /* for killed tasks to be gone */
+#define ALIVE 3 /* notes that prove that a worker continues */
 #define MAX_WORKERS 257 /* 16 copies of 16 kinds, and worker_continued */
 #define MAX_ZOMBIES 10000
 
@@ -33,7 +33,7 @@ struct worker {
 	const struct worker_kind *kind;
 	struct activity *activities;
 	pid_t pid;
-	char state; /* before the suspend, where it must not change; else 0 */
+	char state; /* the state before the suspend, if it must not change; otherwise 0 */
 	uint64_t seen[WORKER_TASKS];
 };
 
@@ -66,7 +66,7 @@ static void remember_notes(void)
 			w->seen[i] = w->activities[i].notes;
 }
 
-/* The first worker that does not go on within the limit; NULL if all do. */
+/* The first worker that does not continue within the limit; NULL if all do. */
 static const struct worker *wait_for_all(bool held_too)
 {
 	int64_t end = now_ns() + LIMIT_MS * 1000000LL;
@@ -136,7 +136,7 @@ static int start_all(struct trial *t)
 	return 0;
 }
 
-/* The two whose timers fire within the window. */
+/* Starts the two whose timers expire within the window. */
 static int start_timed(struct trial *t)
 {
 	const struct worker *continued;
@@ -151,7 +151,7 @@ static int start_timed(struct trial *t)
 	return 0;
 }
 
-/* Which task of a worker stays in which state over the suspend; 0: none. */
+/* The task of a worker that stays in one state during the suspend, and that state; 0: none. */
 static char held_state(const struct worker *w, int *tid)
 {
 	*tid = w->pid;
@@ -181,11 +181,11 @@ static int hold_some(struct trial *t)
 			kill(w->pid, SIGSTOP);
 		if (state && !task_wait_state(tid, state, LIMIT_MS))
 			return wl_fail(t, "%s is not in state %c", w->kind->name, state);
-		w->state = state == 'Z' ? 0 : state; /* its threads go on */
+		w->state = state == 'Z' ? 0 : state; /* its threads continue */
 	}
 	for (int i = 0; i < nr_zombies; i++)
 		if (!task_wait_state(zombies[i], 'Z', LIMIT_MS))
-			return wl_fail(t, "zombie %d did not die", i);
+			return wl_fail(t, "zombie %d did not exit", i);
 	return 0;
 }
 
@@ -252,7 +252,7 @@ static void nothing_lost(struct trial *t)
 	wl_check(t, "no_child_left", waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "%s", "");
 }
 
-/* When freezing began and ended, and when thawing began. False where one of them is missing. */
+/* Reads when freezing began and ended, and when thawing began. False if one of them is missing. */
 static bool read_trace(struct phase *freeze, int64_t *thaw_ns)
 {
 	struct tracer_hit hit;
@@ -277,7 +277,7 @@ static void all_frozen(struct trial *t)
 	int64_t from, to;
 
 	if (!read_trace(&freeze, &to)) {
-		wl_check(t, "all_frozen", false, "no trace of a freeze and a thaw");
+		wl_check(t, "all_frozen", false, "the trace has no freeze and thaw");
 		return;
 	}
 	from = freeze.end_ns;
@@ -289,7 +289,7 @@ static void all_frozen(struct trial *t)
 			if (c->from <= from && c->to >= to)
 				continue;
 			wl_check(t, "all_frozen", false,
-				 "%s, task %d of it: %lld us frozen, but longest silence %lld us",
+				 "%s, task %d: frozen for %lld us, but its longest gap is %lld us",
 				 w->kind->name, i, (long long)(to - from) / 1000,
 				 (long long)(c->to - c->from) / 1000);
 			return;
@@ -342,7 +342,7 @@ static int run(struct trial *t)
 	remember_notes();
 	wl_check(t, "suspended", call_ns > 0, "%s", call_ns > 0 ? "" : strerror((int)-call_ns));
 	states_kept(t);
-	/* Who is stuck here is stuck for good; the log may still say why. */
+	/* A task that is stuck here is stuck for good; the log may contain the reason. */
 	if (check_none(t, "all_resumed", wait_for_all(false)) && released(t)) {
 		nothing_lost(t);
 		all_frozen(t);
@@ -351,7 +351,10 @@ static int run(struct trial *t)
 	return 0;
 }
 
-/* Not kill_and_reap_all(): what a broken freezer left frozen cannot be killed, only left behind. */
+/*
+ * Not kill_and_reap_all(): tasks that a broken freezer left frozen cannot be killed, so
+ * they are left.
+ */
 static void cleanup(struct trial *t)
 {
 	int64_t end = now_ns() + LAST_MS * 1000000LL;

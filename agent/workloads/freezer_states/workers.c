@@ -17,7 +17,7 @@
 
 #include "lib/tasks.h"
 
-#define WAKE_MS 3 /* period of a sleeping worker's timer */
+#define WAKE_MS 3 /* the period of a sleeping worker's timer */
 
 struct orders *worker_orders;
 
@@ -55,7 +55,7 @@ static void on_signal(int signo)
 
 void signal_after(int signo, int64_t ms, int64_t period_ms)
 {
-	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: sleeps end */
+	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: signals end sleeps */
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signo};
 	struct itimerspec when = {
 		.it_value = {ms / 1000, ms % 1000 * 1000000},
@@ -63,7 +63,7 @@ void signal_after(int signo, int64_t ms, int64_t period_ms)
 	};
 	timer_t timer;
 
-	sigaction(signo, &act, NULL); /* refused for SIGKILL, which needs none */
+	sigaction(signo, &act, NULL); /* fails for SIGKILL, which needs no handler */
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL))
 		_exit(EXIT_FAILURE);
 }
@@ -129,7 +129,7 @@ static bool in_epoll(struct activity *c)
 
 	while (note_and_go_on(c))
 		if (epoll_wait(fd, &event, 1, WAKE_MS) != 0 && errno != EINTR)
-			return false; /* a freeze ends this wait with EINTR, on any kernel */
+			return false; /* a freeze ends this wait with EINTR on every kernel */
 	return true;
 }
 
@@ -147,7 +147,7 @@ static bool in_timerfd_read(struct activity *c)
 	return true;
 }
 
-/* One signal blocked and pending all the time, another delivered all the time. */
+/* One signal stays blocked and pending, another is delivered all the time. */
 static bool with_signals(struct activity *c)
 {
 	sigset_t usr1, pending;
@@ -165,7 +165,10 @@ static bool with_signals(struct activity *c)
 	return caught_usr1 == 1;
 }
 
-/* Stopped, and continued by a timer when it is frozen: it must not run, and not forget it. */
+/*
+ * Stopped, and continued by a timer while it is frozen: it must not run then, and must be
+ * continued after the thaw.
+ */
 static bool continued_later(struct activity *c)
 {
 	signal_after(SIGCONT, worker_orders->timer_ms, 0);
@@ -179,7 +182,10 @@ static bool exited_ok(int status)
 	return WIFEXITED(status) && WEXITSTATUS(status) == WORKER_EXIT_OK;
 }
 
-/* A parent blocked in vfork() while its child naps. The second cell is the child's. */
+/*
+ * A parent that is blocked in vfork() while its child sleeps. The second activity is the
+ * child's.
+ */
 static bool in_vfork(struct activity *c)
 {
 	while (note_and_go_on(c)) {
@@ -229,7 +235,7 @@ static bool tracing(struct activity *c)
 	}
 }
 
-/* A tracee that stays stopped over the suspend; its tracer is blocked in wait. */
+/* A tracee that stays stopped during the suspend; its tracer is blocked in wait. */
 static bool holding_tracee(struct activity *c)
 {
 	pid_t pid = fork_tracee(c + 1);
@@ -254,7 +260,7 @@ static bool holding_tracee(struct activity *c)
 	}
 }
 
-/* Not by returning: the last thread to do that ends the process with exit code 0. */
+/* Not by returning: when the last thread returns, the process exits with code 0. */
 static void *spinning_thread(void *activity)
 {
 	introduce(activity);
@@ -269,7 +275,7 @@ static void *napping_thread(void *activity)
 	return NULL;
 }
 
-/* The leader is dead, its two threads live. */
+/* The leader has exited, its two threads run. */
 static bool without_leader(struct activity *c)
 {
 	pthread_t thread;
@@ -286,7 +292,10 @@ static void *no_thread(void *unused)
 	return unused;
 }
 
-/* Exits that race with the freezer: a process, an orphan and a thread in turn, none lost. */
+/*
+ * Exits that race with the freezer: of a process, an orphan and a thread in turn. None may
+ * be lost.
+ */
 static bool exiting(struct activity *c)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
@@ -319,9 +328,9 @@ static void *exec_self(void *unused)
 }
 
 /*
- * A thread executes a program and takes the place of its dead leader. A leader
- * that is alive would not do: exec then waits, unfreezable, for a task that may
- * be frozen, and no kernel of today can suspend until it gives up (de_thread()).
+ * A thread executes a program and replaces its leader, which has exited. The leader must
+ * have exited: otherwise exec waits, unfreezable, for a task that may be frozen, and no
+ * current kernel can suspend until it gives up (de_thread()).
  */
 static bool executing(struct activity *c)
 {
@@ -368,12 +377,14 @@ pid_t worker_start(const struct worker_kind *kind, struct activity *activities)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		/* In one group for all, init's children, an exit beside a stopped task
-		 * would send SIGHUP to everybody (kill_orphaned_pgrp()). */
+		/*
+		 * If all workers, which are children of init, were in one process group, an exit
+		 * beside a stopped task would send SIGHUP to all of them (kill_orphaned_pgrp()).
+		 */
 		setpgid(0, 0);
 		introduce(activities);
 		_exit(kind->body(activities) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	}
-	setpgid(pid, pid); /* whichever of the two runs first */
+	setpgid(pid, pid); /* the child does the same, since either may run first */
 	return pid;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Workers: tasks in the states that a freezer meets, which tell when they ran.
+ * Workers: tasks in the states that a freezer meets, which record when they ran.
  *
- * A worker that runs notes the time in a cell of shared memory, and the longest
- * silence between two such notes. What sleeps is woken by a timer of its own
- * every few milliseconds: a worker that should be frozen and is not breaks the
- * silence, whatever it sleeps in.
+ * A worker that runs writes the time to its entry in shared memory, and the longest gap
+ * between two such times. A worker that sleeps is woken by a timer of its own every few
+ * milliseconds: so a worker that should be frozen and is not ends the gap, in whatever
+ * state it sleeps.
  */
 #ifndef KTEARDOWN_WORKERS_H
 #define KTEARDOWN_WORKERS_H
@@ -16,26 +16,27 @@
 #include "workload.h"
 
 #define WORKER_EXIT_OK 40 /* exit code of a worker that lost nothing */
-#define WORKER_TASKS 2 /* a worker may be two tasks, each with a cell of its own */
+#define WORKER_TASKS 2 /* a worker may consist of two tasks, each with an entry of its own */
 
-/* One task's notes. Written by that task only. */
+/* When one task ran. Written by that task only. */
 struct activity {
-	_Atomic int64_t last, from, to; /* latest note; the longest silence while watched */
+	_Atomic int64_t last, from,
+		to; /* the last time, and the longest gap while gaps were recorded */
 	_Atomic uint64_t notes;
 	_Atomic int tid;
 };
 
-/* What the agent tells all workers, in memory that they share. */
+/* What the agent orders all workers to do, in memory that they share. */
 struct orders {
-	_Atomic bool watch; /* silences count */
-	_Atomic bool hold; /* the tracee of "tracer_in_wait" is not to be continued */
-	_Atomic int64_t timer_ms; /* when worker_continued is continued, from its start */
-	_Atomic bool finish; /* check what you have and exit */
+	_Atomic bool watch; /* gaps are recorded */
+	_Atomic bool hold; /* the tracee of "tracer_in_wait" must not be continued */
+	_Atomic int64_t timer_ms; /* when worker_continued is continued, in ms after its start */
+	_Atomic bool finish; /* check the results and exit */
 };
 
 struct worker_kind {
 	const char *name;
-	/* Returns when told to finish: true if nothing was lost. */
+	/* Returns when it is ordered to finish: true if nothing was lost. */
 	bool (*body)(struct activity *c);
 	int activities;
 };
@@ -43,16 +44,22 @@ struct worker_kind {
 /* Ended by a NULL name. */
 extern const struct worker_kind worker_kinds[];
 
-/* Stopped (T) from its start until timer_ms have passed; to be started last. */
+/* Stopped (T) from its start until timer_ms have passed; start it last. */
 extern const struct worker_kind worker_continued;
 
-/* Where the orders are; set before the first worker_start(). */
+/* The orders; set this before the first worker_start(). */
 extern struct orders *worker_orders;
 
-/* A child that runs the kind's body, with its own children in a process group of its own. */
+/*
+ * Starts a child that runs the kind's body; it and its own children are in a process group
+ * of their own.
+ */
 pid_t worker_start(const struct worker_kind *kind, struct activity *activities);
 
-/* In a worker or another child: a signal to itself after ms, then every period_ms (0: once). */
+/*
+ * Called in a worker or another child: sends a signal to itself after ms, then every
+ * period_ms (0: once).
+ */
 void signal_after(int signo, int64_t ms, int64_t period_ms);
 
 #endif

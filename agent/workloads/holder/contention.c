@@ -54,8 +54,10 @@ static bool have_buffer(size_t size)
 	return buffer != NULL;
 }
 
-/* -- listing: getdents64 holds the directory's i_rwsem for reading, open(O_CREAT) and unlink() want
- * it for writing -- */
+/*
+ * -- listing: getdents64() holds the directory's i_rwsem for reading; open(O_CREAT) and
+ * unlink() need it for writing --
+ */
 
 static int make_listed(void)
 {
@@ -105,8 +107,10 @@ static bool create_and_remove(int64_t thread, int64_t number)
 	return !unlink(path);
 }
 
-/* -- smaps: smaps_rollup holds the owner's mmap_lock for reading, mmap() and munmap() want it for
- * writing -- */
+/*
+ * -- smaps: reading smaps_rollup holds the owner's mmap_lock for reading; mmap() and
+ * munmap() need it for writing --
+ */
 
 static int nothing_to_make(void)
 {
@@ -144,7 +148,7 @@ static bool map_and_unmap(int64_t thread, int64_t number)
 	return memory != MAP_FAILED && !munmap(memory, NEW_BYTES);
 }
 
-/* -- write: writes to one file of tmpfs, long and short ones, all with its i_rwsem -- */
+/* -- write: long and short writes to one file of tmpfs, each with its i_rwsem held -- */
 
 static int make_written(void)
 {
@@ -184,8 +188,10 @@ static void clear_written(void)
 	unmount_files();
 }
 
-/* -- fork: fork() holds cgroup_threadgroup_rwsem for reading, a write to cgroup.procs wants it for
- * writing -- */
+/*
+ * -- fork: fork() holds cgroup_threadgroup_rwsem for reading; a write to cgroup.procs
+ * needs it for writing --
+ */
 
 static int make_cgroups(void)
 {
@@ -261,7 +267,7 @@ const struct contention contentions[] = {
 	 begin_writing,
 	 write_long,
 	 clear_written},
-	/* Whoever is moved to another cgroup waits for a grace period of RCU first. */
+	/* A task that is moved to another cgroup waits for a grace period of RCU first. */
 	{"fork",
 	 50000,
 	 make_cgroups,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tasks run out of CPU quota while they hold a kernel lock. Who needs that lock waits
- * until they get new quota, have run again, and let go of it.
+ * Tasks run out of CPU quota while they hold a kernel lock. A task that needs this lock
+ * waits until they get new quota, run again, and release it.
  *
- * A repetition starts the other side, which has no quota, then the holders in their
- * cgroup; operations of the other side then fall due at fixed times. However long one
- * stalls, the trial ends: with its patience the quota is lifted and all are killed.
+ * A repetition starts the other side, which has no quota, then the lock holders in their
+ * cgroup. Operations of the other side are then due at fixed times. However long one
+ * stalls, the trial ends: after patience_ms the quota is lifted and all processes are
+ * killed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -38,14 +39,15 @@
 #define BLOCKED_NS 20000000
 #define HUNG_S 10
 
-/* What the holders and the agent share. */
+/* What the lock holders and the agent share. */
 struct shared {
 	struct start_barrier go;
 	_Atomic int64_t ready;
-	_Atomic int64_t holds[MAX_HOLDERS]; /* of each: -1 where it failed */
+	/* Of each holder: how often it held the lock, or -1 if it failed. */
+	_Atomic int64_t holds[MAX_HOLDERS];
 };
 
-/* What is known at the start of the measured time, and again at its end. */
+/* The counters at the beginning of the measured time, and at its end. */
 struct moment {
 	int64_t ns, holds;
 	struct bandwidth_stat used;
@@ -58,7 +60,7 @@ static int64_t holders, count, every_ns;
 static bool made, detects_hung;
 static int log_fd;
 
-/* -- a holder -- */
+/* -- a lock holder -- */
 
 __attribute__((noreturn)) static void hold_repeatedly(int64_t index)
 {
@@ -83,12 +85,12 @@ static int start_holders(struct trial *t)
 		if (pid == 0)
 			hold_repeatedly(i);
 		if (pid < 0)
-			return wl_fail(t, "holder %lld: %m", (long long)i);
+			return wl_fail(t, "cannot fork lock holder %lld: %m", (long long)i);
 	}
 	while (shared->ready < holders) {
 		if (now_ns() > end)
-			return wl_fail(t, "%lld of %lld holders started", (long long)shared->ready,
-				       (long long)holders);
+			return wl_fail(t, "%lld of %lld lock holders started",
+				       (long long)shared->ready, (long long)holders);
 		sleep_ms(1);
 	}
 	return 0;
@@ -106,7 +108,7 @@ static int start(struct trial *t)
 	if (openloop_start(t, &contention->need, wl_param_int(t, "outsiders"), count, every_ns) ||
 	    start_holders(t))
 		return -1;
-	/* Not before: many holders take long to start with a small quota. */
+	/* Not earlier: with a small quota many holders take long to start. */
 	error = bandwidth_limit(GROUP, &quota);
 	return error ? wl_fail(t, GROUP "/cpu.max: %s; the kernel needs CFS_BANDWIDTH",
 			       strerror(-error))
@@ -126,7 +128,10 @@ static int read_moment(struct trial *t, struct moment *m)
 	return 0;
 }
 
-/* Until all operations are done, or patience has run out. 0, or wl_fail()'s value. */
+/*
+ * Waits until all operations are done, or patience_ms has passed. Returns 0, or
+ * wl_fail()'s value.
+ */
 static int watch(struct trial *t, int64_t from_ns)
 {
 	int64_t patience_ns = wl_param_int(t, "patience_ms") * 1000000;
@@ -145,8 +150,10 @@ static int watch(struct trial *t, int64_t from_ns)
 	return 0;
 }
 
-/* Every child is killed and gone, and so is the cgroup. Once its quota is lifted, nothing keeps
- * them. 0 or -errno. */
+/*
+ * Kills and reaps every child and removes the cgroup. The quota is lifted first, so that
+ * they can exit. 0 or -errno.
+ */
 static int kill_and_remove(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
@@ -205,7 +212,8 @@ static void sample_holders(struct trial *t, const struct moment *before, const s
 	wl_sample_ratio(t, "holds_per_s", (after->holds - before->holds) * 1000000000,
 			after->ns - before->ns);
 	wl_sample(t, "throttled_count", throttled);
-	wl_check(t, "held", least > (cut_short ? -1 : 0), "%lld times, at least", (long long)least);
+	wl_check(t, "held", least > (cut_short ? -1 : 0), "at least %lld times each",
+		 (long long)least);
 	wl_check(t, "throttled", limited == (throttled > 0), "in %lld of %lld periods",
 		 (long long)throttled, (long long)(after->used.periods - before->used.periods));
 }
@@ -247,7 +255,8 @@ static int measure(struct trial *t)
 	wl_profile_end(t);
 	given_up = openloop_times(operations, after.ns);
 	error = kill_and_remove();
-	wl_check(t, "let_go", !error, "%s", error ? strerror(-error) : "killed, reaped, removed");
+	wl_check(t, "let_go", !error, "%s",
+		 error ? strerror(-error) : "killed, reaped and removed");
 	sample_operations(t);
 	sample_holders(t, &before, &after, given_up > 0);
 	wl_sample(t, "given_up_count", given_up);
@@ -280,12 +289,14 @@ static int setup(struct trial *t)
 	every_ns = (wl_param_int(t, "every_us") ?: contention->every_us) * 1000;
 	count = wl_param_int(t, "duration_ms") * 1000000 / every_ns;
 	if (error)
-		return wl_fail(t, "+cpu: %s; the kernel needs CGROUP_SCHED", strerror(-error));
+		return wl_fail(
+			t, "cannot enable the cpu controller: %s; the kernel needs CGROUP_SCHED",
+			strerror(-error));
 	if (count < 1 || count > MAX_OPERATIONS)
-		return wl_fail(t,
-			       "%lld operations fall due; expected 1 to %d: change every_us or "
-			       "duration_ms",
-			       (long long)count, MAX_OPERATIONS);
+		return wl_fail(
+			t,
+			"%lld operations are due; expected 1 to %d: change every_us or duration_ms",
+			(long long)count, MAX_OPERATIONS);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	operations = calloc(count, sizeof(*operations));
@@ -318,8 +329,8 @@ static const char *const params[] = {"what",	 "quota",	"holders",     "outsiders
 				     "every_us", "duration_ms", "patience_ms", NULL};
 static const struct workload holder = {
 	.name = "holder",
-	.summary =
-		"tasks run out of CPU quota while they hold a kernel lock that somebody else needs",
+	.summary = "tasks run out of CPU quota while they hold a kernel lock that another process "
+		   "needs",
 	.params = params,
 	.stretch = "until the last operation is done or given up",
 	.setup = setup,

@@ -7,7 +7,7 @@
 #define TIMEOUT "/proc/sys/kernel/hung_task_timeout_secs"
 #define WARNINGS "/proc/sys/kernel/hung_task_warnings"
 
-static char timeout[32], warnings[32]; /* as they were; empty: not changed */
+static char timeout[32], warnings[32]; /* the values before; empty if they were not changed */
 
 bool hungtask_after(int64_t seconds)
 {

@@ -5,11 +5,14 @@
 
 #include "workload.h"
 
-/* From now on it reports, without end, who waits for this long. False: this kernel has none. */
+/*
+ * From now on the kernel reports every task that waits for this long, without a limit on
+ * the number of reports. False if the kernel has no detector.
+ */
 bool hungtask_after(int64_t seconds);
-/* As it was before. */
+/* Restores the values from before. */
 void hungtask_restore(void);
-/* Is this message of the kernel's log the first line of such a report? */
+/* True if this message of the kernel's log is the first line of such a report. */
 bool hungtask_report(const char *text);
 
 #endif

@@ -20,7 +20,7 @@
 /* What the process and the agent share. */
 struct state {
 	struct start_barrier go;
-	_Atomic int64_t from_ns; /* set before they go */
+	_Atomic int64_t from_ns; /* set before the threads start */
 	_Atomic int64_t ready, next, done, failed;
 	int64_t operations, every_ns;
 	_Atomic int64_t done_ns[]; /* of each operation; 0: not done */
@@ -31,7 +31,7 @@ static size_t state_size;
 static const struct openloop_work *work;
 static pid_t process;
 
-/* -- the process -- */
+/* -- in the process -- */
 
 static void wait_until(int64_t ns)
 {
@@ -63,7 +63,7 @@ __attribute__((noreturn)) static void run_process(int64_t threads)
 	pthread_t id;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Due is due: timers are not put together with later ones. */
+	/* Wake up exactly when an operation is due: timers are not coalesced with later ones. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (work->prepare && !work->prepare())
 		_exit(EXIT_FAILURE);
@@ -76,7 +76,7 @@ __attribute__((noreturn)) static void run_process(int64_t threads)
 		pause();
 }
 
-/* -- the agent -- */
+/* -- in the agent -- */
 
 int openloop_start(struct trial *t, const struct openloop_work *w, int64_t threads,
 		   int64_t operations, int64_t every_ns)
@@ -88,7 +88,8 @@ int openloop_start(struct trial *t, const struct openloop_work *w, int64_t threa
 	state = mmap(NULL, state_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (state == MAP_FAILED) {
 		state = NULL;
-		return wl_fail(t, "notes of %lld operations: %m", (long long)operations);
+		return wl_fail(t, "cannot mmap memory for %lld operations: %m",
+			       (long long)operations);
 	}
 	state->operations = operations;
 	state->every_ns = every_ns;

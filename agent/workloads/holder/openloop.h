@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations that fall due at fixed times, whatever became of those before them: an
- * open loop. A closed one asks again only when it was answered, and so hardly asks
- * while it is kept waiting ("coordinated omission", G. Tene).
+ * An open loop: operations that are due at fixed times, independent of what became of the
+ * earlier ones. A closed loop makes the next request only after an answer, and so makes
+ * almost no requests while it waits ("coordinated omission", G. Tene).
  *
- * A process with several threads does them. Each takes the next operation, waits
- * until it is due, and does it; so a stalled operation delays others only where
- * all threads are stalled.
+ * A process with several threads executes them. Each thread takes the next operation,
+ * waits until it is due, and executes it; so a stalled operation delays others only if all
+ * threads are stalled.
  */
 #ifndef KTEARDOWN_OPENLOOP_H
 #define KTEARDOWN_OPENLOOP_H
@@ -15,31 +15,32 @@
 #include "workload.h"
 
 struct openloop_work {
-	/* In the process, before its threads. False: it cannot. May be NULL. */
+	/* Called in the process, before its threads. False if it cannot. May be NULL. */
 	bool (*prepare)(void);
-	/* One operation, in one of the threads. False: it failed. */
+	/* One operation, in one of the threads. False if it failed. */
 	bool (*operate)(int64_t thread, int64_t number);
 };
 
-/* Start the process; it and its threads wait. 0, or wl_fail()'s value. */
+/* Starts the process; it and its threads wait. Returns 0, or wl_fail()'s value. */
 int openloop_start(struct trial *t, const struct openloop_work *work, int64_t threads,
 		   int64_t operations, int64_t every_ns);
-/* The process, once it was started. */
+/* The process, after it was started. */
 int openloop_pid(void);
-/* The first operation is due at this time. */
+/* Starts the threads; the first operation is due at this time. */
 void openloop_go(int64_t from_ns);
-/* How many are done; -1 where the process is gone before its time. */
+/* How many operations are done; -1 if the process exited too early. */
 int64_t openloop_done(void);
-/* How many of them failed. */
+/* How many of the operations failed. */
 int64_t openloop_failed(void);
 /*
- * When each operation was due and done, in their order, until_ns for what is not
- * done: how many those are. Room for all operations.
+ * Writes when each operation was due and when it was done, in their order, and until_ns
+ * for those that are not done; returns how many those are. There must be room for all
+ * operations.
  */
 int64_t openloop_times(struct operation *operations, int64_t until_ns);
-/* The process is the caller's to reap. */
+/* Kills the process; the caller reaps it. */
 void openloop_kill(void);
-/* In cleanup(): the process is killed, what it noted is forgotten. */
+/* Call this in cleanup(): kills the process and frees the shared memory. */
 void openloop_drop(void);
 
 #endif

@@ -67,7 +67,7 @@ int64_t accounting_node_bytes(const char *at, int node)
 	return (int64_t)(s.f_blocks - s.f_bfree) * s.f_bsize;
 }
 
-/* Of a line such as "file N0=4096 N1=0". */
+/* Parses a line such as "file N0=4096 N1=0". */
 static void read_nodes(const char *line, struct memcg_counters *h)
 {
 	h->nr_nodes = 0;
@@ -114,7 +114,7 @@ int memcg_counters_read(const char *cgroup, int nodes, struct memcg_counters *h)
 	return h->nr_nodes == nodes ? 0 : -EINVAL;
 }
 
-/* A file is charged, and let go of, on each CPU. */
+/* Charges and frees a file on each CPU. */
 static int open_on_all_cpus(const char *cgroup)
 {
 	int error = cgroup_enter(cgroup), fds[2];

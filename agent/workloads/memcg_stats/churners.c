@@ -11,7 +11,7 @@
 #include "lib/tasks.h"
 #include "tenants.h"
 
-#define CHURN_FILES 4 /* that it leaves behind before it removes the oldest */
+#define CHURN_FILES 4 /* files that it leaves before it removes the oldest */
 #define CHURN_PAGES 32 /* of a file */
 #define PATIENCE_MS 20000
 
@@ -21,7 +21,7 @@ static void churn_name(char *name, size_t size, const struct churner *me, int64_
 		 me->number, (long long)round);
 }
 
-/* From the end, page by page: each is one late update of a cgroup that is being removed. */
+/* From the end, page by page: each page is a late update of a cgroup that is being removed. */
 static int shrink(const char *name, struct page_totals *totals, char *map)
 {
 	for (int left = CHURN_PAGES - 1; left >= 0; left--) {
@@ -52,7 +52,10 @@ static int churn_write(struct churner *me, struct page_totals *totals, const cha
 	return error ? error : cgroup_enter(me->place->away);
 }
 
-/* One more cgroup, with a file that outlives it; every other one is let go of while it dies. */
+/*
+ * Makes one more cgroup with a file that outlives it. Every second file is truncated while
+ * the cgroup is dying.
+ */
 static int churn_once(struct churner *me, struct page_totals *totals, int64_t round,
 		      struct prng *prng)
 {
@@ -77,7 +80,7 @@ static int churn_once(struct churner *me, struct page_totals *totals, int64_t ro
 	return 0;
 }
 
-/* The files that are too many, if they are still there. */
+/* Removes a file that is too old, if it still exists. */
 static void churn_remove(struct churner *me, struct page_totals *totals, int64_t round)
 {
 	char name[160];
@@ -105,7 +108,7 @@ static int be_churner(struct churner *me, struct page_totals *totals)
 	}
 	me->failed = -error;
 	me->idle = true;
-	/* Its last files stay until the agent has counted them. */
+	/* Its last files stay until the agent has compared the counters. */
 	while (me->stop)
 		sleep_ms(1);
 	for (int64_t last = i - CHURN_FILES; last < i; last++)
@@ -119,7 +122,10 @@ static int start(struct churner *c, struct page_totals *totals)
 
 	c->rounds = c->failed = 0;
 	c->stop = c->idle = false;
-	/* In shared memory, where the child would write its zero as well. */
+	/*
+	 * c is shared memory: if fork() returned into it, the child would write its 0 there as
+	 * well.
+	 */
 	pid = fork();
 	if (!pid)
 		_exit(be_churner(c, totals));
@@ -169,7 +175,7 @@ int churners_stop(struct trial *t, struct churners *c)
 		int error = wait_until_idle(&c->all[i]);
 
 		if (error)
-			return wl_fail(t, "churner %d after %lld rounds: %s", i,
+			return wl_fail(t, "churner %d, after %lld cgroups: %s", i,
 				       (long long)c->all[i].rounds, strerror(-error));
 		rounds += c->all[i].rounds;
 	}
@@ -183,6 +189,6 @@ int churners_end(struct trial *t, struct churners *c)
 		c->all[i].stop = false;
 	for (int i = 0; i < c->nr; i++)
 		if (task_reap(c->all[i].pid, PATIENCE_MS))
-			return wl_fail(t, "churner %d does not end well", i);
+			return wl_fail(t, "churner %d did not exit successfully", i);
 	return 0;
 }

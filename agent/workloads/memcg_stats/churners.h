@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Churners: processes that make a cgroup, use memory in it, leave and remove it,
- * again and again, and let go of that memory while the cgroup is dying or later.
- * What they write and remove is in the ledger.
+ * Churners: processes that make a cgroup, use memory in it, leave it and remove it, again
+ * and again, and free that memory while the cgroup is dying or later. page_totals has what
+ * they write and remove.
  */
 #ifndef KTEARDOWN_CHURNERS_H
 #define KTEARDOWN_CHURNERS_H
@@ -11,7 +11,10 @@
 
 #include "accounting.h"
 
-/* Where they work: the parent of their cgroups, their own, and the mounts. */
+/*
+ * Where they do it: the parent of their cgroups, the cgroup of the churners themselves,
+ * and the mounts.
+ */
 struct churn_place {
 	const char *parent, *away, *at;
 };
@@ -20,7 +23,7 @@ struct churner {
 	const struct churn_place *place;
 	int number, nodes;
 	uint64_t seed;
-	_Atomic bool stop, idle; /* idle: has stopped, its last files are still there */
+	_Atomic bool stop, idle; /* idle: it has stopped, and its last files still exist */
 	_Atomic int64_t rounds, failed;
 	pid_t pid;
 };
@@ -33,12 +36,15 @@ struct churners {
 	int nr;
 };
 
-/* As many as the parameter "churners" says, with choices by "seed"; 0 or wl_fail()'s value. */
+/*
+ * Starts as many as the parameter "churners" says; their choices follow from "seed".
+ * Returns 0 or wl_fail()'s value.
+ */
 int churners_start(struct trial *t, struct churners *c, const struct churn_place *place, int nodes,
 		   struct page_totals *totals);
-/* They write no more; the last files of each are still there. Says how many cgroups there were. */
+/* Stops them; the last files of each still exist. Reports how many cgroups they made. */
 int churners_stop(struct trial *t, struct churners *c);
-/* They remove their last files and exit. */
+/* Makes them remove their last files and exit. */
 int churners_end(struct trial *t, struct churners *c);
 
 #endif

@@ -8,7 +8,9 @@
 
 #define CHECKS 20 /* while cgroups that were just removed go offline */
 #define CHECK_MS 5
-/* A look at what changes can miss what the kernel itself leaves out (MEMCG_CHARGE_BATCH), no more.
+/*
+ * During changes a check can miss what the kernel itself leaves out (MEMCG_CHARGE_BATCH),
+ * and no more.
  */
 #define BATCH_PAGES 64
 
@@ -20,7 +22,7 @@ static const char *const names[INVARIANTS] = {
 	[ALL_GONE] = "all_gone",
 };
 
-/* Of memory.stat, what is as it was when everything else is. */
+/* The counters of memory.stat that return to their values when everything else does. */
 static const char *const gauges[] = {
 	"anon",		  "file",     "shmem",	      "file_mapped", "file_dirty",
 	"file_writeback", "anon_thp", "file_thp",     "shmem_thp",   "percpu",
@@ -51,8 +53,8 @@ void judge_counter(struct counter_checks *l, enum invariant which, const char *w
 	if ((low <= seen && seen <= high) || v->failed)
 		return;
 	v->failed = true;
-	snprintf(v->detail, sizeof(v->detail), "%s: %lld, not %lld to %lld", where, (long long)seen,
-		 (long long)low, (long long)high);
+	snprintf(v->detail, sizeof(v->detail), "%s: %lld; expected %lld to %lld", where,
+		 (long long)seen, (long long)low, (long long)high);
 }
 
 static void judge_faults(struct counter_checks *l, const char *where)
@@ -65,7 +67,8 @@ static int read_counters(struct trial *t, struct counter_checks *l)
 {
 	int error = memcg_counters_read(l->cgroup, l->nodes, &l->counters);
 
-	return error ? wl_fail(t, "the counters of %s: %s", l->cgroup, strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot read the counters of %s: %s", l->cgroup, strerror(-error))
+		     : 0;
 }
 
 int check_counters(struct trial *t, struct counter_checks *l, const char *where)
@@ -106,7 +109,8 @@ int expect_counters(struct trial *t, struct counter_checks *l, int64_t mapped_pa
 	int error = accounting_drain_stocks(l->drain);
 
 	if (error)
-		return wl_fail(t, "working on each CPU in %s: %s", l->drain, strerror(-error));
+		return wl_fail(t, "cannot charge and free memory on each CPU in %s: %s", l->drain,
+			       strerror(-error));
 	if (read_counters(t, l))
 		return -1;
 	l->anon = l->counters.anon;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory cgroups that are removed while memory is charged to them: does the
- * cgroup above them go on counting right?
+ * Memory cgroups that are removed while memory is charged to them: does the cgroup above
+ * them still count correctly?
  *
- * A counter of the kernel that became negative is shown as 0. So a ballast of
- * everything that is counted stays in a live cgroup beside them: what is lost,
- * and what is counted twice, both show.
+ * The kernel shows a negative counter as 0. So a ballast of everything that is counted
+ * stays in another cgroup beside them, which is not removed: both missing and doubled
+ * counts become visible.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,8 +27,8 @@
 #define AWAY TOP "/away"
 #define BALLAST TOP "/ballast"
 /*
- * The kernel charges per-CPU memory to nobody where it comes from the first chunk
- * that it has (pcpu_alloc_first_chunk()): these fill it, and do nothing else.
+ * The kernel charges per-CPU memory to no cgroup if it comes from its first chunk
+ * (pcpu_alloc_first_chunk()): these cgroups use that chunk up and do nothing else.
  */
 #define IDLE TOP "/idle%d"
 #define NR_IDLE 40
@@ -37,9 +37,11 @@
 
 #define MAX_TENANTS 32
 #define CHECK_MS 5
-#define UNREAD_MS 200 /* of the storm: looks for so long, and none for so long */
-#define TENANT_OWN_PAGES 64 /* that a tenant touches beside those it means to, at most */
-#define STEADY_MS 300 /* no change for so long: what is released late has been */
+#define UNREAD_MS                                                                                  \
+	200 /* in the storm: counters are read for this long, then not read for this long */
+#define TENANT_OWN_PAGES                                                                           \
+	64 /* pages that a tenant touches in addition to those it is ordered to, at most */
+#define STEADY_MS 300 /* no change for this long: late releases are done */
 #define PATIENCE_MS 20000
 
 static struct shared {
@@ -56,7 +58,7 @@ static int failed(struct trial *t, const char *what, int error)
 	return wl_fail(t, "%s: %s", what, strerror(-error));
 }
 
-/* -- one round: cgroups that die in peace -- */
+/* -- one round: cgroups that are removed while only mappings change -- */
 
 static int order_all(struct trial *t, enum order order)
 {
@@ -91,10 +93,12 @@ static int enable_memory_below(struct trial *t, const char *cgroup)
 
 	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", cgroup);
 	error = write_file(file, "+memory");
-	return error ? wl_fail(t, "%s: %s; the kernel needs MEMCG", file, strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot write %s: %s; the kernel needs MEMCG", file,
+			       strerror(-error))
+		     : 0;
 }
 
-/* Half of the tenants live one level deeper than the others. */
+/* Half of the tenants are one level deeper than the others. */
 static int start_tenants(struct trial *t)
 {
 	char cgroup[96];
@@ -117,10 +121,10 @@ static int remove_cgroups(struct trial *t)
 		error = cgroup_remove(shared->tenants[i].cgroup, PATIENCE_MS);
 	if (!error)
 		error = cgroup_remove(UPPER, PATIENCE_MS);
-	return error ? failed(t, "removing the cgroups", error) : 0;
+	return error ? failed(t, "cannot remove the cgroups", error) : 0;
 }
 
-/* Release comes late: wait until nothing changes any more. */
+/* The kernel releases memory late: wait until nothing changes any more. */
 static int sample_percpu(struct trial *t, int64_t before)
 {
 	int64_t end = now_ns() + PATIENCE_MS * 1000000LL, last = -1, since = now_ns();
@@ -135,13 +139,16 @@ static int sample_percpu(struct trial *t, int64_t before)
 		sleep_ms(CHECK_MS);
 	}
 	if (dying != nr_tenants + 1)
-		return wl_fail(t, "%lld cgroups are dying, not %d", (long long)dying,
+		return wl_fail(t, "%lld cgroups are dying; expected %d", (long long)dying,
 			       nr_tenants + 1);
 	wl_sample(t, "dying_percpu_kb", (last - before) / dying / 1024);
 	return 0;
 }
 
-/* Every look flushes. Without one, all is still on the CPUs when the cgroups are removed. */
+/*
+ * Every check flushes the counters. Without one, they are still on the CPUs when the
+ * cgroups are removed.
+ */
 static int remove_unread(struct trial *t, int64_t anon)
 {
 	int64_t most = TENANT_ANON_PAGES * ACCOUNTING_PAGE + TENANT_HUGE_BYTES;
@@ -152,7 +159,7 @@ static int remove_unread(struct trial *t, int64_t anon)
 	sleep_ms(STEADY_MS);
 	if (expect_counters(t, &checks, -1))
 		return -1;
-	judge_counter(&checks, ANON_COUNT, "removed unseen", checks.counters.anon,
+	judge_counter(&checks, ANON_COUNT, "removed without a check", checks.counters.anon,
 		      anon + nr_tenants * most, anon + nr_tenants * (most + own));
 	return 0;
 }
@@ -167,8 +174,8 @@ static int remove_while_read(struct trial *t)
 }
 
 /*
- * Nothing is charged and nothing let go of, but files are mapped and unmapped all
- * the while: whenever the kernel lets go of counters, they are in use.
+ * Nothing is charged or freed, but files are mapped and unmapped all the time: the
+ * counters are in use whenever the kernel releases them.
  */
 static int remove_in_use(struct trial *t, bool unread, const struct memcg_counters *before)
 {
@@ -181,23 +188,23 @@ static int remove_in_use(struct trial *t, bool unread, const struct memcg_counte
 	if (sample_percpu(t, percpu) || order_all(t, ORDER_STILL))
 		return -1;
 	checks.mapped = (int64_t)(1 + nr_tenants) * TENANT_MAPPED_PAGES * ACCOUNTING_PAGE;
-	return check_counters(t, &checks, "mapped again and again");
+	return check_counters(t, &checks, "after mapping again and again");
 }
 
 static int release_memory(struct trial *t)
 {
 	int64_t half = TENANT_ANON_PAGES / 2 * ACCOUNTING_PAGE;
 
-	/* From here on inodes go, and their names. */
+	/* From here on inodes and dentries are freed. */
 	checks.slab = -1;
 	if (order_all(t, ORDER_HALVE))
 		return -1;
 	checks.anon -= nr_tenants * (half + TENANT_HUGE_BYTES);
-	if (check_counters(t, &checks, "half of it is gone") || order_all(t, ORDER_EMPTY))
+	if (check_counters(t, &checks, "after half of it was freed") || order_all(t, ORDER_EMPTY))
 		return -1;
 	checks.anon -= nr_tenants * half;
 	checks.mapped -= (int64_t)nr_tenants * TENANT_MAPPED_PAGES * ACCOUNTING_PAGE;
-	return check_counters(t, &checks, "all of it is gone");
+	return check_counters(t, &checks, "after all of it was freed");
 }
 
 static int end_tenants(struct trial *t)
@@ -205,7 +212,7 @@ static int end_tenants(struct trial *t)
 	for (int i = 0; i < nr_tenants; i++) {
 		tenant_order(&shared->tenants[i], ORDER_END);
 		if (task_reap(shared->tenants[i].pid, PATIENCE_MS))
-			return wl_fail(t, "tenant %d does not end well", i);
+			return wl_fail(t, "tenant %d did not exit successfully", i);
 	}
 	return 0;
 }
@@ -230,7 +237,7 @@ static int one_round(struct trial *t, bool unread)
 	return check_counters(t, &checks, "after a round");
 }
 
-/* -- the storm: cgroups that die while they are used, and others are made -- */
+/* -- the storm: cgroups that die while they are used and others are made -- */
 
 static int storm(struct trial *t)
 {
@@ -257,7 +264,7 @@ static int storm(struct trial *t)
 	return 0;
 }
 
-/* -- all of it -- */
+/* -- the whole workload -- */
 
 static int run(struct trial *t)
 {
@@ -277,7 +284,7 @@ static int run(struct trial *t)
 	}
 	wl_alive(t, "storm");
 	if (storm(t) || expect_counters(t, &checks, TENANT_MAPPED_PAGES) ||
-	    check_counters(t, &checks, "in the end"))
+	    check_counters(t, &checks, "at the end"))
 		return -1;
 	compare_counters(&checks, before);
 	report_counter_checks(t, &checks);
@@ -309,7 +316,7 @@ static int start_ballast(struct trial *t)
 	if (start_tenant(t, &shared->ballast, MAX_TENANTS, BALLAST, BALLAST))
 		return -1;
 	error = tenant_order(&shared->ballast, ORDER_FILL);
-	return error ? failed(t, "the ballast", error) : 0;
+	return error ? failed(t, "cannot fill the ballast", error) : 0;
 }
 
 static int setup(struct trial *t)
@@ -362,7 +369,8 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"tenants", "churners", "rounds", "storm_ms", "seed", NULL};
 static const struct workload memcg_stats = {
 	.name = "memcg_stats",
-	.summary = "remove memory cgroups that are in use, and compare what the kernel counts",
+	.summary = "remove memory cgroups that are in use, and compare the kernel's counters with "
+		   "what is there",
 	.params = params,
 	.setup = setup,
 	.run = run,

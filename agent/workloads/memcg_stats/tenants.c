@@ -63,7 +63,7 @@ static char *map_anon(size_t bytes, int flags)
 		    0);
 }
 
-/* Fails where the kernel has no huge pages: then they are small ones. */
+/* If the kernel has no huge pages, madvise() fails and small ones are used. */
 static int touch_memory(void)
 {
 	anon = map_anon(TENANT_ANON_PAGES * ACCOUNTING_PAGE, MAP_POPULATE);

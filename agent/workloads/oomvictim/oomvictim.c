@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A crowd is killed, and while it dies one of it is chosen by the OOM killer, which wants its
- * memory now: how many of the crowd does it still wait for?
+ * A group is killed, and while it exits the OOM killer chooses one task of it and needs
+ * its memory at once: for how many others does it still wait?
  */
 #define _GNU_SOURCE /* SCHED_RESET_ON_FORK */
 #include <errno.h>
@@ -20,12 +20,15 @@
 
 #define SMALL CGROUP_ROOT "oomvictim"
 #define MB (1024L * 1024)
-/* The victim is the largest in the cgroup, and the glutton alone cannot fill it. */
+/*
+ * The victim is the largest process in the cgroup, and the allocator alone cannot fill the
+ * cgroup.
+ */
 #define LIMIT_MB 16
 #define VICTIM_MB 10
 #define CHARGED_MB 5
 #define ALLOCATOR_MB 4
-/* Of the glutton and the crowd. */
+/* Of the allocator and the group. */
 #define CPU 1
 #define READY_MS 60000
 #define GONE_MS 60000
@@ -39,7 +42,7 @@ static struct shared *shared;
 static pid_t leader, allocator;
 static int64_t processes;
 
-/* All tasks of the guest that are not reaped; -1: unknown. */
+/* The number of tasks in the guest that are not reaped; -1: unknown. */
 static int64_t count_tasks(void)
 {
 	char text[128], *slash;
@@ -50,7 +53,7 @@ static int64_t count_tasks(void)
 	return slash ? strtoll(slash + 1, NULL, 10) : -1;
 }
 
-/* Who goes before the crowd, and before whom. */
+/* Real-time priorities: both run before the group, the observer before the allocator. */
 enum { ALLOCATOR = 1, OBSERVER };
 
 static int set_priority(int priority)
@@ -81,9 +84,10 @@ static void be_member(bool victim)
 }
 
 /*
- * Kills the crowd, and at once wants more memory than the victim leaves it. Of the crowd, all
- * on the CPU of the glutton, nobody does anything before memory has run out, since one that is
- * gone by then is no victim. Afterwards the glutton is as others are: it tries until it has it.
+ * Kills the group and at once wants more memory than the victim leaves. All processes of
+ * the group are bound to the allocator's CPU, so none of them runs before memory has run
+ * out: if one were gone by then, it could not become the victim. Afterwards the allocator
+ * has a normal priority and tries until it gets the memory.
  */
 static void be_allocator(void)
 {
@@ -102,8 +106,9 @@ static void be_allocator(void)
 }
 
 /*
- * The pid of the victim, -1 where one cannot be made. It is neither among the oldest nor
- * the youngest: whoever dies first, many do before it.
+ * Returns the pid of the victim, or -1 if a fork failed. The victim is neither among the
+ * oldest nor among the youngest processes: whatever the order in which they exit, many
+ * exit before it.
  */
 static pid_t start_group(void)
 {
@@ -119,7 +124,8 @@ static pid_t start_group(void)
 		if (i == processes / 4)
 			victim = pid;
 		leader = leader ? leader : pid;
-		setpgid(pid, leader); /* as it does itself: whoever comes first */
+		setpgid(pid,
+			leader); /* the child does the same: whichever runs first sets the group */
 	}
 	allocator = fork();
 	if (!allocator)
@@ -140,7 +146,7 @@ static int wait_until_ready(struct trial *t)
 	return 0;
 }
 
-/* As long as one of the children is left, there is one to wait for. */
+/* While a child is left, waitpid() returns 0. */
 static bool all_gone(void)
 {
 	for (int64_t end = now_ns() + GONE_MS * 1000000LL; !waitpid(-1, NULL, WNOHANG); sleep_ms(5))
@@ -163,7 +169,7 @@ static bool wait_until_out_of_memory(int64_t count_before)
 	return true;
 }
 
-/* From the signal on: 0 or what wl_fail() returns. */
+/* From the signal on. Returns 0 or what wl_fail() returns. */
 static int kill_and_count(struct trial *t, int pidfd)
 {
 	struct pollfd victim = {.fd = pidfd, .events = POLLIN};
@@ -172,13 +178,13 @@ static int kill_and_count(struct trial *t, int pidfd)
 
 	shared->go = true;
 	if (!wl_check(t, "memory_ran_out", wait_until_out_of_memory(count),
-		      "memory.events counts %lld, as before", (long long)count))
+		      "memory.events still counts %lld", (long long)count))
 		return 0;
 	tasks = count_tasks();
 	from_ns = now_ns();
 	sched_setscheduler(allocator, SCHED_OTHER, &other);
 	if (poll(&victim, 1, GONE_MS) != 1)
-		return wl_fail(t, "the victim is not dead after %d s", GONE_MS / 1000);
+		return wl_fail(t, "the victim has not exited after %d s", GONE_MS / 1000);
 	wl_sample(t, "victim_ns", now_ns() - from_ns);
 	wl_sample(t, "ahead_count", tasks - count_tasks());
 	return 0;
@@ -203,7 +209,7 @@ static int run(struct trial *t)
 	close(pidfd);
 	kill(allocator, SIGKILL);
 	if (!error)
-		wl_check(t, "all_gone", all_gone(), "not after %d s", GONE_MS / 1000);
+		wl_check(t, "all_gone", all_gone(), "some are left after %d s", GONE_MS / 1000);
 	leader = 0;
 	return error;
 }
@@ -227,7 +233,7 @@ static int setup(struct trial *t)
 		error = write_file(SMALL "/memory.max", "%ld", LIMIT_MB * MB);
 	if (error)
 		return wl_fail(t, "preparing " SMALL ": %s", strerror(-error));
-	/* The dead are nobody's to wait for: each goes when it is done. */
+	/* Exited tasks need no wait(): the kernel releases each of them. */
 	signal(SIGCHLD, SIG_IGN);
 	error = set_priority(OBSERVER);
 	return error ? wl_fail(t, "SCHED_FIFO: %s", strerror(-error)) : 0;
@@ -252,7 +258,7 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"processes", NULL};
 static const struct workload oomvictim = {
 	.name = "oomvictim",
-	.summary = "kill a crowd, one of which the OOM killer then chooses",
+	.summary = "kill a group, one task of which the OOM killer then chooses",
 	.params = params,
 	.setup = setup,
 	.run = run,

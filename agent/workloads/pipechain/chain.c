@@ -21,44 +21,45 @@
 
 /* File descriptors in the holder; a link keeps the first and the third. */
 enum {
-	CHAIN_LEFT, /* a link reads here; in the holder the end of the chain so far */
-	CHAIN_NEXT, /* a new pipe's reading end, for the next link */
+	CHAIN_LEFT, /* a link reads here; in the holder it is the end of the chain so far */
+	CHAIN_NEXT, /* the reading end of a new pipe, for the next link */
 	CHAIN_RIGHT, /* a link writes here */
-	CHAIN_REST, /* from here on nothing is a link's */
+	CHAIN_REST, /* a link has no descriptor from here on */
 	CHAIN_ANSWERS = CHAIN_REST,
 	CHAIN_ORDERS,
-	CHAIN_HEAD, /* writing end of the first pipe */
-	CHAIN_LAST, /* writing end of the last pipe, made first where links are nested */
-	CHAIN_TAIL, /* and its reading end */
+	CHAIN_HEAD, /* the writing end of the first pipe */
+	CHAIN_LAST, /* the writing end of the last pipe, which is made first if links are nested */
+	CHAIN_TAIL, /* the reading end of the last pipe */
 };
 
-/* A link as a program of its own. */
+/* A link that executes a program. */
 #define CHAIN_PROGRAM "chain_program"
 
 struct chain_answer {
 	enum { CHAIN_DONE, CHAIN_PROGRESS, CHAIN_FAILED } kind;
-	int64_t value; /* done: of the order; progress: links so far; failed: the error number */
+	/* done: the order's result; progress: links made so far; failed: the error number */
+	int64_t value;
 };
 
-/* Shared by agent, holder and, where nested, the links. */
+/* Shared by the agent, the holder and, if they are nested, the links. */
 struct chain_shared {
 	struct chain_end end;
 	pid_t group; /* of the links */
-	pid_t agents_group; /* where the holder goes when all links are in theirs */
+	pid_t agents_group; /* the group that the holder joins when all links are in theirs */
 	int64_t made;
-	char step[64]; /* what failed */
+	char step[64]; /* the step that failed */
 	pid_t pids[];
 };
 
 /* -- a link -- */
 
 /*
- * A link has nothing of its own but a few bytes of stack: it may share the memory
- * of a hundred thousand others, thread-local variables of the C library included,
- * so its system calls are made by hand.
+ * A link may use only a few bytes of stack: it may share the memory of a hundred thousand
+ * other links, including the thread-local variables of the C library. Therefore it makes
+ * its system calls without the library.
  */
 
-/* Where the sanitizers would want memory, a link has none. */
+/* A link has no room for the memory that the sanitizers need. */
 #define BARE __attribute__((no_sanitize("address", "undefined"), no_stack_protector))
 
 BARE static inline long raw_syscall(long number, long a, long b, long c, long d)
@@ -79,7 +80,7 @@ BARE static inline long raw_syscall(long number, long a, long b, long c, long d)
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(nr), "r"(x1), "r"(x2), "r"(x3) : "memory");
 	return x0;
 #else
-#error "how this architecture makes a system call is not written down here"
+#error "raw_syscall() has no code for this architecture"
 #endif
 }
 
@@ -92,16 +93,18 @@ __attribute__((noreturn)) BARE static void chain_link(bool used_pipes)
 	raw_syscall(SYS_close_range, CHAIN_REST, ~0U, 0, 0);
 	while (raw_syscall(SYS_read, CHAIN_LEFT, (long)&token, sizeof(token), 0) == sizeof(token)) {
 		token++;
-		/* A pipe that was written keeps a page for next time; one that was lent ours does
-		 * not. */
+		/*
+		 * After write() a pipe keeps a page for the next one; after vmsplice() of our page
+		 * it does not.
+		 */
 		if (used_pipes)
 			raw_syscall(SYS_write, CHAIN_RIGHT, (long)&token, sizeof(token), 0);
 		else
 			raw_syscall(SYS_vmsplice, CHAIN_RIGHT, (long)&own, 1, 0);
 	}
 	/*
-	 * The left neighbour is dead already, and the signal on its way. An exit now would
-	 * be one that the signal did not cause.
+	 * The left neighbour has been killed, and the signal to this link is on its way. An exit
+	 * here would not be caused by the signal.
 	 */
 	for (;;)
 		raw_syscall(SYS_ppoll, 0, 0, 0, 0);
@@ -115,7 +118,7 @@ APPLET(chain_program, chain_program);
 
 /* -- reaping the links -- */
 
-/* How the links' parent lets go of them, be it the holder or the agent. */
+/* How the links' parent releases them; the parent is the holder or the agent. */
 
 static void count(const struct chain_spec *spec, struct chain_end *end, const siginfo_t *info)
 {
@@ -123,7 +126,7 @@ static void count(const struct chain_spec *spec, struct chain_end *end, const si
 		end->killed++;
 }
 
-/* By number: the kernel looks at that one child only. */
+/* By number: the kernel searches for one child only. */
 static void reap_known(const struct chain_spec *spec, struct chain_shared *m)
 {
 	for (int64_t i = 0; i < spec->links; i++) {
@@ -142,7 +145,7 @@ static void reap_any(const struct chain_spec *spec, struct chain_shared *m)
 	siginfo_t info;
 	int64_t left = spec->links;
 
-	/* Of the group only: the agent has other children. */
+	/* Only children of the group: the agent has other children. */
 	while (!waitid(P_PGID, m->group, &info, WEXITED)) {
 		count(spec, &m->end, &info);
 		left--;
@@ -152,7 +155,10 @@ static void reap_any(const struct chain_spec *spec, struct chain_shared *m)
 
 static void chain_reap_links(const struct chain_spec *spec, struct chain_shared *m)
 {
-	/* A nested link becomes our child when its parent dies, and cannot be waited for before. */
+	/*
+	 * A nested link becomes our child when its parent dies, and cannot be waited for before
+	 * that.
+	 */
 	if (spec->reap == CHAIN_ANY || spec->make == CHAIN_NESTED)
 		reap_any(spec, m);
 	else
@@ -162,17 +168,22 @@ static void chain_reap_links(const struct chain_spec *spec, struct chain_shared 
 
 /* -- the holder -- */
 
-/* The process that makes the links of a chain, proves that it is one, and reaps it. */
+/* The holder makes the links of a chain, proves that they are chained, and reaps them. */
 
 #define PAGE 4096
-/* A link that shares the holder's memory calls no function; its system calls use the kernel's
- * stack. */
+/*
+ * A link that shares the holder's memory calls no functions, and its system calls use the
+ * kernel's stack.
+ */
 #define STACK 256
 #define PROGRESS_NS 10000000000LL
 #define LOOK_MS 1000
-/* For the token: this and a ms for each link. */
+/* The time limit for the token: this, and a ms for each link. */
 #define PROVE_MS 60000
-/* What the last of nested links says before any token comes: all were made. Less: an error. */
+/*
+ * What the last nested link reports before the token comes: all links were made. A smaller
+ * value is an error.
+ */
 #define NESTED_READY (-1)
 
 static const struct chain_spec *spec;
@@ -204,7 +215,7 @@ static void progress(int64_t value)
 	answer(CHAIN_PROGRESS, value);
 }
 
-/* To the two lowest free numbers; 0 or an error number. */
+/* The pipe gets the two lowest free numbers. Returns 0 or an error number. */
 static int make_pipe(void)
 {
 	int ends[2];
@@ -255,7 +266,7 @@ static void make_siblings(void)
 	int error;
 
 	if (stacks == MAP_FAILED)
-		fail("mmap of the stacks", errno);
+		fail("cannot mmap the stacks", errno);
 	for (int64_t i = 0; i < spec->links; i++) {
 		error = make_pipe();
 		if (error)
@@ -272,7 +283,7 @@ static void make_siblings(void)
 	}
 }
 
-/* In a nested link: tell the holder through the last pipe. */
+/* Called in a nested link: reports to the holder through the last pipe. */
 static void nested_report(int64_t what)
 {
 	write_all(CHAIN_LAST, &what, sizeof(what));
@@ -307,7 +318,7 @@ static void make_nested(void)
 	pid_t pid;
 	int error;
 
-	/* Where a link's parent dies first, the link becomes the holder's child. */
+	/* When the parent of a link dies first, the link becomes a child of the holder. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		fail("prctl", errno);
 	error = make_pipe();
@@ -329,7 +340,7 @@ static void make_nested(void)
 	if (read_all(CHAIN_LEFT, &reported, sizeof(reported)))
 		fail("a nested link was killed before it could fork", ENOMEM);
 	if (reported != NESTED_READY)
-		fail("fork of a nested link", NESTED_READY - reported);
+		fail("cannot fork a nested link", NESTED_READY - reported);
 }
 
 static void make_all(void)
@@ -337,7 +348,7 @@ static void make_all(void)
 	int error = make_pipe();
 	int64_t start, made_ns;
 
-	/* The two lowest numbers were free: the reading end is in its place already. */
+	/* The two lowest numbers were free, so the reading end has the right number already. */
 	if (!error)
 		error = move(CHAIN_NEXT, CHAIN_HEAD);
 	if (error)
@@ -348,7 +359,10 @@ static void make_all(void)
 	else
 		make_siblings();
 	made_ns = now_ns() - start;
-	/* Links inherit the group, the holder leaves it: cheaper than each joining one. */
+	/*
+	 * The links inherit the group and the holder leaves it: this is cheaper than a setpgid()
+	 * by each link.
+	 */
 	if (setpgid(0, shared->agents_group))
 		fail("setpgid", errno);
 	answer(CHAIN_DONE, made_ns);
@@ -370,7 +384,7 @@ static void prove(void)
 	int error = write_all(CHAIN_HEAD, &token, sizeof(token));
 
 	if (error)
-		fail("writing the token", -error);
+		fail("cannot write the token", -error);
 	while (poll(&tail, 1, LOOK_MS) == 0) {
 		if (link_died())
 			fail("a link was killed before the signal", ENOMEM);
@@ -380,11 +394,11 @@ static void prove(void)
 	}
 	error = read_all(CHAIN_LEFT, &token, sizeof(token));
 	if (error)
-		fail("reading the token", -error);
+		fail("cannot read the token", -error);
 	answer(CHAIN_DONE, token);
 }
 
-/* -- the end -- */
+/* -- reaping -- */
 
 static void reap_all(void)
 {
@@ -415,7 +429,7 @@ __attribute__((noreturn)) static void chain_hold(const struct chain_spec *wanted
 	_exit(EXIT_SUCCESS);
 }
 
-/* -- the agent -- */
+/* -- in the agent -- */
 
 #define ALIVE_MS 10000
 
@@ -426,10 +440,10 @@ static size_t shared_size(const struct chain *c)
 
 /* -- in the holder -- */
 
-/* Two descriptors in their places, and nothing else open. */
+/* Moves the two descriptors to their numbers and closes everything else. */
 static int keep_only(int orders, int answers)
 {
-	/* Out of the way of the numbers that they are to have. */
+	/* First to numbers that the following dup2() calls do not overwrite. */
 	orders = fcntl(orders, F_DUPFD, CHAIN_TAIL + 1);
 	answers = fcntl(answers, F_DUPFD, CHAIN_TAIL + 1);
 	if (orders < 0 || answers < 0)
@@ -470,7 +484,7 @@ static int fork_holder(struct trial *t, struct chain *c)
 		close(c->orders);
 		close(c->answers);
 		c->holder = 0;
-		return wl_fail(t, "fork of the holder: %m");
+		return wl_fail(t, "cannot fork the holder of the chain: %m");
 	}
 	c->group = c->shared->group = c->holder;
 	return 0;
@@ -483,16 +497,17 @@ int chain_open(struct trial *t, struct chain *c, const struct chain_spec *spec)
 			 -1, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
-		return wl_fail(t, "mmap for %lld process numbers: %m", (long long)spec->links);
+		return wl_fail(t, "cannot mmap memory for %lld process numbers: %m",
+			       (long long)spec->links);
 	}
-	/* The kernel starts its first process in a group 0, which no one can join. */
+	/* The kernel starts its first process in group 0, which no process can join. */
 	if (getpgrp() == 0 && setpgid(0, 0))
 		return wl_fail(t, "setpgid: %m");
 	c->shared->agents_group = getpgrp();
 	return fork_holder(t, c);
 }
 
-/* Waits for the answer to an order, with signs of life. */
+/* Waits for the answer to an order; reports progress meanwhile. */
 static int await(struct trial *t, struct chain *c, int64_t *value)
 {
 	struct pollfd reply = {.fd = c->answers, .events = POLLIN};
@@ -508,12 +523,13 @@ static int await(struct trial *t, struct chain *c, int64_t *value)
 			continue;
 		}
 		if (read_all(c->answers, &a, sizeof(a)))
-			return wl_fail(t, "the holder of the chain died, %lld of %lld links made",
+			return wl_fail(t,
+				       "the holder of the chain died; %lld of %lld links were made",
 				       made, links);
 		if (a.kind == CHAIN_DONE)
 			break;
 		if (a.kind == CHAIN_FAILED)
-			return wl_fail(t, "%s: %s, %lld of %lld links made", c->shared->step,
+			return wl_fail(t, "%s: %s; %lld of %lld links were made", c->shared->step,
 				       strerror(a.value), made, links);
 		wl_alive(t, "%lld of %lld links made", made, links);
 	}
@@ -526,7 +542,8 @@ static int order(struct trial *t, struct chain *c, char what, int64_t *value)
 	int error = write_all(c->orders, &what, 1);
 
 	if (error)
-		return wl_fail(t, "an order to the holder of the chain: %s", strerror(-error));
+		return wl_fail(t, "cannot send an order to the holder of the chain: %s",
+			       strerror(-error));
 	return await(t, c, value);
 }
 

@@ -16,23 +16,25 @@
 #include "lib/latency.h"
 
 #define PROBE_NS 1000000
-#define NEWCOMER_NS 5000000 /* often enough to be there, seldom enough not to be the load */
+/* Often enough for several of them in a teardown, seldom enough not to be load themselves. */
+#define NEWCOMER_NS 5000000
 #define REALTIME_NS 2000000
 #define MAX_PROBES 64
-#define MAX_STAMPS                                                                                 \
-	(1 << 20) /* 17 minutes of a probe that is never late; its pages come when used */
+/* 17 minutes of a probe that is never late; pages are allocated when they are written. */
+#define MAX_STAMPS (1 << 20)
 
-/* One witness's notes, written by it alone, read when it is gone. */
+/* The time stamps of one process, which writes them alone; they are read when it has
+	   exited. */
 struct track {
 	size_t nr;
 	int64_t stamps[MAX_STAMPS];
 };
 
 struct shared {
-	_Atomic int64_t from; /* 0: nothing counts yet */
+	_Atomic int64_t from; /* 0: nothing is recorded yet */
 	_Atomic bool stop;
 	int64_t runnable;
-	struct track newcomer, realtime, probes[]; /* a newcomer's stamps are pairs */
+	struct track newcomer, realtime, probes[]; /* the stamps of newcomer are pairs */
 };
 
 typedef void body(int cpu);
@@ -46,7 +48,10 @@ static size_t shared_size(void)
 	return sizeof(struct shared) + nr_probes * sizeof(struct track);
 }
 
-/* Until it counts, only the latest is kept: the gap in which the beginning lies starts there. */
+/*
+ * Until recording begins only the latest stamp is kept: the gap that contains the
+ * beginning starts there.
+ */
 static void stamp(struct track *track)
 {
 	if (!shared->from)
@@ -71,7 +76,7 @@ static void probe(int cpu)
 	stamp(&shared->probes[cpu]);
 }
 
-/* The fourth word of /proc/loadavg is "runnable/all"; the gauge itself runs, too. */
+/* The fourth word of /proc/loadavg is "runnable/all". This process itself is runnable, too. */
 static int64_t count_runnable(int fd)
 {
 	char text[128] = "";
@@ -139,7 +144,7 @@ static int start(struct trial *t, body *body, int cpu)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		return wl_fail(t, "fork of a witness: %m");
+		return wl_fail(t, "cannot fork a latency probe: %m");
 	if (pid == 0) {
 		prctl(PR_SET_TIMERSLACK, 1);
 		body(cpu);
@@ -156,13 +161,15 @@ int latency_probes_start(struct trial *t, bool any)
 	nr_pids = 0;
 	nr_probes = sysconf(_SC_NPROCESSORS_ONLN);
 	if (nr_probes < 1 || nr_probes > MAX_PROBES)
-		return wl_fail(t, "%d CPUs are online, at most %d can be probed", nr_probes,
-			       MAX_PROBES);
+		return wl_fail(t,
+			       "%d CPUs are online, and at most %d can be probed; give the guest "
+			       "fewer CPUs",
+			       nr_probes, MAX_PROBES);
 	shared = mmap(NULL, shared_size(), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (shared == MAP_FAILED) {
 		shared = NULL;
-		return wl_fail(t, "mmap for the witnesses: %m");
+		return wl_fail(t, "cannot mmap memory for the latency probes: %m");
 	}
 	if (!any)
 		return 0;
@@ -204,7 +211,7 @@ static int summarize(struct trial *t, int64_t until_ns, struct probe_results *w)
 		room += shared->probes[cpu].nr;
 	gaps = malloc(room * sizeof(*gaps));
 	if (!gaps)
-		return wl_fail(t, "out of memory for %zu gaps", room);
+		return wl_fail(t, "not enough memory for %zu gaps", room);
 	n = latency_gaps(shared->realtime.stamps, shared->realtime.nr, shared->from, until_ns,
 			 gaps);
 	w->realtime_ns = latency_longest(gaps, n);
@@ -230,7 +237,7 @@ int latency_probes_stop(struct trial *t, int64_t until_ns, struct probe_results 
 		int status;
 
 		if (waitpid(pids[i], &status, 0) != pids[i] || status)
-			error = wl_fail(t, "witness %d of %d ended with wait status %#x", i,
+			error = wl_fail(t, "latency probe %d of %d ended with wait status %#x", i,
 					nr_pids, (unsigned)status);
 	}
 	nr_pids = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many processes chained by pipes, and one signal to all of them: how long does
- * the call take, how long until the last is gone, and can anybody else use the
- * system meanwhile?
+ * One signal is sent to many processes that are chained by pipes. How long does the call
+ * take, how long until the last process is gone, and can other processes use the system
+ * meanwhile?
  *
- * A repetition makes the chain, proves with a token that it is one, sends the
- * signal, and reaps. Witnesses run beside it. The memory that the chain takes is
- * what is free before it and not after it.
+ * A repetition makes the chain, proves with a token that it is one, sends the signal, and
+ * reaps. Latency probes run beside it. The memory that the chain takes is the difference
+ * of the free memory before and after it was made.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,9 +17,12 @@
 #include "latency_probe.h"
 #include "lib/meminfo.h"
 
-/* What was let go of before (RCU, freed stacks) should be gone, and every link asleep. */
+/*
+ * Long enough for what was freed before (by RCU, freed stacks) to be gone, and for every
+ * link to sleep.
+ */
 #define SETTLE_MS 50
-/* Processes that the guest has anyway. */
+/* Processes that exist in the guest in any case. */
 #define OTHERS 1000
 
 static struct chain chain;
@@ -40,7 +43,7 @@ static struct chain_spec read_spec(const struct trial *t)
 	};
 }
 
-/* -- what must be there before the first process is made -- */
+/* -- what must be available before the first process is made -- */
 
 static int64_t limit_of(const char *path)
 {
@@ -58,11 +61,13 @@ static int check_numbers(struct trial *t, int64_t links)
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		int64_t limit = limit_of(limits[i]), need = links + OTHERS;
 
-		/* Two open ends of a pipe for each process. */
+		/* Each process holds both ends of a pipe open. */
 		if (!strcmp(limits[i], "/proc/sys/fs/file-max"))
 			need += links;
 		if (limit < need)
-			return wl_fail(t, "%lld processes need %s of %lld, and it is %lld",
+			return wl_fail(t,
+				       "%lld processes need %s of at least %lld, and it is %lld; "
+				       "ask for fewer processes",
 				       (long long)links, limits[i], (long long)need,
 				       (long long)limit);
 	}
@@ -71,7 +76,7 @@ static int check_numbers(struct trial *t, int64_t links)
 
 static int check_memory(struct trial *t, const struct chain_spec *spec)
 {
-	/* Measured on 6.12, x86_64, rounded up; docs/masskill.md has where it goes. */
+	/* Measured on 6.12, x86_64, and rounded up; docs/masskill.md says where the memory goes. */
 	static const int64_t each_bytes[] = {[CHAIN_SHARED] = 23800,
 					     [CHAIN_FORK] = 100500,
 					     [CHAIN_EXEC] = 131500,
@@ -83,7 +88,7 @@ static int check_memory(struct trial *t, const struct chain_spec *spec)
 
 	if (error)
 		return wl_fail(t, "/proc/meminfo: %s", strerror(-error));
-	/* A nested link is on the list of every ancestor's pages (anon_vma). */
+	/* The pages of every ancestor refer to a nested link (anon_vma). */
 	if (spec->make == CHAIN_NESTED)
 		need += links * links / 7;
 	if (need > m.available)
@@ -102,8 +107,11 @@ static int setup(struct trial *t)
 
 	chain = (struct chain){0};
 	if (error)
-		return wl_fail(t, "raising the limits on tasks: %s", strerror(-error));
-	/* Pipes in use by one user; 0 is no limit. A kernel without the file has none. */
+		return wl_fail(t, "cannot raise the limits on tasks: %s", strerror(-error));
+	/*
+	 * Limits on the pipes of one user; 0 is no limit. A kernel without these files has no
+	 * limit.
+	 */
 	write_file("/proc/sys/fs/pipe-user-pages-soft", "0");
 	write_file("/proc/sys/fs/pipe-user-pages-hard", "0");
 	write_file("/proc/sys/fs/file-max", "%lld", (long long)INT64_MAX);
@@ -153,15 +161,15 @@ static void sample_probes(struct trial *t, const struct probe_results *w)
 	wl_sample(t, "runnable_count", w->runnable);
 }
 
-/* How the links died, and that none is left, as a zombie neither. */
+/* How the links died, and that none of them is left, not even as a zombie. */
 static void check_end(struct trial *t, const struct chain_end *end)
 {
 	int64_t links = chain.spec.links;
 	bool has_status = chain.spec.reap != CHAIN_IGNORE;
 
 	wl_check(t, "killed", has_status ? end->killed == links : end->vanished == links,
-		 "%lld of %lld died of the signal, %lld left no status", (long long)end->killed,
-		 (long long)links, (long long)end->vanished);
+		 "%lld of %lld were killed by the signal, %lld left no status",
+		 (long long)end->killed, (long long)links, (long long)end->vanished);
 	wl_check(t, "none_left", kill(-chain.group, 0) && errno == ESRCH, "process group %d",
 		 (int)chain.group);
 }

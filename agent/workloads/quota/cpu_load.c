@@ -22,17 +22,18 @@
 #define START_MS 60000
 #define READINGS 2
 #define READ_MS 10000
-/* A read of so much takes a tenth of a millisecond and more. */
+/* Reading this much takes a tenth of a millisecond or more. */
 #define READ_BYTES (256 << 10)
 
 /* What the process and the agent share. */
 struct shared {
 	_Atomic int64_t ready;
 	struct start_barrier go;
-	_Atomic int64_t from_ns; /* set before they go */
+	_Atomic int64_t from_ns; /* set before the threads start */
 	struct start_barrier read_usage[READINGS];
-	_Atomic int readings; /* that are done; -1: none is to be had */
-	int64_t least_ns, all_ns; /* of the last one */
+	/* Readings that are done; -1: the thread could not become a real-time task. */
+	_Atomic int readings;
+	int64_t least_ns, all_ns; /* of the last reading */
 };
 
 static struct shared *shared;
@@ -40,9 +41,9 @@ static struct cpu_load spec;
 static pid_t process;
 static int readings;
 static int file;
-static char *buffers; /* one that all share: nobody looks at what was read */
+static char *buffers; /* one buffer for all tasks: the data are not used */
 
-/* -- the process -- */
+/* -- in the process -- */
 
 static int64_t used_ns(clockid_t clock)
 {
@@ -111,7 +112,7 @@ static void read_usage(const pthread_t *ids, int64_t *before_ns)
 	shared->readings++;
 }
 
-/* The quota is one for tasks of the fair class: a real-time one is there when it is called. */
+/* The quota limits tasks of the fair class; this real-time thread runs when it is asked to. */
 static void read_when_asked(const pthread_t *ids)
 {
 	struct sched_param realtime = {.sched_priority = 1};
@@ -146,7 +147,7 @@ __attribute__((noreturn)) static void run_process(const char *cgroup)
 		pause();
 }
 
-/* -- the agent -- */
+/* -- in the agent -- */
 
 int cpu_load_start(struct trial *t, const char *cgroup, const struct cpu_load *wanted)
 {

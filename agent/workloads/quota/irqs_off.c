@@ -13,7 +13,8 @@ int irqs_off_begin(struct trial *t, int64_t period_ns)
 	int error = sampler_open(&sampler, period_ns);
 
 	if (error)
-		return wl_fail(t, "a timer on each CPU: %s; the kernel needs PERF_EVENTS",
+		return wl_fail(t,
+			       "cannot run a timer on each CPU: %s; the kernel needs PERF_EVENTS",
 			       strerror(-error));
 	opened = true;
 	sampler_start(&sampler, 0);
@@ -37,7 +38,7 @@ int irqs_off_end(struct trial *t, int64_t *longest_ns)
 	irqs_off_drop();
 	if (got < 0 || lost || !samples)
 		return wl_fail(t,
-			       "of the timer's samples %lld were read and %lld lost; give the "
+			       "%lld samples of the timer were read and %lld were lost; give the "
 			       "guest more memory",
 			       (long long)samples, (long long)lost);
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does a CPU quota still hold? Tasks that want more than their cgroup may have run for
- * many periods; what they used is held against the quota, and what the kernel counted
- * against what must have happened.
+ * Is a CPU quota still enforced? Tasks that want more CPU time than their cgroup may have
+ * run for many periods. What they used is compared with the quota, and what the kernel
+ * counted with what must have happened.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,12 +21,12 @@
 #define GONE_MS 60000
 #define REMOVE_MS 10000
 #define ALIVE_NS 5000000000
-/* A burst of twice the quota, then nothing, so that there is unused quota to save. */
+/* A burst of twice the quota, then idle, so that there is unused quota to save. */
 #define CYCLE_PERIODS 5
 #define BURST_QUOTAS 2
-/* Of the time measured, as long as this part of it the timer runs. */
+/* The timer runs for this many periods at the end of the measured time. */
 #define WATCHED_PERIODS 5
-/* Parts of a thousand that the usage may be away from the quota. */
+/* How far the usage may be from the quota, in parts of a thousand. */
 #define TOLERANCE 50
 
 static struct bandwidth outer, inner;
@@ -39,7 +39,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The cgroup whose quota is the tighter one, and its quota; 0 where there is none. */
+/* The cgroup with the tighter quota, and its quota; 0 without a quota. */
 static const char *tighter(int64_t *quota_us)
 {
 	bool is_outer = outer.quota_us && (!inner.quota_us || outer.quota_us < inner.quota_us);
@@ -48,13 +48,13 @@ static const char *tighter(int64_t *quota_us)
 	return is_outer ? OUTER : INNER;
 }
 
-/* CPU time that the tasks can use in a period, whatever the quota. */
+/* CPU time that the tasks can use in a period without a quota. */
 static int64_t usable_us(void)
 {
 	return least(tasks.tasks, cpus) * inner.period_us;
 }
 
-/* CPU time that the tasks ought to get in so much time. */
+/* CPU time that the tasks are entitled to in this time. */
 static int64_t entitled_us(int64_t elapsed_ns)
 {
 	int64_t quota_us;
@@ -65,7 +65,7 @@ static int64_t entitled_us(int64_t elapsed_ns)
 	return (double)elapsed_ns / period_ns * least(quota_us, usable_us());
 }
 
-/* Tasks that always want more than the quota. */
+/* True if the tasks always want more than the quota. */
 static bool always_short(void)
 {
 	int64_t quota_us;
@@ -88,14 +88,14 @@ static int start(struct trial *t)
 		return wl_fail(t, INNER ": %s", strerror(-error));
 	if (cpu_load_start(t, INNER, &tasks))
 		return -1;
-	/* Not before: many tasks take long to start with a small quota. */
+	/* Not earlier: with a small quota many tasks take long to start. */
 	error = bandwidth_limit(OUTER, &outer);
 	if (!error)
 		error = bandwidth_limit(INNER, &inner);
 	if (error)
-		return wl_fail(t,
-			       "cpu.max: %s; the kernel needs CFS_BANDWIDTH, and 5.14 for bursts",
-			       strerror(-error));
+		return wl_fail(
+			t, "cpu.max: %s; the kernel needs CFS_BANDWIDTH, and Linux 5.14 for bursts",
+			strerror(-error));
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static void sleep_until(struct trial *t, int64_t ns)
 	}
 }
 
-/* What the tighter cgroup used and suffered in the time measured. */
+/* What the cgroup with the tighter quota used in the measured time, and how it was throttled. */
 struct measured {
 	int64_t elapsed_ns, irqs_off_ns;
 	int64_t least_ns, all_ns; /* all_ns == 0: not known */
@@ -154,7 +154,7 @@ static int measure(struct trial *t, struct measured *m)
 	return error ? wl_fail(t, "%s/cpu.stat: %s", group, strerror(-error)) : 0;
 }
 
-/* All tasks and both cgroups. 0 or -errno. */
+/* Kills and reaps all tasks and removes both cgroups. 0 or -errno. */
 static int kill_and_remove(void)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
@@ -206,7 +206,7 @@ static void sample_throttling(struct trial *t, const struct measured *m)
 		 throttled <= counted && counted <= elapsed + 2 &&
 			 throttled_us * 1000 <= (m->elapsed_ns + period_ns) * cpus &&
 			 (!always_short() || (throttled && throttled_us)),
-		 "%lld periods of %lld, %lld throttled, for %lld us", (long long)counted,
+		 "%lld periods of %lld, %lld of them throttled, for %lld us", (long long)counted,
 		 (long long)elapsed, (long long)throttled, (long long)throttled_us);
 }
 
@@ -226,7 +226,8 @@ static int run(struct trial *t)
 	if (start(t) || measure(t, &m))
 		return -1;
 	error = kill_and_remove();
-	wl_check(t, "let_go", !error, "%s", error ? strerror(-error) : "killed, reaped, removed");
+	wl_check(t, "let_go", !error, "%s",
+		 error ? strerror(-error) : "killed, reaped and removed");
 	tighter(&quota_us);
 	if (quota_us) {
 		sample_usage(t, &m);
@@ -264,9 +265,13 @@ static int setup(struct trial *t)
 	tasks.cycle_ns = CYCLE_PERIODS * period_ns;
 	tasks.burst_ns = BURST_QUOTAS * quota_us * 1000;
 	if (error)
-		return wl_fail(t, "+cpu: %s; the kernel needs CGROUP_SCHED", strerror(-error));
+		return wl_fail(
+			t, "cannot enable the cpu controller: %s; the kernel needs CGROUP_SCHED",
+			strerror(-error));
 	if (inner.burst_us > inner.quota_us)
-		return wl_fail(t, "the burst may be as large as the quota, and no larger");
+		return wl_fail(
+			t,
+			"the burst is larger than the quota; choose a burst of at most the quota");
 	if (tasks.work == CPU_LOAD_BURST && (!quota_us || periods % CYCLE_PERIODS))
 		return wl_fail(t, "work=burst needs a quota, and periods that are a multiple of %d",
 			       CYCLE_PERIODS);
@@ -288,7 +293,7 @@ static const char *const params[] = {"tasks", "work",  "quota", "period_ms",	"pe
 				     "outer", "burst", "on",	"irq_timer_us", NULL};
 static const struct workload quota = {
 	.name = "quota",
-	.summary = "tasks want more CPU than their cgroup may have: what they get of it",
+	.summary = "tasks want more CPU time than their cgroup may have: how much do they get?",
 	.params = params,
 	.setup = setup,
 	.run = run,

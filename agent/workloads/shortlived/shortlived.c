@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * As a build does: many processes that live shortly. A job forks and executes a
- * compiler, which touches some memory, writes a file, and forks and executes an
- * assembler that reads the file from a pipe's other end and exits.
+ * Like a build: many short-lived processes. A job forks and executes a compiler, which
+ * touches some memory, writes a file, and forks and executes an assembler. The assembler
+ * reads the file from a pipe and exits.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static pid_t execute(const char *applet)
 	return pid;
 }
 
-/* Regions of their own, so that there is more than one to unmap. */
+/* Separate regions, so that there is more than one to unmap. */
 static bool use_memory(void)
 {
 	for (int i = 0; i < REGIONS; i++) {
@@ -64,7 +64,10 @@ static int assemble(int argc, char **argv)
 }
 APPLET(shortlived_assembler, assemble);
 
-/* The assembler reads what we write, as in `cc -pipe`; the same goes into a file. */
+/*
+ * The assembler reads what the compiler writes, as with `cc -pipe`; the same data are
+ * written to a file.
+ */
 static bool pipe_to_assembler(int file, const char *output)
 {
 	int ends[2];

@@ -25,7 +25,7 @@ __attribute__((noreturn)) static void compact(const char *file, int cpu)
 {
 	int fd;
 
-	/* Whoever waits for the end of a pipe waits for all who have it open. */
+	/* Otherwise a process that waits for the end of a pipe would wait for this one, too. */
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	fd = open(file, O_WRONLY | O_CLOEXEC);
 	stay_on_cpu(cpu);
@@ -46,13 +46,14 @@ int compactor_start(struct trial *t, const char *file, int cpu)
 	}
 	compactor = fork();
 	if (compactor < 0)
-		return wl_fail(t, "the compactor: %m");
+		return wl_fail(t, "cannot fork the compactor: %m");
 	if (!compactor)
 		compact(file, cpu);
 	while (!state->rounds) {
 		if (waitpid(compactor, &status, WNOHANG)) {
 			compactor = 0;
-			return wl_fail(t, "writing to %s: %s", file, strerror(WEXITSTATUS(status)));
+			return wl_fail(t, "cannot write to %s: %s", file,
+				       strerror(WEXITSTATUS(status)));
 		}
 		sleep_ms(1);
 	}

@@ -4,8 +4,9 @@
 #include <stdio.h>
 
 /*
- * Older kernels have another name for the pool's lock. It is the only rwlock of either name; the
- * swap device's has that of seq_file's, which is used from the boot on.
+ * Older kernels have another name for the pool's lock. It is the only rwlock with either
+ * name. The lock of the swap device has the same name as seq_file's, which is used since
+ * the boot.
  */
 static const struct {
 	enum swap_lock lock;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The locks on the way of a swapped page that is freed, as lock statistics count them. */
+/* Lock statistics of the locks that are taken when a swapped page is freed, as metrics. */
 #ifndef KTEARDOWN_LOCK_METRICS_H
 #define KTEARDOWN_LOCK_METRICS_H
 
 #include "lockstat.h"
 
 enum swap_lock {
-	SWAP_LOCK_POOL, /* zsmalloc: its pool */
+	SWAP_LOCK_POOL, /* zsmalloc: the pool */
 	SWAP_LOCK_CLASS, /* zsmalloc: a size class */
 	SWAP_LOCK_CLUSTER, /* a cluster of swap slots */
 	SWAP_LOCK_DEVICE, /* the swap device */
@@ -20,8 +20,9 @@ struct lock_metrics {
 
 void lock_metrics_read(struct lock_metrics *l);
 /*
- * Between the two, for each lock L: the metrics L_lock_acquired_count, L_lock_contended_count and
- * L_lock_wait_ns. None where they were not counted.
+ * The difference of the two, for each lock L: the metrics L_lock_acquired_count,
+ * L_lock_contended_count and L_lock_wait_ns. No metrics if the kernel does not count
+ * locks.
  */
 void lock_metrics_sample(struct trial *t, const struct lock_metrics *from,
 			 const struct lock_metrics *to);

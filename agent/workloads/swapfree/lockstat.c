@@ -18,7 +18,7 @@ static bool ends_in(const char *text, const char *end)
 	return length >= wanted && !strcmp(text + length - wanted, end);
 }
 
-/* Cut "/1" or "#2" off, where it is the end. */
+/* Removes "/1" or "#2" from the end of the name. */
 static bool cut(char *name, char mark)
 {
 	char *at = strrchr(name, mark);
@@ -50,7 +50,10 @@ bool lockstat_parse(const char *line, struct lock_line *out)
 	if (strlen(line) <= NAME_WIDTH || line[NAME_WIDTH] != ':' ||
 	    strspn(line, " ") >= NAME_WIDTH)
 		return false;
-	/* Bounces, contentions, wait: least, most, total, mean; bounces, acquisitions, hold. */
+	/*
+	 * Bounces, contentions; wait time: minimum, maximum, total, mean; bounces, acquisitions;
+	 * hold time.
+	 */
 	if (sscanf(line + NAME_WIDTH + 1, "%*d %" SCNd64 " %*f %*f %lf %*f %*d %" SCNd64,
 		   &out->use.contended, &wait_us, &out->use.acquired) != 3)
 		return false;

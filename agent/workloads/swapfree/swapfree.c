@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several processes let go of compressed swap at the same moment: how long does
- * each take, how long all of them, and when is the memory really free?
+ * Several processes free compressed swap at the same moment: how long does each take, how
+ * long all of them, and when is the memory really free?
  *
- * Every repetition starts with an empty device. Each process makes its data and
- * swaps them out; then all wait for one signal, and munmap, or are killed.
+ * Every repetition starts with an empty device. Each process makes its data and swaps them
+ * out; then all wait for one signal, and call munmap() or are killed.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
@@ -24,31 +24,34 @@
 
 #define MAX_PROCESSES 256
 #define SETTLE_MS 20
-/* What the pool takes for a page of the data, its own loss with it, rounded up. */
+/* What the pool needs for a page of the data, with its overhead, rounded up. */
 #define POOL_BYTES_PER_PAGE 1700
-/* A process besides its data, and the device's table of a page. */
+/* What a process needs besides its data, and what the device's table needs for a page. */
 #define PROCESS_KB 3072
 #define TABLE_BYTES_PER_PAGE 64
 #define SPARE (64 << 20)
 
 enum end { END_MUNMAP, END_EXIT, END_REWRITE };
 
-/* What a process tells; in memory that all share. */
+/* The result of a process, in memory that all of them share. */
 struct result {
 	_Atomic int64_t stored, stored_ns;
-	_Atomic int64_t from, to; /* of letting go */
+	_Atomic int64_t from, to; /* of freeing */
 	_Atomic int error;
 };
 
-static struct result *results; /* MAX_PROCESSES */
+static struct result *results; /* an array of MAX_PROCESSES */
 static enum end end_by;
 static enum backend backend;
 static int64_t processes, bytes_each, cpus;
 static pid_t group;
-/* Ends of pipes: "ready" and "done" are a byte from each process; "go" and "leave" are closed. */
+/*
+ * The ends of pipes. "ready" and "done" get a byte from each process; "go" and "leave" are
+ * closed.
+ */
 static int ready[2], go[2], done[2], leave[2];
 
-/* -- a process -- */
+/* -- in a process -- */
 
 /* Nothing is ever written: the end of the pipe is the signal. */
 static void await_close(int *ends)
@@ -65,7 +68,7 @@ static int release(struct swap_data *h, struct result *c)
 	int error = end_by == END_REWRITE ? swap_data_rewrite(h) : swap_data_free(h);
 
 	end = now_ns();
-	/* Making the new data is not part of it. */
+	/* The time for making the new data is excluded. */
 	c->from = end_by == END_REWRITE ? end - (h->stored_ns - before) : start;
 	c->to = end;
 	return error;
@@ -88,7 +91,7 @@ __attribute__((noreturn)) static void be_member(int index, bool one_size)
 	await_close(go);
 	if (!c->error)
 		c->error = release(&h, c);
-	/* Nobody exits beside others who are still at it. */
+	/* No process exits while others are still freeing. */
 	write_all(done[1], "", 1);
 	await_close(leave);
 	if (end_by == END_REWRITE && !c->error)
@@ -198,16 +201,16 @@ static void check_stored(struct trial *t, const struct pool_usage *before,
 		 "%lld of %lld pages are swapped out; of one process %lld", (long long)stored,
 		 (long long)wanted, (long long)(least / processes));
 	wl_check(t, "held", held * 100 >= wanted * 99 && behind * 100 <= wanted,
-		 "the pool has %lld of %lld pages; the device behind it %lld", (long long)held,
+		 "the pool has %lld of %lld pages; the device behind it has %lld", (long long)held,
 		 (long long)wanted, (long long)behind);
 	wl_check(t, "compressed", full->special_pages * 100 <= wanted,
-		 "%lld of %lld pages are of one word or do not compress",
+		 "%lld of %lld pages consist of one word or do not compress",
 		 (long long)full->special_pages, (long long)wanted);
 	wl_sample(t, "swapped_pages_count", held);
 	wl_sample(t, "pool_kb", full->pool_kb - before->pool_kb);
 }
 
-/* With swap turned off: nothing that the processes swapped is left. */
+/* Turns swap off and checks that nothing is left of what the processes swapped out. */
 static int check_emptied(struct trial *t, const struct pool_usage *before)
 {
 	struct pool_usage left;
@@ -220,7 +223,7 @@ static int check_emptied(struct trial *t, const struct pool_usage *before)
 	wl_check(t, "emptied", !error && pool_usage_equal(&left, before),
 		 "%lld pages are left, %lld kB", (long long)(left.pages - before->pages),
 		 (long long)(left.pool_kb - before->pool_kb));
-	return error ? wl_fail(t, "what the pool holds: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot read the pool's statistics: %s", strerror(-error)) : 0;
 }
 
 static void sample_times(struct trial *t, int64_t start, int64_t settled_ns)
@@ -251,7 +254,7 @@ static int free_all(struct trial *t, int64_t *start)
 	wl_sample(t, "compactions_count", compactions);
 	for (int i = 0; i < processes; i++)
 		if (results[i].error)
-			return wl_fail(t, "process %d, letting go: %s", i,
+			return wl_fail(t, "process %d, freeing: %s", i,
 				       strerror(-results[i].error));
 	return 0;
 }
@@ -263,7 +266,7 @@ static int measure(struct trial *t, const struct pool_usage *before)
 	int error = backend_usage(backend, &full);
 
 	if (error)
-		return wl_fail(t, "what the pool holds: %s", strerror(-error));
+		return wl_fail(t, "cannot read the pool's statistics: %s", strerror(-error));
 	check_stored(t, before, &full);
 	if (!strcmp(wl_param_str(t, "compactor"), "on") &&
 	    compactor_start(t, backend_compact_file(backend), processes % cpus))
@@ -272,7 +275,7 @@ static int measure(struct trial *t, const struct pool_usage *before)
 		return -1;
 	error = backend_settle(backend, end_by == END_REWRITE ? &full : before, &left, &settled_ns);
 	if (error)
-		return wl_fail(t, "what the pool holds: %s", strerror(-error));
+		return wl_fail(t, "cannot read the pool's statistics: %s", strerror(-error));
 	sample_times(t, start, settled_ns);
 	return compactor_stop(t);
 }
@@ -290,7 +293,7 @@ static int run(struct trial *t)
 	int64_t bytes = processes * bytes_each;
 	struct pool_usage before;
 	const char *what;
-	/* Each CPU allocates in a part of its own: the last of them need not be full. */
+	/* Each CPU allocates in a part of its own, and the last part of each need not be full. */
 	int error = backend_open(backend, wl_param_str(t, "compressor"), bytes + bytes / 4 + SPARE,
 				 &what);
 
@@ -304,7 +307,7 @@ static int run(struct trial *t)
 	if (check_emptied(t, &before))
 		return -1;
 	error = backend_close(backend);
-	return error ? wl_fail(t, "closing the device: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot reset the device: %s", strerror(-error)) : 0;
 }
 
 /* -- before and after -- */
@@ -321,8 +324,8 @@ static int check_memory(struct trial *t)
 		return wl_fail(t, "/proc/meminfo: %s", strerror(-error));
 	if (need > m.available)
 		return wl_fail(t,
-			       "%lld processes with %lld MB each need about %lld MB when they are "
-			       "compressed, and %lld MB are available; give the guest more memory",
+			       "%lld processes with %lld MB each need about %lld MB after "
+			       "compression, and %lld MB are available; give the guest more memory",
 			       (long long)processes, (long long)(bytes_each >> 20),
 			       (long long)need / 1024, (long long)m.available / 1024);
 	return 0;
@@ -343,10 +346,11 @@ static int setup(struct trial *t)
 	backend = wl_param_choice(t, "backend", backends);
 	end_by = wl_param_choice(t, "end", ends);
 	if (end_by == END_EXIT && backend == BACKEND_DIRECT)
-		return wl_fail(t, "end=exit lets go of swap; what is written to the device "
-				  "(backend=direct) outlives its writer");
+		return wl_fail(
+			t, "end=exit frees swap, but what was written to the device "
+			   "(backend=direct) outlives its writer; choose another end or backend");
 	if (end_by == END_REWRITE && backend != BACKEND_DIRECT)
-		return wl_fail(t, "end=rewrite is for backend=direct");
+		return wl_fail(t, "end=rewrite needs backend=direct");
 	results = mmap(NULL, MAX_PROCESSES * sizeof(*results), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (results == MAP_FAILED)
@@ -369,9 +373,9 @@ static const char *const params[] = {"processes",  "mb",	"backend", "end",
 				     "compressor", "compactor", "sizes",   NULL};
 static const struct workload swapfree = {
 	.name = "swapfree",
-	.summary = "several processes let go of compressed swap at once",
+	.summary = "several processes free compressed swap at once",
 	.params = params,
-	.stretch = "from the signal until the last process has let go of its pages",
+	.stretch = "from the signal until the last process has freed its pages",
 	.setup = setup,
 	.run = run,
 	.cleanup = cleanup,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of one process with many threads: by its own exit, or killed. */
+/* The end of one process with many threads: it exits by itself, or it is killed. */
 #define _GNU_SOURCE /* pipe2() */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void *sleep_on(void *unused)
 	return unused;
 }
 
-/* In the child: threads, a byte to say that they are there, and the end when one comes back. */
+/* In the child: makes the threads, writes a byte when they exist, and exits when it reads one. */
 __attribute__((noreturn)) static void be_threads(int64_t threads, int ready, int order)
 {
 	pthread_attr_t attributes;
@@ -40,7 +40,7 @@ __attribute__((noreturn)) static void be_threads(int64_t threads, int ready, int
 	_exit(EXIT_SUCCESS);
 }
 
-/* The process's end of both pipes is closed here; ours are left open. */
+/* Closes the process's ends of both pipes; our ends stay open. */
 static int start(struct trial *t, int *ready, int *order)
 {
 	int to_us[2], from_us[2];
@@ -75,7 +75,7 @@ static int end(struct trial *t, int order, int64_t *took_ns)
 	wl_settle(t, SETTLE_MS);
 	start_ns = now_ns();
 	if (kills ? kill(process, SIGKILL) : write_all(order, "", 1))
-		return wl_fail(t, "telling the process to end: %m");
+		return wl_fail(t, "cannot send the order to exit: %m");
 	if (waitpid(process, &status, 0) != process)
 		return wl_fail(t, "waitpid: %m");
 	process = 0;
@@ -97,8 +97,10 @@ static int one_round(struct trial *t, int64_t *took_ns)
 	return error;
 }
 
-/* In which order two CPUs run the dying threads moves a round by 3%: the mean of several moves
- * less. */
+/*
+ * The order in which two CPUs run the exiting threads changes a round by 3%: the mean of
+ * several rounds changes less.
+ */
 static int run(struct trial *t)
 {
 	int64_t rounds = wl_param_int(t, "rounds"), took_ns = 0;

@@ -24,7 +24,10 @@
 			return otherwise;                                                          \
 	} while (0)
 
-/* Two with a quota of their own, one without, and three of which each is in the one before. */
+/*
+ * Two with a quota of their own, one without, and three of which each is inside the
+ * previous one.
+ */
 enum group { SMALL, OTHER, FREE, OUTER, INNER, LEAF, LATE, NR_GROUPS };
 static const char *const names[] = {
 	"small", "other", "free", "outer", "outer/inner", "outer/inner/leaf", "outer/late"};
@@ -35,7 +38,7 @@ static const char *start(enum group g, int count)
 	for (int i = 0; i < count; i++)
 		EXPECT(!victim_put(i, i % 2 ? VICTIM_LIST : VICTIM_SPIN, groups[g]),
 		       "no process can be started in the cgroup");
-	return victims_throttled() ? NULL : "they are not throttled at first";
+	return victims_throttled() ? NULL : "they are not throttled after the start";
 }
 
 #define START(g, count)                                                                            \
@@ -58,13 +61,14 @@ static bool move_all(enum group g)
 static const char *moved(void)
 {
 	START(SMALL, 2);
-	EXPECT(move_all(OTHER) && victims_throttled(), "moved to another small quota, they run");
+	EXPECT(move_all(OTHER) && victims_throttled(),
+	       "moved to another small quota, they are not throttled");
 	EXPECT(move_all(FREE) && victims_run(), "moved to no quota, they do not run");
 	EXPECT(move_all(SMALL) && victims_throttled(), "moved back, they are not throttled");
 	for (int i = 0; i < 20; i++)
-		EXPECT(move_all(i % 2 ? SMALL : OTHER), "they cannot be moved to and fro");
-	EXPECT(victims_throttled(), "moved to and fro, they are not throttled");
-	EXPECT(move_all(FREE) && victims_run(), "moved at last, they do not run");
+		EXPECT(move_all(i % 2 ? SMALL : OTHER), "they cannot be moved repeatedly");
+	EXPECT(victims_throttled(), "moved repeatedly, they are not throttled");
+	EXPECT(move_all(FREE) && victims_run(), "moved to no quota at the end, they do not run");
 	return NULL;
 }
 
@@ -75,7 +79,7 @@ static const char *pinned(void)
 		victims_pin(i % 2);
 		sleep_ms(5);
 	}
-	EXPECT(victims_throttled(), "taken from CPU to CPU, they are not throttled");
+	EXPECT(victims_throttled(), "moved from CPU to CPU, they are not throttled");
 	EXPECT(move_all(FREE) && victims_run(), "on one CPU, without quota, they do not run");
 	victims_pin(-1);
 	EXPECT(move_all(SMALL) && victims_throttled(), "on all CPUs, they are not throttled");
@@ -108,7 +112,7 @@ static const char *policies(void)
 	}
 	for (int i = 0; i < 20; i++)
 		EXPECT(set_policy(i % 2 ? SCHED_IDLE : SCHED_OTHER, i), "a policy cannot be set");
-	EXPECT(victims_throttled(), "after policies in turn they are not throttled");
+	EXPECT(victims_throttled(), "after several policies they are not throttled");
 	EXPECT(set_policy(SCHED_OTHER, 0) && move_all(FREE) && victims_run(),
 	       "without quota they do not run");
 	return NULL;
@@ -134,7 +138,7 @@ static const char *stopped(void)
 	START(SMALL, 2);
 	signal_all(SIGSTOP);
 	EXPECT(all_in_state('T'), "they do not stop");
-	EXPECT(move_all(OTHER), "who is stopped cannot be moved");
+	EXPECT(move_all(OTHER), "stopped tasks cannot be moved");
 	signal_all(SIGCONT);
 	EXPECT(victims_throttled(), "continued, they are not throttled");
 	for (int i = 0; i < 20; i++)
@@ -195,9 +199,9 @@ static const char *traced(void)
 		for (int i = 0; i < 4 && each_ % 2; i++)
 			EXPECT(!ptrace(PTRACE_SYSCALL, pid, 0, 0) && stops_for_tracer(pid),
 			       "they do not stop at system calls");
-		EXPECT(!ptrace(PTRACE_DETACH, pid, 0, 0), "they cannot be let go of");
+		EXPECT(!ptrace(PTRACE_DETACH, pid, 0, 0), "they cannot be detached");
 	}
-	EXPECT(victims_throttled(), "no longer traced, they are not throttled");
+	EXPECT(victims_throttled(), "after tracing they are not throttled");
 	EXPECT(move_all(FREE) && victims_run(), "without quota they do not run");
 	return NULL;
 }
@@ -205,7 +209,7 @@ static const char *traced(void)
 static const char *killed(void)
 {
 	START(SMALL, 2);
-	EXPECT(victims_end(true), "not all die");
+	EXPECT(victims_end(true), "not all of them exit");
 	return NULL;
 }
 
@@ -240,12 +244,14 @@ static const char *nested(void)
 
 	EXPECT(set_nested(least, least), "no quota can be set");
 	START(LEAF, 2);
-	EXPECT(set_nested(least, "max") && victims_throttled(), "the outer quota does not hold");
+	EXPECT(set_nested(least, "max") && victims_throttled(), "the outer quota is not enforced");
 	EXPECT(set_nested("max", "max") && victims_run(), "without quotas they do not run");
-	EXPECT(set_nested("max", least) && victims_throttled(), "the inner quota does not hold");
-	EXPECT(set_nested(least, least) && victims_throttled(), "two quotas do not hold");
-	EXPECT(set_nested("max", least) && victims_throttled(), "the inner quota is lost");
-	EXPECT(set_nested("max", "max") && victims_run(), "in the end they do not run");
+	EXPECT(set_nested("max", least) && victims_throttled(), "the inner quota is not enforced");
+	EXPECT(set_nested(least, least) && victims_throttled(), "two quotas are not enforced");
+	EXPECT(set_nested("max", least) && victims_throttled(),
+	       "after the outer quota was removed, the inner quota is not enforced");
+	EXPECT(set_nested("max", "max") && victims_run(),
+	       "without quotas at the end they do not run");
 	return NULL;
 }
 
@@ -253,13 +259,13 @@ static const char *hotplug(void)
 {
 	START(SMALL, 4);
 	for (int i = 0; i < 4; i++) {
-		EXPECT(!hotplug_cpu1(false), "a CPU does not go");
-		EXPECT(i || victims_throttled(), "on the CPU that is left they are not throttled");
-		EXPECT(!hotplug_cpu1(true), "a CPU does not come back");
+		EXPECT(!hotplug_cpu1(false), "CPU 1 does not go offline");
+		EXPECT(i || victims_throttled(), "on the remaining CPU they are not throttled");
+		EXPECT(!hotplug_cpu1(true), "CPU 1 does not come back online");
 	}
-	EXPECT(victims_throttled(), "with all CPUs back they are not throttled");
+	EXPECT(victims_throttled(), "with all CPUs online they are not throttled");
 	EXPECT(!hotplug_cpu1(false) && move_all(FREE) && victims_run(),
-	       "on the CPU that is left, without quota, they do not run");
+	       "on the remaining CPU, without quota, they do not run");
 	return NULL;
 }
 
@@ -273,26 +279,29 @@ static const char *plugged(void)
 	return wrong;
 }
 
-/* Children that are born out of quota, and a cgroup that is. */
+/* New children, and a new cgroup, while there is no quota left. */
 static const char *newborn(void)
 {
 	EXPECT(set_nested(QUOTA_SMALLEST, "max"), "no quota can be set");
 	START(LEAF, 2);
 	for (int i = 2; i < 6; i++)
-		EXPECT(!victim_put(i, VICTIM_SPIN, groups[LEAF]), "no child can be made");
-	EXPECT(victims_throttled(), "a child under a throttled parent is not throttled");
+		EXPECT(!victim_put(i, VICTIM_SPIN, groups[LEAF]), "no child can be started");
+	EXPECT(victims_throttled(), "a new child of a throttled parent is not throttled");
 	EXPECT(!cgroup_make(groups[LATE]), "no cgroup can be made");
 	EXPECT(!victim_put(6, VICTIM_SPIN, groups[LATE]) &&
 		       !victim_put(7, VICTIM_LIST, groups[LATE]),
-	       "no child can be made in a new cgroup");
-	EXPECT(victims_throttled(), "a new cgroup under a throttled one is not throttled");
+	       "no child can be started in a new cgroup");
+	EXPECT(victims_throttled(), "a new cgroup inside a throttled one is not throttled");
 	EXPECT(set_nested("max", "max") && victims_run(), "without quota they do not run");
 	EXPECT(move_all(FREE) && !cgroup_remove(groups[LATE], QUOTA_PATIENCE_MS),
 	       "the new cgroup cannot be removed");
 	return NULL;
 }
 
-/* -- what the kernel thinks a task needs, which it can only learn while its time passes -- */
+/*
+ * -- the kernel's estimate of a task's CPU use, which it updates only while the task's
+ * time passes --
+ */
 
 int64_t sched_value_in(const char *text, const char *name)
 {
@@ -321,7 +330,7 @@ static bool util_comes_to(pid_t pid, int64_t at_least, int64_t at_most)
 	return true;
 }
 
-/* All of a CPU is 1024. */
+/* A whole CPU is 1024. */
 static const char *load_follows(void)
 {
 	const char *cgroup = groups[SMALL];
@@ -333,22 +342,23 @@ static const char *load_follows(void)
 
 		EXPECT(victims_throttled(), "it is not throttled");
 		EXPECT(!quota_set(cgroup, "max") && victims_run(), "without quota it does not run");
-		EXPECT(util_comes_to(pid, 600, 1100), "it runs all the time, and its load is low");
+		EXPECT(util_comes_to(pid, 600, 1100),
+		       "it runs all the time, and its utilization is low");
 		victims_shared->spin = false;
-		EXPECT(util_comes_to(pid, 0, 300), "it sleeps, and its load is high");
+		EXPECT(util_comes_to(pid, 0, 300), "it sleeps, and its utilization is high");
 		victims_shared->spin = true;
-		EXPECT(util_comes_to(pid, 600, 1100), "it runs again, and its load is low");
+		EXPECT(util_comes_to(pid, 600, 1100), "it runs again, and its utilization is low");
 		EXPECT(!quota_set(cgroup, QUOTA_SMALLEST), "no quota can be set");
 	}
 	return NULL;
 }
 
-/* -- who gets how much of a quota -- */
+/* -- the shares of a quota -- */
 
 #define SHARERS 24
 #define SHARE_PERCENT 60
 
-/* What the one that gets least gets, in percent of the mean. */
+/* The CPU time of the task that got least, in percent of the mean. */
 static int64_t least_percent(void)
 {
 	int64_t from_ns[SHARERS], least_ns = INT64_MAX, all_ns = 0;
@@ -365,7 +375,7 @@ static int64_t least_percent(void)
 	return all_ns > 0 ? least_ns * SHARERS * 100 / all_ns : 0;
 }
 
-/* In each period there is enough for a few of a crowd. */
+/* In each period the quota is enough for a few of the tasks. */
 static const char *shared(void)
 {
 	static char text[80];
@@ -377,11 +387,10 @@ static const char *shared(void)
 		EXPECT(!victim_put(i, VICTIM_SPIN, cgroup), "no process can be started");
 	victims_pin(1);
 	sleep_ms(500);
-	/* A host that stops the guest takes it from some, but not always. */
+	/* A host that stops the guest takes time from some tasks, but not in every stretch. */
 	for (int stretch = 0; stretch < 5 && percent < SHARE_PERCENT; stretch++)
 		percent = least_percent();
-	snprintf(text, sizeof(text), "one gets %lld%% of what they get on average",
-		 (long long)percent);
+	snprintf(text, sizeof(text), "one task gets %lld%% of the mean", (long long)percent);
 	return percent < SHARE_PERCENT ? text : NULL;
 }
 

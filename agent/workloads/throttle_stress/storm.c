@@ -20,7 +20,7 @@
 #define NR_LEAVES 4
 #define FIRST_LEAF 3
 
-/* Those with children first, the others are where the victims live. */
+/* The first three have children; the victims are in the others. */
 static const char *const names[NR_GROUPS] = {"storm",	  "storm/a",   "storm/b", "storm/a/x",
 					     "storm/a/y", "storm/b/z", "storm/c"};
 static char groups[NR_GROUPS][128];
@@ -35,7 +35,7 @@ static const char *any_leaf(void)
 	return groups[FIRST_LEAF + prng_below(&choices, NR_LEAVES)];
 }
 
-/* 0: just now there is none. */
+/* The pid of some victim; 0 if its place is empty at the moment. */
 static pid_t any_victim(void)
 {
 	return victims_shared->pids[prng_below(&choices, MAX_VICTIMS)];
@@ -46,7 +46,7 @@ static void any_quota(int g)
 	quota_set(groups[g], quotas[prng_below(&choices, ARRAY_SIZE(quotas))]);
 }
 
-/* -- those who trouble them: each does it once -- */
+/* -- the disturbances: each function does one -- */
 
 static void move_one(void)
 {
@@ -67,7 +67,10 @@ static void pin_one(void)
 	sleep_ms(1);
 }
 
-/* Real time only for a moment, or nothing else would run: who ends it comes before it. */
+/*
+ * Real-time only for a moment, since nothing else would run: the task that ends it has a
+ * higher priority.
+ */
 static void change_policy(void)
 {
 	static const int fair[] = {SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
@@ -106,7 +109,7 @@ static void freeze_some(void)
 	sleep_ms(5);
 }
 
-/* By a child: when it exits, the kernel lets go of whom it traced, wherever that is. */
+/* Done by a child: when it exits, the kernel detaches all tasks that it traced. */
 static void trace_one(void)
 {
 	pid_t pid = any_victim(), tracer = fork();
@@ -137,7 +140,7 @@ static void plug_cpu(void)
 	sleep_ms(50);
 }
 
-/* A cgroup that is made, used for a while and removed again. */
+/* Makes a cgroup, uses it for a while and removes it again. */
 static void make_group(void)
 {
 	const char *parent = groups[prng_below(&choices, FIRST_LEAF)];
@@ -180,7 +183,7 @@ static pid_t disturbers[ARRAY_SIZE(disturbances)];
 static int start_disturbers(struct trial *t)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(disturbances); i++) {
-		choices.state += i; /* each has other numbers than the next */
+		choices.state += i; /* each process has other random numbers */
 		disturbers[i] = fork();
 		if (disturbers[i] < 0)
 			return wl_fail(t, "fork: %m");
@@ -193,7 +196,7 @@ static int start_disturbers(struct trial *t)
 	return 0;
 }
 
-/* Where a task is, into len bytes more of the text; how long it is then. */
+/* Appends what a task is waiting in to the text; returns its new length. */
 static int describe_task(char *text, int len, size_t size, const char *name, pid_t pid)
 {
 	char file[64], where[64] = "";
@@ -205,12 +208,11 @@ static int describe_task(char *text, int len, size_t size, const char *name, pid
 	return len + written < (int)size ? len + written : (int)size - 1;
 }
 
-/* What is wrong, or NULL. */
+/* Returns what is wrong, or NULL. */
 static const char *stop_disturbers(void)
 {
 	static char text[400];
-	int start = snprintf(text, sizeof(text), "of those who trouble them do not end:"),
-	    len = start;
+	int start = snprintf(text, sizeof(text), "disturbers that do not exit:"), len = start;
 	int64_t end_ns = now_ns() + 2 * QUOTA_PATIENCE_MS * 1000000LL;
 
 	victims_shared->stop = true;
@@ -226,7 +228,7 @@ static const char *stop_disturbers(void)
 	return len > start ? text : NULL;
 }
 
-/* -- the agent itself kills, reaps and replaces -- */
+/* -- the agent itself kills, reaps and replaces victims -- */
 
 static bool killed[MAX_VICTIMS]; /* killed, and not reaped yet */
 
@@ -269,7 +271,7 @@ static const char *await_killed(int64_t victims)
 			if (wrong)
 				return wrong;
 			if (now_ns() > end) {
-				snprintf(text, sizeof(text), "who was killed does not die%s",
+				snprintf(text, sizeof(text), "killed victims do not exit%s",
 					 victims_left());
 				return text;
 			}
@@ -319,7 +321,7 @@ const char *storm_run(struct trial *t, int64_t victims, int64_t ms, uint64_t see
 		any_quota(g);
 	wrong = replace_exited(victims);
 	if (wrong || start_disturbers(t))
-		return wrong ? wrong : "not all of those who trouble them can be started";
+		return wrong ? wrong : "not all disturbers can be started";
 	while (now_ns() < end && !wrong) {
 		kill_one();
 		sleep_ms(10);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does CPU bandwidth control do what it should, whatever happens to the tasks
- * that are out of quota? First how much they use, then one thing that can happen
- * after the other, then all at once.
+ * Does CPU bandwidth control do what it should, whatever happens to throttled tasks? First
+ * the usage of quotas is measured, then one event after the other happens, then all at
+ * once.
  *
- * What a kernel promises is said here, not how it keeps it: run queues or tasks
- * may be what is throttled.
+ * The checks are about what a kernel promises, not about how it does it: it may throttle
+ * run queues or tasks.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,16 +21,19 @@
 #include "workload.h"
 
 #define TOP CGROUP_ROOT "throttle_stress"
-#define HUNG_S 60 /* who waits for a lock of a throttled run queue waits for long, too */
+#define HUNG_S 60 /* a task that waits for a lock of a throttled task waits long as well */
 #define PERIOD_US 100000
 #define MOST_PERMILLE 1050
-/* As long again, until it is what it should be: a late timer is made up for in later periods. */
+/*
+ * Measure for as long again, at most this many times, until the usage is right: later
+ * periods compensate a late timer.
+ */
 #define MAX_STRETCHES 5
 
-/* Who uses how much: in each period the quota, of all CPUs together. */
+/* The expected usage of each cgroup: in each period its quota, on all CPUs together. */
 static struct usage {
 	const char *cgroup;
-	const char *runs_in; /* where its victims are; NULL: those of the cgroup below count */
+	const char *runs_in; /* the cgroup of its victims; NULL: those of the cgroup below count */
 	enum victim_work work;
 	int victims, quota_us;
 	int64_t usage_us, periods, throttled, throttled_us;
@@ -39,8 +42,10 @@ static struct usage {
 	{TOP "/listing", TOP "/listing", VICTIM_LIST, 3, 20000, 0, 0, 0, 0},
 	{TOP "/crowd", TOP "/crowd", VICTIM_SPIN, 24, 20000, 0, 0, 0, 0},
 	{TOP "/mapping", TOP "/mapping", VICTIM_MAP, 2, 15000, 0, 0, 0, 0},
-	/* The inner quota is less than what is left of the outer one on any CPU, whoever runs
-	   where. */
+	/*
+	 * The inner quota is less than what is left of the outer one on any CPU, wherever tasks
+	 * run.
+	 */
 	{TOP "/nested", NULL, VICTIM_LIST, 0, 20000, 0, 0, 0, 0},
 	{TOP "/nested/less", TOP "/nested/less", VICTIM_LIST, 2, 3000, 0, 0, 0, 0},
 };
@@ -48,7 +53,7 @@ static struct usage {
 static int log_fd = -1, round_nr;
 static bool stuck, hotplug;
 
-/* All of it from one look at the file. */
+/* All values from one reading of the file. */
 static void read_usage(struct usage *u)
 {
 	char file[128], text[4096];
@@ -74,18 +79,18 @@ static int start_usages(struct trial *t)
 			return wl_fail(t, "making %s", usages[i].cgroup);
 		if (!usages[i].runs_in &&
 		    (quota_allow_below(TOP "/nested") || cgroup_make(TOP "/nested/more")))
-			return wl_fail(t, "making what is nested");
+			return wl_fail(t, "cannot make the nested cgroups");
 		for (int v = 0; v < usages[i].victims; v++)
 			if (victim_put(place++, usages[i].work, usages[i].runs_in))
-				return wl_fail(t, "starting a victim in %s", usages[i].runs_in);
+				return wl_fail(t, "cannot start a victim in %s", usages[i].runs_in);
 	}
 	for (int v = 0; v < 2; v++)
 		if (victim_put(place++, v ? VICTIM_SPIN : VICTIM_LIST, TOP "/nested/more"))
-			return wl_fail(t, "starting a victim in what is nested");
+			return wl_fail(t, "cannot start a victim in the nested cgroups");
 	return 0;
 }
 
-/* Usage over quota in thousandths, since the figures in from. */
+/* Usage divided by quota, in thousandths, since the values in from. */
 static int64_t permille(const struct usage *now, const struct usage *from, int64_t us)
 {
 	return (now->usage_us - from->usage_us) * 1000 / (us * now->quota_us / PERIOD_US);
@@ -125,7 +130,7 @@ static void check_usages(struct trial *t, const struct usage *from, int64_t us)
 	}
 }
 
-/* The first periods are left out: everybody is just starting. */
+/* The first periods are left out: the tasks are just starting. */
 static int measure_usages(struct trial *t)
 {
 	struct usage from[ARRAY_SIZE(usages)];
@@ -155,8 +160,8 @@ static bool end_victims(struct trial *t, bool kill_them, const char *of)
 	bool gone = victims_end(kill_them);
 
 	stuck = stuck || !gone;
-	return wl_check(t, "all_gone", gone, "%s: not all %s%s", of, kill_them ? "die" : "end well",
-			gone ? "" : victims_left());
+	return wl_check(t, "all_gone", gone, "%s: not all %s%s", of,
+			kill_them ? "exit" : "exit successfully", gone ? "" : victims_left());
 }
 
 static void remove_usages(struct trial *t)
@@ -168,7 +173,7 @@ static void remove_usages(struct trial *t)
 
 		error = error ? error : failed;
 	}
-	wl_check(t, "removed", !error, "after usage: %s", strerror(-error));
+	wl_check(t, "removed", !error, "after measuring usage: %s", strerror(-error));
 }
 
 static bool wanted(struct trial *t, const char *part)
@@ -192,9 +197,11 @@ static void run_cases(struct trial *t)
 	}
 }
 
-/* Rounds end in turn with all quotas gone and everybody well, and with all killed as they are. If
- * asked for, a CPU goes and comes in the first and the last of four, so that both have been seen
- * with and without it. */
+/*
+ * Rounds end in turn with all quotas removed and every task running, and with all tasks
+ * killed as they are. If hotplug is on, a CPU goes offline and online in the first and the
+ * last of four rounds, so that both endings occur with and without it.
+ */
 static int one_storm(struct trial *t)
 {
 	uint64_t seed = (uint64_t)wl_param_int(t, "seed") + round_nr;
@@ -204,7 +211,7 @@ static int one_storm(struct trial *t)
 	wl_alive(t, "storm %d", round_nr);
 	error = storm_setup(TOP);
 	if (error)
-		return wl_fail(t, "making cgroups: %s", strerror(-error));
+		return wl_fail(t, "cannot make the cgroups of the storm: %s", strerror(-error));
 	wrong = storm_run(t, wl_param_int(t, "victims"), wl_param_int(t, "storm_ms"), seed,
 			  hotplug && (round_nr + round_nr / 2) % 2 == 0);
 	wl_check(t, "storm_ends", !wrong, "round %d: %s", round_nr, wrong ? wrong : "");
@@ -267,7 +274,7 @@ static int setup(struct trial *t)
 		error = quota_allow_below(TOP);
 	if (!error)
 		error = cases_setup(TOP);
-	return error ? wl_fail(t, "making %s: %s; the kernel needs CFS_BANDWIDTH", TOP,
+	return error ? wl_fail(t, "cannot make %s: %s; the kernel needs CFS_BANDWIDTH", TOP,
 			       strerror(-error))
 		     : 0;
 }

@@ -21,7 +21,7 @@
 #define FOLDER "/tmp/throttle_stress"
 #define NR_FILES 400
 #define WINDOW_MS 600
-/* In such a window the smallest quota is 6 ms. A tick that comes late adds some. */
+/* In this window the smallest quota is 6 ms. A tick that comes late adds some. */
 #define NEXT_TO_NOTHING_NS 20000000
 #define SOME_NS 40000000
 #define MAP_BYTES (64 * 4096)
@@ -44,7 +44,7 @@ int quota_allow_below(const char *cgroup)
 	return write_file(file, "+cpu");
 }
 
-/* -- what they do -- */
+/* -- what victims do -- */
 
 static void list_folder(void)
 {
@@ -106,9 +106,9 @@ static void be_victim(int place, enum victim_work work)
 	_exit(VICTIM_EXIT_OK);
 }
 
-/* -- their lives -- */
+/* -- starting and ending victims -- */
 
-/* As fork(), but the child is in the cgroup from its first instruction on. */
+/* Like fork(), but the child is in the cgroup from its first instruction. */
 static pid_t fork_into(const char *cgroup)
 {
 	int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -269,7 +269,7 @@ bool victims_throttled(void)
 	return all;
 }
 
-/* -- the scene -- */
+/* -- shared memory and files -- */
 
 int victims_setup(void)
 {
@@ -305,7 +305,7 @@ void victims_cleanup(void)
 	rmdir(FOLDER);
 }
 
-/* -- what to say of those who should be gone -- */
+/* -- reporting tasks that should be gone -- */
 
 const char *victims_left(void)
 {

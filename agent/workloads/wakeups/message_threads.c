@@ -20,7 +20,7 @@ enum post { ASLEEP, POSTED };
 struct messenger;
 
 struct worker {
-	/* What a waker touches is on one cache line. */
+	/* All that a waker writes is on one cache line. */
 	_Alignas(64) _Atomic int post;
 	int64_t woken_ns;
 	struct worker *next; /* on the messenger's list */
@@ -45,7 +45,7 @@ struct cpu_lock {
 
 static const struct message_threads_plan *plan;
 static struct cpu_lock *cpu_locks;
-static unsigned long order; /* rows and columns of a matrix */
+static unsigned long order; /* number of rows and columns of a matrix */
 static _Atomic bool stopping;
 
 static void relax_cpu(void)
@@ -73,7 +73,7 @@ static void await_post(_Atomic int *word)
 
 /* -- a worker -- */
 
-/* The wakeup latency in ns; negative where nobody woke it since the end has come. */
+/* Returns the wakeup latency in ns; negative if it was woken because the run ends. */
 static int64_t ask_and_wait(struct worker *w)
 {
 	struct messenger *m = w->messenger;
@@ -97,14 +97,14 @@ static struct cpu_lock *lock_this_cpu(void)
 
 		while (atomic_exchange(&lock->taken, 1))
 			relax_cpu();
-		/* The wait may have ended on another CPU. */
+		/* The task may have been migrated while it waited. */
 		if (sched_getcpu() == cpu)
 			return lock;
 		atomic_store(&lock->taken, 0);
 	}
 }
 
-/* The textbook's product: each step is written to memory. The factors never are. */
+/* Plain matrix multiplication: each step is written to memory. The factors are never written. */
 static void multiply(const unsigned long *left, const unsigned long *right, unsigned long *product)
 {
 	for (unsigned long row = 0; row < order; row++)
@@ -154,7 +154,7 @@ static void wake_all(struct messenger *m)
 	int64_t now = now_ns();
 
 	for (; w; w = next) {
-		/* Once posted, it may be on the list again. */
+		/* After the post the worker may be on the list again. */
 		next = w->next;
 		w->woken_ns = now;
 		post(&w->post);
@@ -174,7 +174,7 @@ static void *run_messenger(void *argument)
 	}
 }
 
-/* -- all of them -- */
+/* -- all threads -- */
 
 static int start_thread(pthread_t *thread, void *(*body)(void *), void *argument)
 {
@@ -269,7 +269,7 @@ static void watch(const struct messenger *all, struct message_threads_result *re
 	result->took_ns = last_ns - start;
 }
 
-/* So that MATRICES of them take cache_kb. */
+/* The size with which MATRICES of them take cache_kb. */
 static unsigned long matrix_order(uint64_t cache_kb)
 {
 	uint64_t elements = cache_kb * 1024 / MATRICES / sizeof(unsigned long), n = 0;

@@ -54,10 +54,10 @@ int nested_cgroups_make(struct trial *t, struct nested_cgroups *n)
 
 	strcpy(n->leaf, ROOT);
 	if (!n->depth && (n->quota_us || n->memory_mb))
-		return wl_fail(t, "depth 0 is the root, which has no cpu.max and no memory.max: "
-				  "quota_us and memory_max_mb must be 0");
+		return wl_fail(t, "depth=0 is the root cgroup, which has no cpu.max and no "
+				  "memory.max: set quota_us and memory_max_mb to 0");
 	if (n->depth > NESTED_CGROUPS_MAX)
-		return wl_fail(t, "depth %lld: %d at most", (long long)n->depth,
+		return wl_fail(t, "depth %lld is too large: choose at most %d", (long long)n->depth,
 			       NESTED_CGROUPS_MAX);
 	for (int64_t level = 0; level < n->depth; level++) {
 		if (control(t, n->leaf, "+cpu +memory +pids"))
@@ -86,6 +86,6 @@ void nested_cgroups_remove(struct trial *t)
 		if (error)
 			wl_fail(t, "removing %s: %s", path, strerror(-error));
 	}
-	/* The root of a kernel without a controller has nothing to turn off. */
+	/* If the kernel lacks a controller, the root has nothing to turn off. */
 	write_file(ROOT "/cgroup.subtree_control", "-cpu -memory -pids");
 }

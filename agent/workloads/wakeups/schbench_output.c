@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It prints the same tables on its way: the last one counts. */
+/* Schbench prints the same tables during its run: only the last one is used. */
 static const char *last(const char *text, const char *what)
 {
 	const char *found = NULL;
@@ -14,7 +14,10 @@ static const char *last(const char *text, const char *what)
 	return found;
 }
 
-/* Under the heading, a line for each percentile: blanks or a star, "99.0th: ", the figure. */
+/*
+ * After the heading there is a line for each percentile: blanks or a star, "99.0th: ", the
+ * value.
+ */
 static bool table(const char *text, const char *heading, const char *const *names, int64_t *figures)
 {
 	const char *at = last(text, heading);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What schbench prints at its end (on standard error), read back. */
+/* Parses what schbench prints at its end (on standard error). */
 #ifndef KTEARDOWN_SCHBENCH_OUTPUT_H
 #define KTEARDOWN_SCHBENCH_OUTPUT_H
 
@@ -7,11 +7,11 @@
 
 struct schbench_output {
 	int64_t wakeup_us[4], request_us[4]; /* the percentiles 50, 90, 99, 99.9 */
-	int64_t rps[3]; /* 20, 50, 90 */
+	int64_t rps[3]; /* the percentiles 20, 50, 90 */
 	int64_t average_rps;
 };
 
-/* False where a figure is missing. */
+/* False if a value is missing. */
 bool schbench_read(const char *text, struct schbench_output *output);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Wakeup and request latencies of message threads and their workers, deep in nested cgroups. */
+/* Wakeup and request latencies of message threads and their workers in nested cgroups. */
 #define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 
 #define SETTLE_MS 20
 #define ALIVE_MS 5000
-/* Beyond the runtime: with a small quota the last requests take that long. */
+/* After the runtime: with a small quota the last requests take this long. */
 #define PATIENCE_MS 120000
 #define SCHBENCH "/bin/schbench"
 
 static struct nested_cgroups nested_cgroups;
 static struct message_threads_plan plan;
-static struct message_threads_result *result; /* shared with the process that sees it */
+static struct message_threads_result *result; /* shared with the process that measures */
 static pid_t process;
-static bool runs_schbench; /* schbench itself */
+static bool runs_schbench; /* schbench runs instead of the agent's threads */
 
 static int setup(struct trial *t)
 {
@@ -53,12 +53,12 @@ static int setup(struct trial *t)
 		return wl_fail(t, "mmap: %m");
 	}
 	if (runs_schbench && (plan.runtime_ns % 1000000000 || plan.interval_ns != 1000000000))
-		return wl_fail(t,
-			       "schbench has whole seconds for runtime_ms, and 1000 interval_ms");
+		return wl_fail(t, "program=schbench needs whole seconds for runtime_ms, and "
+				  "interval_ms=1000");
 	return nested_cgroups_make(t, &nested_cgroups);
 }
 
-/* -- in the process at the leaf -- */
+/* -- in the process in the innermost cgroup -- */
 
 static const char *decimal(char text[24], int64_t value)
 {
@@ -66,7 +66,7 @@ static const char *decimal(char text[24], int64_t value)
 	return text;
 }
 
-/* Its tables in between are put off until after the end. */
+/* An interval longer than the run: schbench prints its tables only at the end. */
 static void exec_schbench(void)
 {
 	int64_t seconds = plan.runtime_ns / 1000000000;
@@ -95,7 +95,7 @@ __attribute__((noreturn)) static void run_process(int output)
 	else
 		error = message_threads_run(&plan, result);
 	if (error)
-		dprintf(STDERR_FILENO, "starting threads: %s", strerror(-error));
+		dprintf(STDERR_FILENO, "cannot start threads: %s", strerror(-error));
 	_exit(error || runs_schbench ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
@@ -115,7 +115,7 @@ static int start(struct trial *t, int *output)
 	return process < 0 ? wl_fail(t, "fork: %m") : 0;
 }
 
-/* Until it closes its standard error, as it does when it ends; text is what it said. */
+/* Reads its standard error into text until it closes that, which it does when it exits. */
 static int read_output(struct trial *t, int output, char *text, size_t size)
 {
 	int64_t end = now_ns() + plan.runtime_ns + PATIENCE_MS * INT64_C(1000000);
@@ -125,7 +125,8 @@ static int read_output(struct trial *t, int output, char *text, size_t size)
 
 	while (n > 0 && len < size - 1) {
 		if (now_ns() > end)
-			return wl_fail(t, "it did not end %d s after its time", PATIENCE_MS / 1000);
+			return wl_fail(t, "the process did not exit within %d s after its runtime",
+				       PATIENCE_MS / 1000);
 		if (poll(&p, 1, ALIVE_MS) <= 0) {
 			wl_alive(t, "%d workers", plan.message_threads * plan.workers);
 			continue;
@@ -174,7 +175,7 @@ static int sample_agent(struct trial *t)
 	int64_t woken = result->wakeup.count, done = result->request.count;
 
 	if (!done)
-		return wl_fail(t, "no request was done in %lld ms",
+		return wl_fail(t, "no request was completed in %lld ms",
 			       (long long)plan.runtime_ns / 1000000);
 	wl_check(t, "each_was_woken", woken == done, "%lld requests, %lld wakeups", (long long)done,
 		 (long long)woken);
@@ -198,7 +199,7 @@ static int sample_schbench(struct trial *t, const char *text)
 	struct schbench_output output;
 
 	if (!schbench_read(text, &output))
-		return wl_fail(t, "schbench said something else than expected: %.300s", text);
+		return wl_fail(t, "unexpected output of schbench: %.300s", text);
 	for (size_t i = 0; i < ARRAY_SIZE(permilles); i++) {
 		wl_sample(t, wakeup_names[i], output.wakeup_us[i] * 1000);
 		wl_sample(t, request_names[i], output.request_us[i] * 1000);

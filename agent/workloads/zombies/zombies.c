@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Zombies in the way of the suspend freezer: it visits every task under
- * tasklist_lock, the dead ones too, and does so again until all are frozen.
+ * How zombies delay the suspend freezer: it visits every task under tasklist_lock, exited
+ * ones too, and repeats that until all are frozen.
  *
- * A holder makes the zombies and sleeps. Each repetition suspends as far as
- * freezing goes and takes apart what the kernel says meanwhile: tracepoints
- * (ns), or its log (us) where the kernel has no tracepoints. The log's own
- * "elapsed" lines, in whole ms, are the cross-check.
+ * A parent process makes the zombies and sleeps. Each repetition suspends as far as
+ * freezing and evaluates what the kernel reports meanwhile: tracepoints (ns), or its log
+ * (us) if the kernel has no tracepoints. The "elapsed" lines of the log, in whole ms, are
+ * the cross-check.
  *
- * Kernel threads must be woken to freeze, so the phase of the remaining tasks has
- * two visits. Between them the freezer sleeps 0.5 to 1 ms, and a timer tick that
- * falls into the second half ends the sleep: on the instruction clock, too, single
- * samples are up to 0.5 ms shorter than their neighbours. It is the kernel's, and
- * not ours to hide: many repetitions, each in another phase of the tick.
+ * Kernel threads must be woken to freeze, so the phase of the remaining tasks has two
+ * passes. Between them the freezer sleeps 0.5 to 1 ms, and a timer tick in the second half
+ * ends the sleep. So even on the instruction clock single samples are up to 0.5 ms shorter
+ * than others. This is a property of the kernel and is not hidden: there are many
+ * repetitions, each in another phase of the tick.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +25,12 @@
 #include "lib/zombie_parent.h"
 
 /*
- * Before each suspend: what was let go of meanwhile (RCU, freed stacks) should be gone, and the
- * holder asleep. One that still runs must be woken to freeze, and the freezer sleeps.
+ * Before each suspend: long enough for what was freed (by RCU, freed stacks) to be gone,
+ * and for the parent to sleep. If it still ran it would have to be woken to freeze, and
+ * the freezer would sleep.
  */
 #define SETTLE_MS 50
-/* The kernel cuts its elapsed time to ms; another ms for the printing of the two lines. */
+/* The kernel cuts its elapsed time to whole ms; another ms is for printing the two lines. */
 #define AGREE_NS 2000000
 
 enum { CONSOLE, SUSPEND_RESUME };
@@ -41,7 +42,10 @@ static bool traced;
 static struct tp_field message, action, begin;
 static int log_fd;
 
-/* The thaw's tracepoint, told from the other steps of a suspend by its constant string. */
+/*
+ * The tracepoint of the thaw; its constant string distinguishes it from the other steps of
+ * a suspend.
+ */
 static void phases_step(struct phases *p, const struct tracer_hit *hit)
 {
 	static uint64_t known;
@@ -55,7 +59,7 @@ static void phases_step(struct phases *p, const struct tracer_hit *hit)
 	*(is_begin ? &p->thaw.start_ns : &p->thaw.end_ns) = hit->time_ns;
 }
 
-/* 0, or what was wrong with the stream. */
+/* 0, or the error of the stream. */
 static int read_tracepoints(struct phases *p)
 {
 	struct tracer_hit hit;
@@ -114,7 +118,7 @@ static int setup(struct trial *t)
 	return 0;
 }
 
-/* A metric whose phase was not seen is left out, and freeze_completed has failed. */
+/* A metric whose phase was not seen is left out; freeze_completed has failed then. */
 static void sample(struct trial *t, const char *metric, int64_t ns)
 {
 	if (ns >= 0)
@@ -185,9 +189,10 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"zombies", "make", NULL};
 static const struct workload zombies_workload = {
 	.name = "zombies",
-	.summary = "suspend as far as freezing tasks, with many exited children not waited for",
+	.summary = "suspend as far as freezing tasks, with many exited children that are not "
+		   "waited for",
 	.params = params,
-	.stretch = "the suspend call, thaw included",
+	.stretch = "the suspend call, including the thaw",
 	.setup = setup,
 	.run = run,
 	.cleanup = cleanup,

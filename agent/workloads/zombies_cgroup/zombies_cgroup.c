@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same zombies in the way of the cgroup freezer: the holder and its
- * zombies live in a cgroup, which is frozen and thawed by cgroup.freeze.
+ * The same zombies and the cgroup freezer: the parent and its zombies are in a cgroup,
+ * which is frozen and thawed through cgroup.freeze.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,10 @@
 
 #define CGROUP CGROUP_ROOT "kteardown"
 #define SETTLE_MS 100
-/* Notices of one file come at least 10 ms apart (CGROUP_FILE_NOTIFY_MIN_INTV):
- * after a longer pause the next one comes at once. */
+/*
+ * Notifications for one file are at least 10 ms apart (CGROUP_FILE_NOTIFY_MIN_INTV): after
+ * a longer pause the next one comes at once.
+ */
 #define PAUSE_MS 50
 #define PATIENCE_MS 60000
 #define REMOVE_MS 10000
@@ -24,7 +26,7 @@
 static struct zombie_parent parent;
 static int events_fd;
 
-/* Reading cgroup.events also arms its next notice. -1: unreadable. */
+/* Reading cgroup.events also arms its next notification. -1 if it cannot be read. */
 static int is_frozen(void)
 {
 	char text[256];
@@ -36,7 +38,7 @@ static int is_frozen(void)
 	return strstr(text, "frozen 1") != NULL;
 }
 
-/* ns from writing cgroup.freeze to the cgroup saying that it is so; -errno. */
+/* The time in ns from writing cgroup.freeze until the cgroup reports the new state; -errno. */
 static int64_t change(int frozen)
 {
 	struct pollfd notice = {.fd = events_fd, .events = POLLPRI};
@@ -109,7 +111,7 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"zombies", "make", NULL};
 static const struct workload zombies_cgroup = {
 	.name = "zombies_cgroup",
-	.summary = "freeze and thaw a cgroup with many exited children not waited for",
+	.summary = "freeze and thaw a cgroup with many exited children that are not waited for",
 	.params = params,
 	.stretch = "freezing the cgroup",
 	.setup = setup,

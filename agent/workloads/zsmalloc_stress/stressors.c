@@ -11,16 +11,16 @@
 
 #include "lib/swap_data.h"
 
-#define DESTROYED 8 /* pools for each that was really used */
-#define RUN 32 /* pages that are looked at, written or discarded together */
-/* So much of the limit is left for what else the pool needs: a zspage that is half full. */
+#define DESTROYED 8 /* pools that are destroyed for each pool that is fully used */
+#define RUN 32 /* pages that are checked, written or discarded together */
+/* How much of the limit is reserved for the pool's other needs: a zspage that is half full. */
 #define LIMIT_SLACK (64 << 10)
-/* And for what is just being freed, which nobody waits for: a batch on each of two CPUs. */
+/* Also reserved, for pages whose freeing is still in progress: a batch on each of two CPUs. */
 #define UNDER_WAY (2 * 32)
 
 static size_t page_size;
 
-/* One in four does not compress: an object that has a page for itself. */
+/* One page in four does not compress: its object takes a whole page. */
 static void fill(int index, int64_t page, unsigned int generation, char *to)
 {
 	struct swap_data_spec spec = {.index = index};
@@ -57,7 +57,7 @@ static int page_out(char *at, int64_t pages)
 	return madvise(at, pages * page_size, MADV_PAGEOUT) ? -errno : 0;
 }
 
-/* -- memory that is kept: looked at, changed, and swapped out again -- */
+/* -- memory that is kept: checked, changed, and swapped out again -- */
 
 struct kept {
 	int index;
@@ -100,9 +100,9 @@ static int keep(struct stress *s, int index)
 	return error;
 }
 
-/* -- memory that is let go of, in every way -- */
+/* -- memory that is freed, in every way -- */
 
-/* Every second page goes: zspages are half full then, and there is something to compact. */
+/* Frees every second page: zspages are then half full, and there is something to compact. */
 static void drop_every_second(struct stress *s, int index, unsigned int generation, char *memory)
 {
 	for (int64_t page = 0; page < s->pages; page += 2)
@@ -111,7 +111,7 @@ static void drop_every_second(struct stress *s, int index, unsigned int generati
 		s->wrong_pages += !is_right(index, page, generation, memory + page * page_size);
 }
 
-/* In a child: to exit with it is one of the ways. */
+/* In a child, since exit is one of the ways. */
 __attribute__((noreturn)) static void drop_once(struct stress *s, int index, unsigned int way)
 {
 	char *memory = map(s->pages);
@@ -135,7 +135,7 @@ __attribute__((noreturn)) static void drop_once(struct stress *s, int index, uns
 	case 3:
 		drop_every_second(s, index, way, memory);
 		break;
-	default: /* all of it at exit */
+	default: /* exit frees all of it */
 		break;
 	}
 	_exit(EXIT_SUCCESS);
@@ -160,8 +160,9 @@ static int drop(struct stress *s, int index)
 }
 
 /*
- * Pages of one size class, let go of one by one, in any order: so that whoever frees waits for the
- * lock of the class while the compactor moves objects of it, likely the one that is to be freed.
+ * Frees pages of one size class one by one in a mixed order. So the freeing task waits for
+ * the lock of the class while the compactor moves objects of it, probably the one that is
+ * to be freed.
  */
 static int pick(struct stress *s, int index)
 {
@@ -177,7 +178,10 @@ static int pick(struct stress *s, int index)
 		for (int64_t i = 0; i < s->pages; i++)
 			swap_data_fill(&spec, i, 0, memory + i * page_size, page_size);
 		page_out(memory, s->pages);
-		/* An odd step reaches each of a number that is a power of two, or close to one. */
+		/*
+		 * An odd step reaches every page if their number is a power of two, and nearly
+		 * every page if it is close to one.
+		 */
 		for (int64_t i = 0; i < s->pages && !s->stop; i++) {
 			page = (page + 97) % s->pages;
 			madvise(memory + page * page_size, page_size, MADV_DONTNEED);
@@ -186,12 +190,12 @@ static int pick(struct stress *s, int index)
 	return munmap(memory, s->pages * page_size) ? -errno : 0;
 }
 
-/* -- a disk: written, written over, discarded, its pool destroyed -- */
+/* -- a disk: written, overwritten, discarded, its pool destroyed -- */
 
 struct blocks {
 	struct zram_disk *disk;
 	int index;
-	char *memory; /* RUN pages */
+	char *memory; /* room for RUN pages */
 	int *generation; /* of each block; -1: discarded */
 };
 
@@ -245,8 +249,9 @@ static int mix(struct stress *s, struct blocks *b, struct prng *p)
 }
 
 /*
- * What has been discarded must be there for the next write, whoever has put off to free it. With
- * pages that do not compress the pool holds as much as before, to a few dozen pages.
+ * What was discarded must be free for the next write, even if a kernel postpones the
+ * freeing. With pages that do not compress the pool is as large as before, to within a few
+ * dozen pages.
  */
 static int refill(struct stress *s, struct blocks *b)
 {
@@ -254,7 +259,7 @@ static int refill(struct stress *s, struct blocks *b)
 	int error = 0;
 
 	for (int64_t block = 0; block < s->pages; block++)
-		b->generation[block] = 2; /* the next does not compress */
+		b->generation[block] = 2; /* the next version does not compress */
 	for (int64_t first = 0; first < s->pages && !error; first += RUN)
 		error = write_run(b, first);
 	if (!error)
@@ -271,7 +276,7 @@ static int refill(struct stress *s, struct blocks *b)
 	return error ? error : zram_disk_limit(b->disk, 0);
 }
 
-/* What is still to be freed when the pool goes is what this is about. */
+/* Destroys the pool while pages of it are still being freed. */
 static int burst_and_stop(struct stress *s, struct blocks *b)
 {
 	int error = discard(b, 0, s->pages);
@@ -321,7 +326,7 @@ static int work_on_disk(struct stress *s, int index)
 	return error;
 }
 
-/* -- whoever moves objects, and pages -- */
+/* -- moving objects, and pages -- */
 
 static int compact(struct stress *s, int index)
 {
@@ -331,7 +336,7 @@ static int compact(struct stress *s, int index)
 	return 0;
 }
 
-/* Pages are migrated; and the shrinkers are asked what they could give. */
+/* Migrates pages, and asks the shrinkers what they could free. */
 static int move(struct stress *s, int index)
 {
 	int error = 0;
@@ -342,8 +347,10 @@ static int move(struct stress *s, int index)
 	return error;
 }
 
-/* The last CPU, where it is not the only one, goes and comes: what it had to itself must not be
- * lost. */
+/*
+ * Takes the last CPU, if it is not the only one, offline and online: its per-CPU data must
+ * not be lost.
+ */
 static int plug_cpu(struct stress *s, int index)
 {
 	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
@@ -355,7 +362,7 @@ static int plug_cpu(struct stress *s, int index)
 		if (last)
 			error = write_file(file, "%d", online);
 		s->passes[index] += online;
-		/* What races needs two CPUs for most of the time. */
+		/* Races need two CPUs for most of the time. */
 		sleep_ms(online ? 250 : 10);
 	}
 	return error;

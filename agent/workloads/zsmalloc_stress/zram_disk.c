@@ -44,7 +44,10 @@ int zram_disk_start(struct zram_disk *d, int64_t bytes)
 	return d->fd < 0 ? -errno : 0;
 }
 
-/* Who looks at the device just now, as the kernel does when it is closed, keeps it busy. */
+/*
+ * A task that has the device open at the moment keeps it busy, as the kernel does when it
+ * is closed.
+ */
 static int retry_while_busy(int (*step)(const struct zram_disk *), const struct zram_disk *d)
 {
 	int64_t end = now_ns() + BUSY_MS * 1000000LL;

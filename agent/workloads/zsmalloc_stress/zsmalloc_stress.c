@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Everything that can happen to compressed pages at the same time, and the proof that none of them
- * gets lost, none gets another one's data, and none is left over.
- *
- * One CPU moves objects while the other one frees them: a wall clock and two CPUs are needed.
+ * Everything that can happen to compressed pages at the same time, and the proof that none
+ * of them is lost, none gets the data of another, and none is left. One CPU moves objects
+ * while the other frees them, so this needs the wall clock and two CPUs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,11 +19,11 @@
 #include "workload.h"
 
 #define STOP_MS 30000
-/* A slow guest needs long for its passes; one in which somebody is stuck never does them. */
+/* A slow guest needs long for its passes; a guest in which a task is stuck never completes them. */
 #define LONGEST_S 60
 #define HUNG_S 15
 #define SQUEEZE_BYTES "3000000"
-/* Room on the swap device for each page that somebody works on, several times. */
+/* The swap device has room for several times the pages that the stressors use. */
 #define SWAP_BYTES (256LL << 20)
 
 static struct stress *stress;
@@ -33,7 +32,7 @@ static pid_t pids[STRESSORS_MAX];
 static bool stuck;
 static int complaints = -1, messages = -1;
 static struct kmsg complaint;
-static int complained; /* 1: see complaint; or -errno */
+static int complained; /* 1: the message is in complaint; or -errno */
 
 static int start_stressors(struct trial *t)
 {
@@ -54,7 +53,10 @@ static int start_stressors(struct trial *t)
 	return 0;
 }
 
-/* A pool that is broken can loop for ever: who does not stop is left to the end of the guest. */
+/*
+ * With a broken pool the kernel can loop for ever: a stressor that does not stop is left
+ * until the end of the guest.
+ */
 static int stop_stressors(struct trial *t)
 {
 	int64_t end = now_ns() + STOP_MS * 1000000LL;
@@ -76,17 +78,17 @@ static int stop_stressors(struct trial *t)
 					strerror(-stress->errors[i]));
 	}
 	stuck = late;
-	wl_check(t, "all_stop", !late, "late: %s", late ? late : "nobody");
+	wl_check(t, "all_stop", !late, "late: %s", late ? late : "none");
 	return late ? wl_fail(t, "%s does not stop", late) : error;
 }
 
 static void check_content(struct trial *t)
 {
-	wl_check(t, "memory_kept", !stress->wrong_pages, "%lld pages came back with other data",
-		 (long long)stress->wrong_pages);
+	wl_check(t, "memory_kept", !stress->wrong_pages,
+		 "%lld pages were read back with other data", (long long)stress->wrong_pages);
 	wl_check(t, "disk_kept", !stress->wrong_blocks, "%lld blocks have other data",
 		 (long long)stress->wrong_blocks);
-	wl_check(t, "limit_kept", !stress->refused, "%lld writes below the limit were refused",
+	wl_check(t, "limit_kept", !stress->refused, "%lld writes below the limit failed",
 		 (long long)stress->refused);
 	wl_sample(t, "passes_count", stress->passes[0]);
 	wl_sample(t, "pools_destroyed_count", stress->destroyed);
@@ -116,7 +118,7 @@ static int64_t migrated_pages(void)
 	return len < 0 ? len : cgroup_value_in(text, "pgmigrate_success");
 }
 
-/* All of them have done enough, or one has ended by itself. */
+/* True if all of them have done enough passes, or if one has exited by itself. */
 static bool enough(int64_t passes)
 {
 	bool done = true;
@@ -149,7 +151,7 @@ static int run_stressors(struct trial *t, int64_t seconds, int64_t passes)
 	}
 	if (stop_stressors(t))
 		return -1;
-	/* Not every kernel counts its events. */
+	/* Not every kernel counts migrations. */
 	if (migrated >= 0)
 		wl_sample(t, "migrated_pages_count", migrated_pages() - migrated);
 	return 0;
@@ -158,7 +160,7 @@ static int run_stressors(struct trial *t, int64_t seconds, int64_t passes)
 static int stress_backend(struct trial *t)
 {
 	struct pool_usage before;
-	const char *what = "looking at it";
+	const char *what = "cannot read the state of the backend";
 	int error = backend_open(backend, "lzo-rle", SWAP_BYTES, &what);
 
 	if (!error)
@@ -171,10 +173,13 @@ static int stress_backend(struct trial *t)
 	if (check_emptied(t, &before))
 		return -1;
 	error = backend_close(backend);
-	return error ? wl_fail(t, "closing the device: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot reset the device: %s", strerror(-error)) : 0;
 }
 
-/* zsmalloc's own complaint, of a pool that is destroyed and not empty, is none of the kernel's. */
+/*
+ * kmsg_complaint() does not match zsmalloc's own message about a pool that is destroyed
+ * and not empty.
+ */
 static void check_log(struct trial *t)
 {
 	int more;
@@ -213,13 +218,13 @@ static int setup(struct trial *t)
 	if (complaints < 0 || messages < 0)
 		return wl_fail(t, "/dev/kmsg: %s",
 			       strerror(complaints < 0 ? -complaints : -messages));
-	/* Where the kernel has the detector: not every configuration does. */
+	/* Not every configuration has the detector of hung tasks. */
 	write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	error = prepare_cgroup();
 	if (error)
 		return wl_fail(t, STRESS_CGROUP ": %s", strerror(-error));
 	error = zram_disk_add(&stress->disk);
-	return error ? wl_fail(t, "a second device: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot add a second device: %s", strerror(-error)) : 0;
 }
 
 static int run(struct trial *t)

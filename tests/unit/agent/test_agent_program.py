@@ -132,7 +132,7 @@ def test_plan_without_trials_says_hello_and_bye(agent: Path, tmp_path: Path) -> 
     [
         ("", "plan line 1: the plan is empty"),
         ("kteardown-plan 1\ntrial 0 nonesuch 1 1\n", 'plan line 2: this agent has no workload "nonesuch"'),
-        ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3", "plan line 2: cut off"),
+        ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3", "plan line 2: the line is cut off"),
         ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3\n", "plan line 2: parameter make"),
     ],
 )

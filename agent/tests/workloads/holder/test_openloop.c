@@ -9,7 +9,7 @@
 
 #define OPERATIONS 20
 #define EVERY_NS 1000000
-/* The others are done by the other threads. */
+/* The other operations are done by the other threads. */
 #define STALLED 3
 
 static bool can_prepare;

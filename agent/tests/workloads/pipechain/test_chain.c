@@ -41,8 +41,10 @@ static void live(void)
 	trial_run(&plan, 1);
 }
 
-/* Not CHAIN_SHARED: 256 bytes of stack are too few for the sanitizers. Not CHAIN_EXEC: this is no
- * agent. */
+/*
+ * Not CHAIN_SHARED: 256 bytes of stack are too few for the sanitizers. Not CHAIN_EXEC:
+ * this program has no applets to execute.
+ */
 static void every_way(void)
 {
 	static const enum chain_make makes[] = {CHAIN_FORK, CHAIN_NESTED};

@@ -5,7 +5,7 @@
 #include "tests/test.h"
 #include "workloads/swapfree/lockstat.h"
 
-/* Lines of 7.2.12, with two processes that freed 1,024 pages each. */
+/* Lines from 7.2.12, with two processes that freed 1,024 pages each. */
 static const char heading[] =
 	"                              class name    con-bounces    contentions   waitt"
 	"ime-min   waittime-max waittime-total   waittime-avg    acq-bounces   acquisit"
@@ -82,7 +82,7 @@ static void others(void)
 	CHECK(!lockstat_parse(place, &line));
 	CHECK(!lockstat_parse("lock_stat version 0.4", &line));
 	CHECK(!lockstat_parse("", &line));
-	/* Cut short anywhere: the acquisitions are missing, or are a smaller number. */
+	/* If the line is cut anywhere, the acquisitions are missing or are a smaller number. */
 	for (size_t length = 0; length < strlen(read_side); length++) {
 		char *part = strndup(read_side, length);
 

@@ -36,7 +36,7 @@ static void test_cases(void)
 	CHECK(nr == 13);
 }
 
-/* The time of a process that uses some, and of one that is gone. */
+/* The CPU time of a process that uses some, and of one that is gone. */
 static void test_cpu_time(void)
 {
 	pid_t pid = fork();

@@ -10,7 +10,7 @@
 
 static struct message_threads_result *result;
 
-/* In a process of its own, as it must be. */
+/* In a process of its own, as required. */
 static bool run(struct message_threads_plan plan)
 {
 	pid_t child;
@@ -23,7 +23,7 @@ static bool run(struct message_threads_plan plan)
 	return waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* Every wakeup is followed by its request, whoever else is at work. */
+/* Every wakeup is followed by its request, whatever other threads do. */
 static void all_are_counted(struct message_threads_plan plan)
 {
 	int64_t rps_percentile = 0;

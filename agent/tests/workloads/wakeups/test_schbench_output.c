@@ -18,7 +18,7 @@
 #define WAKEUP "Wakeup Latencies percentiles (usec)"
 #define REQUEST "Request Latencies percentiles (usec)"
 
-/* What it printed on its way does not count. */
+/* The tables that it printed during the run are not used. */
 static const char whole[] = "setting worker threads to 2\n" TABLE(WAKEUP, "1", "2", "3", "4")
 	TABLE(REQUEST, "5", "6", "7", "8") RPS("9", "10", "11") "current rps: 99.00\n" TABLE(
 		WAKEUP, "7", "18", "175", "909") TABLE(REQUEST, "16864", "16992", "17248", "19872")
