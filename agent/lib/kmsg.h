@@ -20,9 +20,9 @@ int kmsg_open_all(void);
 /* Reads the next message: 1, 0 if it has not come yet, or -errno (-EPIPE: some were lost). */
 int kmsg_next(int fd, struct kmsg *m);
 /*
- * Reads on to the next message in which the kernel reports a problem: 1, 0 if there is
- * none, or -errno. Where messages were lost because the log came faster than it was read,
- * those that are left are searched.
+ * Reads on to the next message in which the kernel reports a problem: 1, 0 if no such
+ * message is left, or -errno. Where messages were lost because the log came faster than it was
+ * read, those that are left are searched.
  */
 int kmsg_complaint(int fd, struct kmsg *m);
 

@@ -73,8 +73,8 @@ static void values(void)
 	CHECK_TEXT(text, "ell");
 	CHECK(tp_text(&hit, &plain, text, sizeof(text)));
 	CHECK_TEXT(text, "hell");
-	CHECK(tp_text(&hit, &plain, text, 3));
-	CHECK_TEXT(text, "he");
+	CHECK(tp_text(&hit, &plain, text, 4));
+	CHECK_TEXT(text, "hel");
 	CHECK(tp_number(&hit, &two, &number) && number == 0x0102);
 	CHECK(tp_number(&hit, &one, &number) && number == 1);
 	CHECK(tp_number(&hit, &eight, &number) && number == 0x100000017);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A skeleton: unmap memory that was written to. Replace that by what is to be let go of. */
+/* A skeleton: it unmaps memory that was written to. Replace that by what is to be torn down. */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
