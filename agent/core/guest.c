@@ -21,15 +21,15 @@
 #define VULNERABILITIES CPUS "/vulnerabilities"
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 /* If there are more packages or cores, this many are reported. */
-#define MAX_PLACES 512
+#define MAX_UNITS 512
 
 /*
  * Debugging features that slow the whole kernel down, and what the kernel logs at boot if
  * they are on.
  */
 static const struct {
-	const char *name, *announced;
-} aids[] = {
+	const char *name, *message;
+} debug_features[] = {
 	{"lockdep", "Lock dependency validator: "},
 	{"kasan", "KernelAddressSanitizer initialized"},
 	{"kmsan", "KernelMemorySanitizer"},
@@ -123,20 +123,20 @@ static void line_hypervisor(struct line *l)
 }
 
 /* Counts a package or a core when it is seen for the first time. */
-static void count_place(long place, long *seen, int *count)
+static void count_unit(long unit, long *seen, int *count)
 {
 	int i;
 
 	for (i = 0; i < *count; i++)
-		if (seen[i] == place)
+		if (seen[i] == unit)
 			return;
-	if (*count < MAX_PLACES)
-		seen[(*count)++] = place;
+	if (*count < MAX_UNITS)
+		seen[(*count)++] = unit;
 }
 
 static void line_topology(struct line *l)
 {
-	long packages[MAX_PLACES], cores[MAX_PLACES];
+	long packages[MAX_UNITS], cores[MAX_UNITS];
 	int nr_packages = 0, nr_cores = 0, cpu;
 	char path[96], text[32];
 
@@ -149,9 +149,9 @@ static void line_topology(struct line *l)
 		package = strtol(text, NULL, 10);
 		snprintf(path, sizeof(path), CPUS "/cpu%d/topology/core_id", cpu);
 		read_file(path, text, sizeof(text));
-		count_place(package, packages, &nr_packages);
+		count_unit(package, packages, &nr_packages);
 		/* Cores are numbered within their package. */
-		count_place(package << 32 | strtol(text, NULL, 10), cores, &nr_cores);
+		count_unit(package << 32 | strtol(text, NULL, 10), cores, &nr_cores);
 	}
 	line_int(l, "packages", nr_packages);
 	line_int(l, "cores", nr_cores);
@@ -183,9 +183,9 @@ const char *guest_debug(const char *text)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(aids); i++)
-		if (strstr(text, aids[i].announced))
-			return aids[i].name;
+	for (i = 0; i < ARRAY_SIZE(debug_features); i++)
+		if (strstr(text, debug_features[i].message))
+			return debug_features[i].name;
 	return NULL;
 }
 

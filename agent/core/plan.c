@@ -37,9 +37,9 @@ struct reader {
 	char *error;
 };
 
-static int complain(struct reader *r, const char *what, ...) PRINTF(2, 3);
+static int report_error(struct reader *r, const char *what, ...) PRINTF(2, 3);
 
-static int complain(struct reader *r, const char *what, ...)
+static int report_error(struct reader *r, const char *what, ...)
 {
 	int n = snprintf(r->error, DETAIL_MAX, "plan line %d: ", r->number);
 	va_list args;
@@ -83,7 +83,7 @@ static char *next_word(struct reader *r)
 
 static int at_end(struct reader *r)
 {
-	return r->rest ? complain(r, "there is more on the line than expected") : 0;
+	return r->rest ? report_error(r, "there is more on the line than expected") : 0;
 }
 
 /* A decimal number from 0 to max, digits only. */
@@ -92,11 +92,11 @@ static int next_number(struct reader *r, const char *what, uint64_t max, uint64_
 	char *word = next_word(r);
 
 	if (!word)
-		return complain(r, "%s is missing", what);
+		return report_error(r, "%s is missing", what);
 	errno = 0;
 	if (word[strspn(word, "0123456789")] || (*value = strtoull(word, NULL, 10)) > max || errno)
-		return complain(r, "%s: expected a number up to %llu, not \"%s\"", what,
-				(unsigned long long)max, word);
+		return report_error(r, "%s: expected a number up to %llu, not \"%s\"", what,
+				    (unsigned long long)max, word);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static int read_module(struct reader *r, struct plan *plan)
 	char *path = next_word(r);
 
 	if (!path)
-		return complain(r, "module: the path is missing");
+		return report_error(r, "module: the path is missing");
 	plan->modules = grow(plan->modules, plan->nr_modules, sizeof(*plan->modules));
 	plan->modules[plan->nr_modules++] = copy(path);
 	return at_end(r);
@@ -133,8 +133,8 @@ static int read_profile(struct reader *r, struct plan *plan)
 	if (next_number(r, "profile", INT32_MAX, &period))
 		return -1;
 	if (period && period < SAMPLER_PERIOD_MIN_NS)
-		return complain(r, "profile: expected 0, or a period of at least %d ns",
-				SAMPLER_PERIOD_MIN_NS);
+		return report_error(r, "profile: expected 0, or a period of at least %d ns",
+				    SAMPLER_PERIOD_MIN_NS);
 	plan->profile_ns = period;
 	return at_end(r);
 }
@@ -164,12 +164,12 @@ static int read_param(struct reader *r, struct trial_plan *t, char *word)
 	char *value = strchr(word, '=');
 
 	if (!value || value == word || !value[1])
-		return complain(r, "expected name=value, not \"%s\"", word);
+		return report_error(r, "expected name=value, not \"%s\"", word);
 	*value++ = '\0';
 	if (!knows_param(t->workload, word))
-		return complain(r, "%s has no parameter \"%s\"", t->workload->name, word);
+		return report_error(r, "%s has no parameter \"%s\"", t->workload->name, word);
 	if (has_param(t, word))
-		return complain(r, "parameter %s appears twice", word);
+		return report_error(r, "parameter %s appears twice", word);
 	t->params = grow(t->params, t->nr_params, sizeof(*t->params));
 	t->params[t->nr_params++] = (struct param){copy(word), copy(value)};
 	return 0;
@@ -189,13 +189,13 @@ static int read_trial(struct reader *r, struct plan *plan)
 		return -1;
 	for (i = 0; i < plan->nr_trials - 1; i++)
 		if (plan->trials[i].index == t->index)
-			return complain(r, "trial %d appears twice", t->index);
+			return report_error(r, "trial %d appears twice", t->index);
 	word = next_word(r);
 	if (!word)
-		return complain(r, "the workload is missing");
+		return report_error(r, "the workload is missing");
 	t->workload = workload_find(word);
 	if (!t->workload)
-		return complain(r, "this agent has no workload \"%s\"", word);
+		return report_error(r, "this agent has no workload \"%s\"", word);
 	if (next_int(r, "warm-ups", &t->warmup) || next_int(r, "repetitions", &t->repetitions))
 		return -1;
 	while ((word = next_word(r)))
@@ -203,7 +203,8 @@ static int read_trial(struct reader *r, struct plan *plan)
 			return -1;
 	for (p = t->workload->params; p && *p; p++)
 		if (!has_param(t, *p))
-			return complain(r, "parameter %s of %s is missing", *p, t->workload->name);
+			return report_error(r, "parameter %s of %s is missing", *p,
+					    t->workload->name);
 	return at_end(r);
 }
 
@@ -213,11 +214,11 @@ static int read_line(struct reader *r, struct plan *plan)
 
 	if (r->number == 1) {
 		if (!word || strcmp(word, "kteardown-plan") || !r->rest || strcmp(r->rest, "1"))
-			return complain(r, "expected \"kteardown-plan 1\"");
+			return report_error(r, "expected \"kteardown-plan 1\"");
 		return 0;
 	}
 	if (!word)
-		return complain(r, "expected a directive at its beginning");
+		return report_error(r, "expected a directive at its beginning");
 	if (!strcmp(word, "seed"))
 		return read_seed(r, plan);
 	if (!strcmp(word, "module"))
@@ -226,7 +227,7 @@ static int read_line(struct reader *r, struct plan *plan)
 		return read_profile(r, plan);
 	if (!strcmp(word, "trial"))
 		return read_trial(r, plan);
-	return complain(r, "unknown directive \"%s\"", word);
+	return report_error(r, "unknown directive \"%s\"", word);
 }
 
 int plan_parse(const char *text, size_t len, struct plan *plan, char *error)
@@ -236,7 +237,7 @@ int plan_parse(const char *text, size_t len, struct plan *plan, char *error)
 
 	memset(plan, 0, sizeof(*plan));
 	if (!len)
-		return complain(&r, "the plan is empty");
+		return report_error(&r, "the plan is empty");
 	for (; text < end; r.number++) {
 		const char *newline = memchr(text, '\n', end - text);
 		char *line;
@@ -247,9 +248,10 @@ int plan_parse(const char *text, size_t len, struct plan *plan, char *error)
 		 * number.
 		 */
 		if (!newline)
-			return complain(&r, "the line is cut off: it has no newline at its end");
+			return report_error(&r,
+					    "the line is cut off: it has no newline at its end");
 		if (memchr(text, '\0', newline - text))
-			return complain(&r, "the line contains a zero byte");
+			return report_error(&r, "the line contains a zero byte");
 		line = strndup(text, newline - text);
 		if (!line)
 			agent_error("not enough memory to read the plan");

@@ -59,7 +59,7 @@ int64_t wl_param_int(const struct trial *t, const char *name)
 }
 
 /* The start of this repetition's random numbers. */
-static uint64_t draw_from(const struct trial *t)
+static uint64_t random_state(const struct trial *t)
 {
 	uint64_t where = (uint64_t)t->plan->index << 32 | (uint32_t)t->repetition;
 
@@ -68,7 +68,7 @@ static uint64_t draw_from(const struct trial *t)
 
 void wl_settle(const struct trial *t, int64_t ms)
 {
-	struct prng p = {.state = draw_from(t)};
+	struct prng p = {.state = random_state(t)};
 
 	sleep_ns(ms * 1000000 + prng_below(&p, TICK_NS));
 }
@@ -137,7 +137,7 @@ static bool profiled(const struct trial *t)
 
 void wl_profile_begin(struct trial *t)
 {
-	struct prng p = {.state = draw_from(t)};
+	struct prng p = {.state = random_state(t)};
 	int64_t period_ns = t->plan->profile_ns;
 	int error;
 
@@ -177,7 +177,7 @@ static bool usable(const struct trial *t)
 }
 
 /* A step may fail without a message; the trial must not count as successful. */
-static void must(struct trial *t, int status, const char *step)
+static void fail_on(struct trial *t, int status, const char *step)
 {
 	if (status)
 		wl_fail(t, "%s failed", step);
@@ -190,9 +190,9 @@ void trial_run(const struct trial_plan *p, uint64_t seed)
 
 	record_trial_start(p);
 	if (p->workload->setup)
-		must(&t, p->workload->setup(&t), "setup");
+		fail_on(&t, p->workload->setup(&t), "setup");
 	while (usable(&t) && t.repetition < repetitions) {
-		must(&t, run(&t), "run");
+		fail_on(&t, run(&t), "run");
 		t.repetition++;
 	}
 	/* What cleanup() reports belongs to the last repetition. */

@@ -43,15 +43,15 @@ int kmsg_next(int fd, struct kmsg *m)
 	return kmsg_parse(raw, n, m) ? 1 : -EPROTO;
 }
 
-int kmsg_complaint(int fd, struct kmsg *m)
+int kmsg_problem(int fd, struct kmsg *m)
 {
-	static const char *const complaints[] = {"WARNING:", "BUG:", "Oops", "INFO: task",
-						 "refusing to freeze"};
+	static const char *const problems[] = {"WARNING:", "BUG:", "Oops", "INFO: task",
+					       "refusing to freeze"};
 	int got;
 
 	while ((got = kmsg_next(fd, m)) > 0 || got == -EPIPE)
-		for (size_t i = 0; got > 0 && i < ARRAY_SIZE(complaints); i++)
-			if (strstr(m->text, complaints[i]))
+		for (size_t i = 0; got > 0 && i < ARRAY_SIZE(problems); i++)
+			if (strstr(m->text, problems[i]))
 				return 1;
 	return got;
 }

@@ -24,7 +24,7 @@ int kmsg_next(int fd, struct kmsg *m);
  * message is left, or -errno. Where messages were lost because the log came faster than it was
  * read, those that are left are searched.
  */
-int kmsg_complaint(int fd, struct kmsg *m);
+int kmsg_problem(int fd, struct kmsg *m);
 
 /*
  * Parses one raw record of /dev/kmsg ("priority,sequence,microseconds,flags;text"). False

@@ -149,8 +149,8 @@ void sampler_stop(struct sampler *s)
  * Converts a record of the ring to a sample; false if it is another record, or not from
  * the stretch.
  */
-static bool take(struct sampler *s, struct sampled_cpu *c, const struct raw_sample *raw,
-		 struct cpu_sample *sample)
+static bool to_sample(struct sampler *s, struct sampled_cpu *c, const struct raw_sample *raw,
+		      struct cpu_sample *sample)
 {
 	int64_t time_ns = raw->time_ns;
 	uint64_t i, nr = raw->nr < SAMPLER_CHAIN_MAX + 1 ? raw->nr : SAMPLER_CHAIN_MAX + 1;
@@ -181,7 +181,7 @@ int sampler_next(struct sampler *s, struct cpu_sample *sample)
 		struct sampled_cpu *c = &s->cpus[s->reading];
 
 		while ((len = perf_ring_next(&c->ring, &raw, sizeof(raw))) > 0)
-			if (take(s, c, &raw, sample))
+			if (to_sample(s, c, &raw, sample))
 				return 1;
 		if (len < 0)
 			return len;

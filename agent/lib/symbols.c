@@ -35,7 +35,7 @@ static bool is_function(char type)
  * Of several names for one address, the plainest is used: the one with the fewest leading
  * underscores, then the alphabetically first.
  */
-static bool plainer(const char *a, const char *b)
+static bool is_plainer(const char *a, const char *b)
 {
 	size_t underscores_a = strspn(a, "_"), underscores_b = strspn(b, "_");
 
@@ -52,8 +52,8 @@ static int by_address(const void *x, const void *y)
 
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
-	return plainer(sorted->names + b->name, sorted->names + a->name) -
-	       plainer(sorted->names + a->name, sorted->names + b->name);
+	return is_plainer(sorted->names + b->name, sorted->names + a->name) -
+	       is_plainer(sorted->names + a->name, sorted->names + b->name);
 }
 
 static void keep_one_per_address(struct symbols *s)

@@ -96,8 +96,8 @@ static void wait_for_order(const sigset_t *order)
 		;
 }
 
-__attribute__((noreturn)) static void hold(int answers, int64_t count, bool shared,
-					   const char *cgroup)
+__attribute__((noreturn)) static void run_parent(int answers, int64_t count, bool shared,
+						 const char *cgroup)
 {
 	pid_t *pids = malloc((count + 1) * sizeof(*pids));
 	sigset_t order;
@@ -155,7 +155,7 @@ int zombie_parent_start(struct trial *t, struct zombie_parent *h, int64_t zombie
 	}
 	if (!h->pid) {
 		close(answers[0]);
-		hold(answers[1], zombies, shared, cgroup);
+		run_parent(answers[1], zombies, shared, cgroup);
 	}
 	close(answers[1]);
 	h->answers = answers[0];

@@ -27,7 +27,7 @@
 /* kB of a pinned page, an inode and a dentry, for the size of the file system. */
 #define FILE_KB 8
 
-static int64_t dying(void)
+static int64_t count_dying(void)
 {
 	return cgroup_value(DYING_PARENT, "cgroup.stat", "nr_dying_descendants");
 }
@@ -106,7 +106,7 @@ static int make(struct trial *t, int64_t count)
 	wl_profile_end(t);
 	if (settle(t, &held))
 		return -1;
-	dead = dying();
+	dead = count_dying();
 	check_made(t, count, dead);
 	wl_sample(t, "footprint_kb", footprint_kb(&held));
 	wl_sample(t, "slab_kb", held.slab);
@@ -136,12 +136,13 @@ static int delete_and_wait(struct trial *t, int64_t count, const struct footprin
 
 	if (delete_files(t, count))
 		return -1;
-	while (dying() > 0 && now_ns() < end)
+	while (count_dying() > 0 && now_ns() < end)
 		sleep_ms(1);
 	gone_ns = now_ns() - start;
 	if (settle(t, &after))
 		return -1;
-	wl_check(t, "none_left", dying() == 0, "%lld are still dying", (long long)dying());
+	wl_check(t, "none_left", count_dying() == 0, "%lld are still dying",
+		 (long long)count_dying());
 	wl_sample(t, "gone_ns", gone_ns);
 	wl_sample(t, "left_kb", footprint_kb(&after) - footprint_kb(before));
 	return 0;

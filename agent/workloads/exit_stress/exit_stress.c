@@ -50,7 +50,7 @@ static const struct target_kind *kind_of(const char *name)
 
 /* -- helpers outside the group -- */
 
-static void plug_cpu(struct targets_shared *s)
+static void hotplug_cpu(struct targets_shared *s)
 {
 	for (bool online = false; !s->go || !online; online = !online) {
 		hotplug_cpu1(online);
@@ -96,7 +96,7 @@ static int add(struct trial *t, const struct target_kind *kind)
 	pid_t pid = nr_targets < MAX_TARGETS ? target_start(kind, shared, leader) : -1;
 
 	if (pid < 0)
-		return wl_fail(t, "victim %d, %s: %m", nr_targets, kind->name);
+		return wl_fail(t, "target %d, %s: %m", nr_targets, kind->name);
 	setpgid(pid,
 		leader ? leader
 		       : pid); /* the child does the same: whichever runs first sets the group */
@@ -153,7 +153,7 @@ static int wait_until_ready(struct trial *t)
 static int start_helpers(struct trial *t)
 {
 	static void (*const bodies[])(struct targets_shared *) = {
-		outside_tracer, outside_futex_waiter, fork_and_kill, plug_cpu};
+		outside_tracer, outside_futex_waiter, fork_and_kill, hotplug_cpu};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++)
 		if (start_helper(t, bodies[i]))
@@ -247,7 +247,7 @@ static void check_side_effects(struct trial *t)
 static void check_log(struct trial *t)
 {
 	struct kmsg m;
-	int got = kmsg_complaint(log_fd, &m);
+	int got = kmsg_problem(log_fd, &m);
 
 	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
 }

@@ -106,9 +106,9 @@ static void frozen(struct targets_shared *s)
 	in_cgroup(s, CG_FROZEN "/cgroup.procs");
 }
 
-static void starved(struct targets_shared *s)
+static void throttled(struct targets_shared *s)
 {
-	in_cgroup(s, CG_STARVED "/cgroup.procs");
+	in_cgroup(s, CG_THROTTLED "/cgroup.procs");
 }
 
 static void nice_19(struct targets_shared *s)
@@ -164,7 +164,7 @@ static void in_vfork(struct targets_shared *s)
 	sleep_forever();
 }
 
-static void fat(struct targets_shared *s)
+static void large(struct targets_shared *s)
 {
 	touch(4 * MB);
 	ready(s);
@@ -271,10 +271,10 @@ static void in_uring(struct targets_shared *s)
 const struct target_kind target_kinds[] = {
 	{"in_fuse", in_fuse, 6, 'S'},	{"reading", reading, 6, 'S'},
 	{"spinning", spinning, 4, 0},	{"stopped", stopped, 4, 'T'},
-	{"frozen", frozen, 4, 0},	{"starved", starved, 4, 0},
+	{"frozen", frozen, 4, 0},	{"throttled", throttled, 4, 0},
 	{"nice_19", nice_19, 2, 0},	{"real_time", real_time, 2, 0},
 	{"threads", threads, 4, 0},	{"leader_dead", leader_dead, 4, 'Z'},
-	{"in_vfork", in_vfork, 4, 'D'}, {"fat", fat, 6, 'S'},
+	{"in_vfork", in_vfork, 4, 'D'}, {"large", large, 6, 'S'},
 	{"dumping", dumping, 3, 0},	{"out_of_memory", out_of_memory, 2, 0},
 	{"on_pty", on_pty, 3, 'S'},	{"tracing", tracing, 3, 'S'},
 	{"traced", traced, 1, 0},	{"owning_futex", owning_futex, 1, 'S'},
@@ -291,11 +291,11 @@ int targets_prepare(void)
 	if (!error)
 		error = cgroup_make(CG_FROZEN);
 	if (!error)
-		error = cgroup_make(CG_STARVED);
+		error = cgroup_make(CG_THROTTLED);
 	if (!error)
 		error = cgroup_make(CG_SMALL);
 	if (!error)
-		error = write_file(CG_STARVED "/cpu.max", "2000 100000");
+		error = write_file(CG_THROTTLED "/cpu.max", "2000 100000");
 	if (!error)
 		error = write_file(CG_SMALL "/memory.max", "%d", 16 * MB);
 	return error;
@@ -304,7 +304,7 @@ int targets_prepare(void)
 void targets_restore(void)
 {
 	rmdir(CG_FROZEN);
-	rmdir(CG_STARVED);
+	rmdir(CG_THROTTLED);
 	rmdir(CG_SMALL);
 }
 

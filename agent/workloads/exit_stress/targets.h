@@ -13,7 +13,7 @@
 
 #define CG "/sys/fs/cgroup/"
 #define CG_FROZEN CG "frozen" /* frozen when the signal comes */
-#define CG_STARVED CG "starved" /* may run for 2 ms of each 100 ms */
+#define CG_THROTTLED CG "starved" /* may run for 2 ms of each 100 ms */
 #define CG_SMALL CG "small" /* has 16 MB of memory */
 
 /* What all processes share. */

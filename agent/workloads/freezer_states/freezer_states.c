@@ -300,7 +300,7 @@ static void all_frozen(struct trial *t)
 static void log_clean(struct trial *t)
 {
 	struct kmsg m;
-	int got = kmsg_complaint(log_fd, &m);
+	int got = kmsg_problem(log_fd, &m);
 
 	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
 }

@@ -39,7 +39,7 @@ static bool note_and_go_on(struct activity *c)
 	return !worker_orders->finish;
 }
 
-static void introduce(struct activity *c)
+static void record_tid(struct activity *c)
 {
 	c->tid = (int)syscall(SYS_gettid);
 }
@@ -68,7 +68,7 @@ void signal_after(int signo, int64_t ms, int64_t period_ms)
 		_exit(EXIT_FAILURE);
 }
 
-static void wake_me(void)
+static void start_wake_timer(void)
 {
 	signal_after(SIGALRM, WAKE_MS, WAKE_MS);
 }
@@ -91,7 +91,7 @@ static bool in_nanosleep(struct activity *c)
 
 static bool in_pause(struct activity *c)
 {
-	wake_me();
+	start_wake_timer();
 	while (note_and_go_on(c))
 		pause();
 	return true;
@@ -104,7 +104,7 @@ static bool in_pipe_read(struct activity *c)
 
 	if (pipe(fds))
 		return false;
-	wake_me();
+	start_wake_timer();
 	while (note_and_go_on(c))
 		if (read(fds[0], &byte, 1) != -1 || errno != EINTR)
 			return false;
@@ -193,7 +193,7 @@ static bool in_vfork(struct activity *c)
 		pid_t pid = vfork();
 
 		if (pid == 0) {
-			introduce(c + 1), note(c + 1);
+			record_tid(c + 1), note(c + 1);
 			nanosleep(&nap, NULL);
 			_exit(WORKER_EXIT_OK);
 		}
@@ -208,7 +208,7 @@ static pid_t fork_tracee(struct activity *c)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		introduce(c);
+		record_tid(c);
 		if (ptrace(PTRACE_TRACEME, 0, 0, 0))
 			_exit(EXIT_FAILURE);
 		while (note_and_go_on(c))
@@ -242,7 +242,7 @@ static bool holding_tracee(struct activity *c)
 	bool stopped = false;
 	int status;
 
-	wake_me();
+	start_wake_timer();
 	for (;;) {
 		note(c);
 		if (stopped && !worker_orders->hold) {
@@ -263,14 +263,14 @@ static bool holding_tracee(struct activity *c)
 /* Not by returning: when the last thread returns, the process exits with code 0. */
 static void *spinning_thread(void *activity)
 {
-	introduce(activity);
+	record_tid(activity);
 	syscall(SYS_exit, spin(activity) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	return NULL;
 }
 
-static void *napping_thread(void *activity)
+static void *sleeping_thread(void *activity)
 {
-	introduce(activity);
+	record_tid(activity);
 	syscall(SYS_exit, in_nanosleep(activity) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	return NULL;
 }
@@ -281,7 +281,7 @@ static bool without_leader(struct activity *c)
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, spinning_thread, c) ||
-	    pthread_create(&thread, NULL, napping_thread, c + 1))
+	    pthread_create(&thread, NULL, sleeping_thread, c + 1))
 		return false;
 	syscall(SYS_exit, WORKER_EXIT_OK);
 	return false;
@@ -307,7 +307,7 @@ static bool exiting(struct activity *c)
 
 		if (pid == 0) {
 			if (fork() == 0)
-				introduce(c + 1), note(c + 1);
+				record_tid(c + 1), note(c + 1);
 			_exit(WORKER_EXIT_OK);
 		}
 		for (int children = 2; children; children--)
@@ -340,7 +340,7 @@ static bool executing(struct activity *c)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			introduce(c + 1);
+			record_tid(c + 1);
 			note(c + 1);
 			close(STDOUT_FILENO);
 			syscall(SYS_exit, pthread_create(&thread, NULL, exec_self, NULL));
@@ -382,7 +382,7 @@ pid_t worker_start(const struct worker_kind *kind, struct activity *activities)
 		 * beside a stopped task would send SIGHUP to all of them (kill_orphaned_pgrp()).
 		 */
 		setpgid(0, 0);
-		introduce(activities);
+		record_tid(activities);
 		_exit(kind->body(activities) ? WORKER_EXIT_OK : EXIT_FAILURE);
 	}
 	setpgid(pid, pid); /* the child does the same, since either may run first */

@@ -224,7 +224,7 @@ static void read_log(struct trial *t)
 	int64_t hung = 0, others = 0;
 	struct kmsg m;
 
-	while (kmsg_complaint(log_fd, &m) > 0) {
+	while (kmsg_problem(log_fd, &m) > 0) {
 		if (hungtask_report(m.text)) {
 			hung++;
 			continue;

@@ -95,7 +95,7 @@ static void churn_remove(struct churner *me, struct page_totals *totals, int64_t
 	atomic_fetch_add(&totals->removed, CHURN_PAGES);
 }
 
-static int be_churner(struct churner *me, struct page_totals *totals)
+static int run_churner(struct churner *me, struct page_totals *totals)
 {
 	struct prng prng = {.state = me->seed};
 	int error = 0;
@@ -128,7 +128,7 @@ static int start(struct churner *c, struct page_totals *totals)
 	 */
 	pid = fork();
 	if (!pid)
-		_exit(be_churner(c, totals));
+		_exit(run_churner(c, totals));
 	c->pid = pid;
 	return pid < 0 ? -errno : 0;
 }

@@ -23,7 +23,7 @@ static const char *const names[INVARIANTS] = {
 };
 
 /* The counters of memory.stat that return to their values when everything else does. */
-static const char *const gauges[] = {
+static const char *const current_values[] = {
 	"anon",		  "file",     "shmem",	      "file_mapped", "file_dirty",
 	"file_writeback", "anon_thp", "file_thp",     "shmem_thp",   "percpu",
 	"sock",		  "vmalloc",  "kernel_stack", "unevictable",
@@ -137,11 +137,11 @@ int check_counters_in_storm(struct trial *t, struct counter_checks *l, struct pa
 
 void compare_counters(struct counter_checks *l, const char *before)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(gauges); i++) {
-		int64_t was = cgroup_value_in(before, gauges[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(current_values); i++) {
+		int64_t was = cgroup_value_in(before, current_values[i]);
 
-		judge_counter(l, ALL_BACK, gauges[i], cgroup_value_in(l->counters.text, gauges[i]),
-			      was, was);
+		judge_counter(l, ALL_BACK, current_values[i],
+			      cgroup_value_in(l->counters.text, current_values[i]), was, was);
 	}
 }
 

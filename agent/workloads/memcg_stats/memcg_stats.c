@@ -288,7 +288,7 @@ static int run(struct trial *t)
 		return -1;
 	compare_counters(&checks, before);
 	report_counter_checks(t, &checks);
-	got = kmsg_complaint(log_fd, &m);
+	got = kmsg_problem(log_fd, &m);
 	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
 	return 0;
 }

@@ -138,7 +138,7 @@ static int carry_out(struct tenant *me, int order)
 	}
 }
 
-static void be_tenant(struct tenant *me)
+static void run_tenant(struct tenant *me)
 {
 	for (int last = ORDER_NONE;;) {
 		int order = me->order;
@@ -162,7 +162,7 @@ pid_t tenant_start(struct tenant *tenant)
 	tenant->order = tenant->done = ORDER_NONE;
 	pid = fork();
 	if (!pid)
-		be_tenant(tenant);
+		run_tenant(tenant);
 	return pid;
 }
 

@@ -72,7 +72,7 @@ static void touch(long bytes)
 		*(volatile char *)(memory + at) = 1;
 }
 
-static void be_member(bool victim)
+static void run_member(bool victim)
 {
 	setpgid(0, leader);
 	stay_on_cpu(CPU);
@@ -89,7 +89,7 @@ static void be_member(bool victim)
  * out: if one were gone by then, it could not become the victim. Afterwards the allocator
  * has a normal priority and tries until it gets the memory.
  */
-static void be_allocator(void)
+static void run_allocator(void)
 {
 	stay_on_cpu(CPU);
 	set_priority(ALLOCATOR);
@@ -120,7 +120,7 @@ static pid_t start_group(void)
 		if (pid < 0)
 			return -1;
 		if (!pid)
-			be_member(i == processes / 4);
+			run_member(i == processes / 4);
 		if (i == processes / 4)
 			victim = pid;
 		leader = leader ? leader : pid;
@@ -129,7 +129,7 @@ static pid_t start_group(void)
 	}
 	allocator = fork();
 	if (!allocator)
-		be_allocator();
+		run_allocator();
 	return allocator < 0 ? -1 : victim;
 }
 

@@ -453,7 +453,7 @@ static int keep_only(int orders, int answers)
 	return close_range(0, CHAIN_REST - 1, 0) || close_range(CHAIN_HEAD, ~0U, 0) ? -1 : 0;
 }
 
-__attribute__((noreturn)) static void become_holder(const struct chain *c, int orders, int answers)
+__attribute__((noreturn)) static void run_holder(const struct chain *c, int orders, int answers)
 {
 	if (setpgid(0, 0) || keep_only(orders, answers))
 		_exit(EXIT_FAILURE);
@@ -477,7 +477,7 @@ static int fork_holder(struct trial *t, struct chain *c)
 	c->answers = answers[0];
 	c->holder = fork();
 	if (c->holder == 0)
-		become_holder(c, orders[0], answers[1]);
+		run_holder(c, orders[0], answers[1]);
 	close(orders[0]);
 	close(answers[1]);
 	if (c->holder < 0) {

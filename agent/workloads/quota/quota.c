@@ -40,7 +40,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* The cgroup with the tighter quota, and its quota; 0 without a quota. */
-static const char *tighter(int64_t *quota_us)
+static const char *tighter_quota(int64_t *quota_us)
 {
 	bool is_outer = outer.quota_us && (!inner.quota_us || outer.quota_us < inner.quota_us);
 
@@ -59,7 +59,7 @@ static int64_t entitled_us(int64_t elapsed_ns)
 {
 	int64_t quota_us;
 
-	tighter(&quota_us);
+	tighter_quota(&quota_us);
 	if (tasks.work == CPU_LOAD_BURST)
 		return (elapsed_ns + tasks.cycle_ns / 2) / tasks.cycle_ns * tasks.burst_ns / 1000;
 	return (double)elapsed_ns / period_ns * least(quota_us, usable_us());
@@ -70,7 +70,7 @@ static bool always_short(void)
 {
 	int64_t quota_us;
 
-	tighter(&quota_us);
+	tighter_quota(&quota_us);
 	return tasks.work != CPU_LOAD_BURST && quota_us < usable_us();
 }
 
@@ -134,7 +134,7 @@ static int watch(struct trial *t, struct measured *m, int64_t end_ns)
 static int measure(struct trial *t, struct measured *m)
 {
 	int64_t quota_us, from_ns, start_ns;
-	const char *group = tighter(&quota_us);
+	const char *group = tighter_quota(&quota_us);
 	int error;
 
 	wl_settle(t, SETTLE_MS);
@@ -214,7 +214,7 @@ static void read_log(struct trial *t)
 {
 	struct kmsg m = {0};
 
-	wl_check(t, "log_clean", kmsg_complaint(log_fd, &m) <= 0, "%s", m.text);
+	wl_check(t, "log_clean", kmsg_problem(log_fd, &m) <= 0, "%s", m.text);
 }
 
 static int run(struct trial *t)
@@ -228,7 +228,7 @@ static int run(struct trial *t)
 	error = kill_and_remove();
 	wl_check(t, "let_go", !error, "%s",
 		 error ? strerror(-error) : "killed, reaped and removed");
-	tighter(&quota_us);
+	tighter_quota(&quota_us);
 	if (quota_us) {
 		sample_usage(t, &m);
 		sample_shares(t, &m);
@@ -258,7 +258,7 @@ static int setup(struct trial *t)
 	outer.quota_us = wl_param_int(t, "outer") * percent_us;
 	period_ns = inner.period_us * 1000;
 	cpus = one ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
-	tighter(&quota_us);
+	tighter_quota(&quota_us);
 	tasks.work = wl_param_choice(t, "work", works);
 	tasks.tasks = wl_param_int(t, "tasks");
 	tasks.cpu = one ? sysconf(_SC_NPROCESSORS_ONLN) - 1 : -1;

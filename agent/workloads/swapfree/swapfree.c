@@ -74,7 +74,7 @@ static int release(struct swap_data *h, struct result *c)
 	return error;
 }
 
-__attribute__((noreturn)) static void be_member(int index, bool one_size)
+__attribute__((noreturn)) static void run_member(int index, bool one_size)
 {
 	struct result *c = &results[index];
 	struct swap_data_spec spec = {backend, bytes_each, one_size, index};
@@ -132,7 +132,7 @@ static int start_members(struct trial *t)
 		if (pid < 0)
 			return wl_fail(t, "process %d: %m", i);
 		if (!pid)
-			be_member(i, one_size);
+			run_member(i, one_size);
 		group = group ? group : pid;
 		setpgid(pid, group);
 	}

@@ -16,7 +16,7 @@
 
 static pid_t process;
 
-static void *sleep_on(void *unused)
+static void *sleep_forever(void *unused)
 {
 	for (;;)
 		pause();
@@ -24,7 +24,7 @@ static void *sleep_on(void *unused)
 }
 
 /* In the child: makes the threads, writes a byte when they exist, and exits when it reads one. */
-__attribute__((noreturn)) static void be_threads(int64_t threads, int ready, int order)
+__attribute__((noreturn)) static void run_threads(int64_t threads, int ready, int order)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -33,7 +33,7 @@ __attribute__((noreturn)) static void be_threads(int64_t threads, int ready, int
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	while (threads--)
-		if (pthread_create(&thread, &attributes, sleep_on, NULL))
+		if (pthread_create(&thread, &attributes, sleep_forever, NULL))
 			_exit(EXIT_FAILURE);
 	if (write_all(ready, &byte, 1) || read_all(order, &byte, 1))
 		_exit(EXIT_FAILURE);
@@ -52,7 +52,7 @@ static int start(struct trial *t, int *ready, int *order)
 	if (process == 0) {
 		close(to_us[0]);
 		close(from_us[1]);
-		be_threads(wl_param_int(t, "threads"), to_us[1], from_us[0]);
+		run_threads(wl_param_int(t, "threads"), to_us[1], from_us[0]);
 	}
 	close(to_us[1]);
 	close(from_us[0]);

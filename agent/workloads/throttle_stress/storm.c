@@ -130,7 +130,7 @@ static void change_quota(void)
 	sleep_ms((int64_t)prng_below(&choices, 10));
 }
 
-static void plug_cpu(void)
+static void hotplug_cpu(void)
 {
 	if (hotplugging) {
 		hotplug_cpu1(false);
@@ -175,7 +175,7 @@ static const struct disturbance {
 } disturbances[] = {
 	{"moves", move_one},	     {"moves", move_one},      {"affinity", pin_one},
 	{"policies", change_policy}, {"stops", stop_one},      {"freezes", freeze_some},
-	{"traces", trace_one},	     {"quotas", change_quota}, {"CPUs", plug_cpu},
+	{"traces", trace_one},	     {"quotas", change_quota}, {"CPUs", hotplug_cpu},
 	{"cgroups", make_group},
 };
 static pid_t disturbers[ARRAY_SIZE(disturbances)];

@@ -231,7 +231,7 @@ static int one_storm(struct trial *t)
 static void check_log(struct trial *t)
 {
 	struct kmsg m;
-	int got = kmsg_complaint(log_fd, &m);
+	int got = kmsg_problem(log_fd, &m);
 
 	wl_check(t, "log_clean", !got, "%s", got > 0 ? m.text : strerror(-got));
 }

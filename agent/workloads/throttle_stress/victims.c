@@ -97,7 +97,7 @@ static void do_once(enum victim_work work)
 	}
 }
 
-static void be_victim(int place, enum victim_work work)
+static void run_victim(int place, enum victim_work work)
 {
 	while (!victims_shared->finish) {
 		do_once(work);
@@ -129,7 +129,7 @@ int victim_put(int place, enum victim_work work, const char *cgroup)
 	pid_t pid = fork_into(cgroup);
 
 	if (!pid)
-		be_victim(place, work);
+		run_victim(place, work);
 	if (pid < 0)
 		return pid;
 	victims_shared->pids[place] = pid;

@@ -351,7 +351,7 @@ static int move(struct stress *s, int index)
  * Takes the last CPU, if it is not the only one, offline and online: its per-CPU data must
  * not be lost.
  */
-static int plug_cpu(struct stress *s, int index)
+static int hotplug_cpu(struct stress *s, int index)
 {
 	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
 	char file[64];
@@ -371,5 +371,5 @@ static int plug_cpu(struct stress *s, int index)
 const struct stressor stressors[] = {
 	{"keeper", keep, false}, {"squeezed keeper", keep, true}, {"dropper", drop, false},
 	{"picker", pick, false}, {"disk", work_on_disk, false},	  {"compactor", compact, false},
-	{"mover", move, false},	 {"plugger", plug_cpu, false},	  {NULL, NULL, false},
+	{"mover", move, false},	 {"plugger", hotplug_cpu, false}, {NULL, NULL, false},
 };

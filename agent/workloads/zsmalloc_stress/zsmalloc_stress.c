@@ -30,9 +30,9 @@ static struct stress *stress;
 static enum backend backend;
 static pid_t pids[STRESSORS_MAX];
 static bool stuck;
-static int complaints = -1, messages = -1;
-static struct kmsg complaint;
-static int complained; /* 1: the message is in complaint; or -errno */
+static int problems_fd = -1, messages_fd = -1;
+static struct kmsg problem;
+static int problem_status; /* 1: the message is in problem; or -errno */
 
 static int start_stressors(struct trial *t)
 {
@@ -131,11 +131,11 @@ static bool enough(int64_t passes)
 	return done;
 }
 
-static bool kernel_complained(void)
+static bool has_problem(void)
 {
-	if (!complained)
-		complained = kmsg_complaint(complaints, &complaint);
-	return complained;
+	if (!problem_status)
+		problem_status = kmsg_problem(problems_fd, &problem);
+	return problem_status;
 }
 
 static int run_stressors(struct trial *t, int64_t seconds, int64_t passes)
@@ -144,8 +144,8 @@ static int run_stressors(struct trial *t, int64_t seconds, int64_t passes)
 
 	if (start_stressors(t))
 		return -1;
-	for (int64_t i = 0;
-	     (i < seconds || (i < LONGEST_S && !enough(passes))) && !kernel_complained(); i++) {
+	for (int64_t i = 0; (i < seconds || (i < LONGEST_S && !enough(passes))) && !has_problem();
+	     i++) {
 		sleep_ms(1000);
 		wl_alive(t, "%lld passes", (long long)stress->passes[0]);
 	}
@@ -177,18 +177,18 @@ static int stress_backend(struct trial *t)
 }
 
 /*
- * kmsg_complaint() does not match zsmalloc's own message about a pool that is destroyed
+ * kmsg_problem() does not match zsmalloc's own message about a pool that is destroyed
  * and not empty.
  */
 static void check_log(struct trial *t)
 {
 	int more;
 
-	kernel_complained();
-	while (!complained && ((more = kmsg_next(messages, &complaint)) > 0 || more == -EPIPE))
-		complained = more > 0 && strstr(complaint.text, "is not empty");
-	wl_check(t, "log_clean", !complained, "%s",
-		 complained > 0 ? complaint.text : strerror(-complained));
+	has_problem();
+	while (!problem_status && ((more = kmsg_next(messages_fd, &problem)) > 0 || more == -EPIPE))
+		problem_status = more > 0 && strstr(problem.text, "is not empty");
+	wl_check(t, "log_clean", !problem_status, "%s",
+		 problem_status > 0 ? problem.text : strerror(-problem_status));
 }
 
 static int prepare_cgroup(void)
@@ -205,7 +205,7 @@ static int setup(struct trial *t)
 	int error;
 
 	stuck = false;
-	complained = 0;
+	problem_status = 0;
 	memset(pids, 0, sizeof(pids));
 	backend = strcmp(wl_param_str(t, "backend"), "zswap") ? BACKEND_ZRAM : BACKEND_ZSWAP;
 	stress = mmap(NULL, sizeof(*stress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -213,11 +213,11 @@ static int setup(struct trial *t)
 	if (stress == MAP_FAILED)
 		return wl_fail(t, "mmap: %m");
 	stress->disk.number = -1;
-	complaints = kmsg_open();
-	messages = kmsg_open();
-	if (complaints < 0 || messages < 0)
+	problems_fd = kmsg_open();
+	messages_fd = kmsg_open();
+	if (problems_fd < 0 || messages_fd < 0)
 		return wl_fail(t, "/dev/kmsg: %s",
-			       strerror(complaints < 0 ? -complaints : -messages));
+			       strerror(problems_fd < 0 ? -problems_fd : -messages_fd));
 	/* Not every configuration has the detector of hung tasks. */
 	write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	error = prepare_cgroup();
@@ -254,10 +254,10 @@ static void cleanup(struct trial *t)
 	}
 	cgroup_remove(STRESS_CGROUP, 1000);
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
-	if (complaints >= 0)
-		close(complaints);
-	if (messages >= 0)
-		close(messages);
+	if (problems_fd >= 0)
+		close(problems_fd);
+	if (messages_fd >= 0)
+		close(messages_fd);
 	munmap(stress, sizeof(*stress));
 }
 
