@@ -25,7 +25,7 @@ int parallel_run(struct trial *t, int64_t parallel, int64_t total, parallel_work
 	int ends[2], status;
 
 	if (pipe2(ends, O_CLOEXEC))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	for (; started < parallel; started++) {
 		pid_t pid = fork();
 

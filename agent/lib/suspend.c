@@ -20,20 +20,20 @@ int suspend_prepare(struct trial *t)
 
 	error = write_file(PM_TEST, "freezer");
 	if (error)
-		return wl_fail(t, "%s: %s; the kernel needs SUSPEND and PM_DEBUG", PM_TEST,
-			       strerror(-error));
+		return wl_fail(t, "cannot write %s: %s; the kernel needs SUSPEND and PM_DEBUG",
+			       PM_TEST, strerror(-error));
 	error = write_file(DELAY, "0");
 	if (error)
-		return wl_fail(t, "%s: %s", DELAY, strerror(-error));
+		return wl_fail(t, "cannot write %s: %s", DELAY, strerror(-error));
 	/* Writing back file systems is a different cost. The file exists since Linux 5.6. */
 	error = write_file(SYNC, "0");
 	if (error && error != -ENOENT)
-		return wl_fail(t, "%s: %s", SYNC, strerror(-error));
+		return wl_fail(t, "cannot write %s: %s", SYNC, strerror(-error));
 	/* Suspend-to-idle does not involve the firmware. */
 	if (read_file(MEM_SLEEP, offered, sizeof(offered)) > 0 && strstr(offered, "s2idle")) {
 		error = write_file(MEM_SLEEP, "s2idle");
 		if (error)
-			return wl_fail(t, "%s: %s", MEM_SLEEP, strerror(-error));
+			return wl_fail(t, "cannot write %s: %s", MEM_SLEEP, strerror(-error));
 	}
 	return 0;
 }
@@ -70,10 +70,10 @@ int suspend_keep_frozen(struct trial *t, int64_t window_s)
 	int error = write_file(DELAY, "1");
 
 	if (error)
-		return wl_fail(t, "%s: %s", DELAY, strerror(-error));
+		return wl_fail(t, "cannot write %s: %s", DELAY, strerror(-error));
 	second_ns = suspend_once();
 	if (second_ns <= 0)
-		return wl_fail(t, "suspend: %s", strerror((int)-second_ns));
+		return wl_fail(t, "cannot suspend: %s", strerror((int)-second_ns));
 	seconds = (window_s * 1000000000 + second_ns - 1) / second_ns;
 	if (seconds > SECONDS_MAX)
 		return wl_fail(t,
@@ -81,5 +81,5 @@ int suspend_keep_frozen(struct trial *t, int64_t window_s)
 			       "than 1000 of them; choose a smaller window_s",
 			       (long long)second_ns);
 	error = write_file(DELAY, "%lld", (long long)seconds);
-	return error ? wl_fail(t, "%s: %s", DELAY, strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot write %s: %s", DELAY, strerror(-error)) : 0;
 }

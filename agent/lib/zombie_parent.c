@@ -147,11 +147,11 @@ int zombie_parent_start(struct trial *t, struct zombie_parent *h, int64_t zombie
 	if (error)
 		return wl_fail(t, "cannot raise the limits on tasks: %s", strerror(-error));
 	if (pipe(answers))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	h->pid = fork();
 	if (h->pid < 0) {
 		h->pid = 0;
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	}
 	if (!h->pid) {
 		close(answers[0]);

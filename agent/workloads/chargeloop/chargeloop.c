@@ -78,14 +78,16 @@ static int setup(struct trial *t)
 
 	read_ns = NULL;
 	if (error)
-		return wl_fail(t, CGROUP_ROOT "cgroup.subtree_control: %s; the kernel needs MEMCG",
+		return wl_fail(t,
+			       "cannot write " CGROUP_ROOT
+			       "cgroup.subtree_control: %s; the kernel needs MEMCG",
 			       strerror(-error));
 	error = cgroup_make(LIVING);
 	if (error)
-		return wl_fail(t, "making " LIVING ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " LIVING ": %s", strerror(-error));
 	read_ns = mmap(NULL, MAX_READS * sizeof(*read_ns), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return read_ns == MAP_FAILED ? wl_fail(t, "mmap: %m") : 0;
+	return read_ns == MAP_FAILED ? wl_fail(t, "cannot mmap memory: %m") : 0;
 }
 
 static int run(struct trial *t)
@@ -111,7 +113,7 @@ static void cleanup(struct trial *t)
 	if (read_ns && read_ns != MAP_FAILED)
 		munmap(read_ns, MAX_READS * sizeof(*read_ns));
 	if (cgroup_remove(LIVING, REMOVE_MS) == -EBUSY)
-		wl_fail(t, "removing " LIVING ": still busy");
+		wl_fail(t, "cannot remove " LIVING ": still busy");
 	write_file(CGROUP_ROOT "cgroup.subtree_control", "-memory");
 }
 

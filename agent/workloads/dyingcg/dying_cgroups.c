@@ -135,7 +135,7 @@ static int make(struct trial *t, struct progress *progress, int64_t count, bool 
 	pid_t pid = fork();
 
 	if (pid < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	if (!pid) {
 		if (script)
 			run_script(count);
@@ -163,7 +163,7 @@ int dying_make(struct trial *t, int64_t count, bool script, struct dying_times *
 	int status;
 
 	if (progress == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	status = make(t, progress, count, script);
 	*times = (struct dying_times){progress->elapsed_ns / (count ? count : 1), -1, -1};
 	if (!status && !script && count) {

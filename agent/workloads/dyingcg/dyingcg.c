@@ -39,16 +39,18 @@ static int setup(struct trial *t)
 	char size[64];
 
 	if (error)
-		return wl_fail(t, CGROUP_ROOT "cgroup.subtree_control: %s; the kernel needs MEMCG",
+		return wl_fail(t,
+			       "cannot write " CGROUP_ROOT
+			       "cgroup.subtree_control: %s; the kernel needs MEMCG",
 			       strerror(-error));
 	error = cgroup_make(DYING_PARENT);
 	if (!error)
 		error = write_file(DYING_PARENT "/cgroup.subtree_control", "+memory");
 	if (error)
-		return wl_fail(t, DYING_PARENT ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " DYING_PARENT ": %s", strerror(-error));
 	snprintf(size, sizeof(size), "size=%lldk,nr_inodes=0", (long long)(count + 16) * FILE_KB);
 	if (mkdir(DYING_FILES, 0755) && errno != EEXIST)
-		return wl_fail(t, DYING_FILES ": %m");
+		return wl_fail(t, "cannot make " DYING_FILES ": %m");
 	if (mount("tmpfs", DYING_FILES, "tmpfs", 0, size))
 		return wl_fail(t, "cannot mount a tmpfs on " DYING_FILES ": %m");
 	return 0;
@@ -124,7 +126,7 @@ static int delete_files(struct trial *t, int64_t count)
 	for (int64_t i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), DYING_FILES "/%lld", (long long)i);
 		if (unlink(path))
-			return wl_fail(t, "%s: %m", path);
+			return wl_fail(t, "cannot remove %s: %m", path);
 	}
 	return 0;
 }
@@ -162,10 +164,10 @@ static int run(struct trial *t)
 static void cleanup(struct trial *t)
 {
 	if (umount(DYING_FILES) && errno != EINVAL && errno != ENOENT)
-		wl_fail(t, "unmounting " DYING_FILES ": %m");
+		wl_fail(t, "cannot unmount " DYING_FILES ": %m");
 	rmdir(DYING_FILES);
 	if (cgroup_remove(DYING_PARENT, REMOVE_MS) == -EBUSY)
-		wl_fail(t, "removing " DYING_PARENT ": still busy");
+		wl_fail(t, "cannot remove " DYING_PARENT ": still busy");
 	write_file(CGROUP_ROOT "cgroup.subtree_control", "-memory");
 }
 

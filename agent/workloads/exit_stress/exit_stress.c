@@ -80,7 +80,7 @@ static int start_helper(struct trial *t, void (*body)(struct targets_shared *s))
 	pid_t pid = fork();
 
 	if (pid < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	if (!pid) {
 		body(shared);
 		_exit(0);
@@ -96,7 +96,7 @@ static int add(struct trial *t, const struct target_kind *kind)
 	pid_t pid = nr_targets < MAX_TARGETS ? target_start(kind, shared, leader) : -1;
 
 	if (pid < 0)
-		return wl_fail(t, "target %d, %s: %m", nr_targets, kind->name);
+		return wl_fail(t, "cannot start target %d, %s: %m", nr_targets, kind->name);
 	setpgid(pid,
 		leader ? leader
 		       : pid); /* the child does the same: whichever runs first sets the group */
@@ -115,7 +115,7 @@ static int start_targets(struct trial *t)
 	memset(shared, 0, sizeof(*shared));
 	server = fuse_start(&shared->key);
 	if (server < 0)
-		return wl_fail(t, "FUSE: %s", strerror(-server));
+		return wl_fail(t, "cannot mount FUSE: %s", strerror(-server));
 	if (add(t, kind_of("sleeping")))
 		return -1;
 	for (const struct target_kind *k = target_kinds; k->name; k++)
@@ -262,20 +262,20 @@ static int setup(struct trial *t)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	log_fd = kmsg_open();
 	if (log_fd < 0)
-		return wl_fail(t, "/dev/kmsg: %s", strerror(-log_fd));
+		return wl_fail(t, "cannot read /dev/kmsg: %s", strerror(-log_fd));
 	mkdir(CORES, 0777);
 	mkdir("/dev/pts", 0755);
 	if (mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666") && errno != EBUSY)
-		return wl_fail(t, "devpts: %m");
+		return wl_fail(t, "cannot mount devpts: %m");
 	error = write_file("/proc/sys/kernel/core_pattern", CORES "/core");
 	if (!error)
 		error = write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	if (!error)
 		error = targets_prepare();
-	return error ? wl_fail(t, "preparing: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot prepare the guest: %s", strerror(-error)) : 0;
 }
 
 static int run(struct trial *t)

@@ -111,7 +111,7 @@ static struct worker *add_worker(struct trial *t, const struct worker_kind *kind
 	*w = (struct worker){.kind = kind, .activities = shared->activities[nr_workers]};
 	w->pid = worker_start(kind, w->activities);
 	if (w->pid < 0) {
-		wl_fail(t, "fork: %m");
+		wl_fail(t, "cannot fork: %m");
 		return NULL;
 	}
 	nr_workers++;
@@ -131,7 +131,7 @@ static int start_all(struct trial *t)
 	for (; nr_zombies < n; nr_zombies++) {
 		zombies[nr_zombies] = fork_zombie(nr_zombies % 256);
 		if (zombies[nr_zombies] < 0)
-			return wl_fail(t, "fork: %m");
+			return wl_fail(t, "cannot fork: %m");
 	}
 	return 0;
 }
@@ -313,18 +313,18 @@ static int setup(struct trial *t)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	worker_orders = &shared->orders;
 	log_fd = kmsg_open();
 	if (log_fd < 0)
-		return wl_fail(t, "/dev/kmsg: %s", strerror(-log_fd));
+		return wl_fail(t, "cannot read /dev/kmsg: %s", strerror(-log_fd));
 	error = tracer_open(&tracer, names);
 	if (!error)
 		error = tp_field(&tracer, 0, "action", &action);
 	if (!error)
 		error = tp_field(&tracer, 0, "start", &begin);
 	if (error)
-		return wl_fail(t, "tracepoint %s: %s", names[0], strerror(-error));
+		return wl_fail(t, "cannot open the tracepoint %s: %s", names[0], strerror(-error));
 	return suspend_prepare(t) || suspend_keep_frozen(t, wl_param_int(t, "window_s")) ? -1 : 0;
 }
 

@@ -104,13 +104,14 @@ static int start(struct trial *t)
 	int error = cgroup_make(GROUP);
 
 	if (error)
-		return wl_fail(t, GROUP ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " GROUP ": %s", strerror(-error));
 	if (openloop_start(t, &contention->need, wl_param_int(t, "outsiders"), count, every_ns) ||
 	    start_holders(t))
 		return -1;
 	/* Not earlier: with a small quota many holders take long to start. */
 	error = bandwidth_limit(GROUP, &quota);
-	return error ? wl_fail(t, GROUP "/cpu.max: %s; the kernel needs CFS_BANDWIDTH",
+	return error ? wl_fail(t,
+			       "cannot write " GROUP "/cpu.max: %s; the kernel needs CFS_BANDWIDTH",
 			       strerror(-error))
 		     : 0;
 }
@@ -120,7 +121,7 @@ static int read_moment(struct trial *t, struct moment *m)
 	int error = bandwidth_read(GROUP, &m->used);
 
 	if (error)
-		return wl_fail(t, GROUP "/cpu.stat: %s", strerror(-error));
+		return wl_fail(t, "cannot read " GROUP "/cpu.stat: %s", strerror(-error));
 	m->holds = 0;
 	for (int64_t i = 0; i < holders; i++)
 		m->holds += shared->holds[i];
@@ -301,10 +302,10 @@ static int setup(struct trial *t)
 		      0);
 	operations = calloc(count, sizeof(*operations));
 	if (shared == MAP_FAILED || !operations)
-		return wl_fail(t, "memory: %m");
+		return wl_fail(t, "not enough memory: %m");
 	error = contention->make();
 	made = !error;
-	return error ? wl_fail(t, "%s: %s", what, strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot prepare what=%s: %s", what, strerror(-error)) : 0;
 }
 
 static void cleanup(struct trial *t)
@@ -312,7 +313,7 @@ static void cleanup(struct trial *t)
 	int error = kill_and_remove();
 
 	if (error && error != -ENOENT)
-		wl_fail(t, "removing " GROUP ": %s", strerror(-error));
+		wl_fail(t, "cannot remove " GROUP ": %s", strerror(-error));
 	openloop_drop();
 	if (made)
 		contention->clear();

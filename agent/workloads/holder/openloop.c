@@ -97,7 +97,7 @@ int openloop_start(struct trial *t, const struct openloop_work *w, int64_t threa
 	if (process == 0)
 		run_process(threads);
 	if (process < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	while (state->ready < threads) {
 		if (openloop_done() < 0 || now_ns() > end)
 			return wl_fail(t, "%lld of %lld threads that need the lock started",

@@ -148,7 +148,7 @@ int churners_start(struct trial *t, struct churners *c, const struct churn_place
 		one->nodes = nodes;
 		one->seed = (uint64_t)(seed + i);
 		if (start(one, totals))
-			return wl_fail(t, "fork: %m");
+			return wl_fail(t, "cannot fork: %m");
 	}
 	return 0;
 }

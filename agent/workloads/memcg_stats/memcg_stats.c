@@ -66,7 +66,8 @@ static int order_all(struct trial *t, enum order order)
 		int error = tenant_order(&shared->tenants[i], order);
 
 		if (error)
-			return wl_fail(t, "tenant %d, order %d: %s", i, order, strerror(-error));
+			return wl_fail(t, "tenant %d cannot carry out order %d: %s", i, order,
+				       strerror(-error));
 	}
 	return 0;
 }
@@ -83,7 +84,7 @@ static int start_tenant(struct trial *t, struct tenant *tenant, int number, cons
 	snprintf(tenant->away, sizeof(tenant->away), "%s", away);
 	snprintf(tenant->folder, sizeof(tenant->folder), FILES "/%d", number % checks.nodes);
 	tenant->pid = tenant_start(tenant);
-	return tenant->pid < 0 ? wl_fail(t, "fork: %m") : 0;
+	return tenant->pid < 0 ? wl_fail(t, "cannot fork: %m") : 0;
 }
 
 static int enable_memory_below(struct trial *t, const char *cgroup)
@@ -104,7 +105,7 @@ static int start_tenants(struct trial *t)
 	char cgroup[96];
 
 	if (cgroup_make(UPPER) || enable_memory_below(t, UPPER))
-		return wl_fail(t, "making %s", UPPER);
+		return wl_fail(t, "cannot make %s", UPPER);
 	for (int i = 0; i < nr_tenants; i++) {
 		snprintf(cgroup, sizeof(cgroup), i % 2 ? UPPER "/%d" : TOP "/%d", i);
 		if (start_tenant(t, &shared->tenants[i], i, cgroup, AWAY))
@@ -298,13 +299,13 @@ static int make_cgroups(struct trial *t)
 	char cgroup[96];
 
 	if (enable_memory_below(t, CGROUP_ROOT) || cgroup_make(TOP) || enable_memory_below(t, TOP))
-		return wl_fail(t, "making %s", TOP);
+		return wl_fail(t, "cannot make %s", TOP);
 	if (cgroup_make(AWAY) || cgroup_make(DRAIN))
-		return wl_fail(t, "making %s", AWAY);
+		return wl_fail(t, "cannot make %s", AWAY);
 	for (int i = 0; i < NR_IDLE; i++) {
 		snprintf(cgroup, sizeof(cgroup), IDLE, i);
 		if (cgroup_make(cgroup))
-			return wl_fail(t, "making %s", cgroup);
+			return wl_fail(t, "cannot make %s", cgroup);
 	}
 	return 0;
 }
@@ -325,15 +326,16 @@ static int setup(struct trial *t)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	checks = (struct counter_checks){.cgroup = TOP, .drain = DRAIN, .files = FILES};
 	checks.cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	checks.nodes = accounting_mount(FILES);
 	if (checks.nodes < 0)
-		return failed(t, FILES " (the kernel needs TMPFS and NUMA)", checks.nodes);
+		return failed(t, "cannot mount " FILES " (the kernel needs TMPFS and NUMA)",
+			      checks.nodes);
 	log_fd = kmsg_open();
 	if (log_fd < 0)
-		return failed(t, "/dev/kmsg", log_fd);
+		return failed(t, "cannot read /dev/kmsg", log_fd);
 	return make_cgroups(t) || start_ballast(t) ? -1 : 0;
 }
 

@@ -198,12 +198,12 @@ static int run(struct trial *t)
 	memset(shared, 0, sizeof(*shared));
 	victim = start_group();
 	if (victim < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	if (wait_until_ready(t))
 		return -1;
 	pidfd = syscall(SYS_pidfd_open, victim, 0);
 	if (pidfd < 0)
-		return wl_fail(t, "pidfd_open: %m");
+		return wl_fail(t, "cannot open a pidfd: %m");
 	wl_settle(t, 20);
 	error = kill_and_count(t, pidfd);
 	close(pidfd);
@@ -223,7 +223,7 @@ static int setup(struct trial *t)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	error = raise_limits();
 	if (!error)
 		error = write_file(CGROUP_ROOT "cgroup.subtree_control", "+memory");
@@ -232,11 +232,11 @@ static int setup(struct trial *t)
 	if (!error)
 		error = write_file(SMALL "/memory.max", "%ld", LIMIT_MB * MB);
 	if (error)
-		return wl_fail(t, "preparing " SMALL ": %s", strerror(-error));
+		return wl_fail(t, "cannot prepare " SMALL ": %s", strerror(-error));
 	/* Exited tasks need no wait(): the kernel releases each of them. */
 	signal(SIGCHLD, SIG_IGN);
 	error = set_priority(OBSERVER);
-	return error ? wl_fail(t, "SCHED_FIFO: %s", strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot set SCHED_FIFO: %s", strerror(-error)) : 0;
 }
 
 static void cleanup(struct trial *t)

@@ -270,13 +270,13 @@ static void make_siblings(void)
 	for (int64_t i = 0; i < spec->links; i++) {
 		error = make_pipe();
 		if (error)
-			fail("pipe", error);
+			fail("cannot make a pipe", error);
 		shared->pids[i] = make_link(stacks + (i + 1) * STACK);
 		if (shared->pids[i] < 0)
-			fail("fork", errno);
+			fail("cannot fork", errno);
 		error = move(CHAIN_NEXT, CHAIN_LEFT);
 		if (error)
-			fail("dup2", error);
+			fail("cannot duplicate a descriptor", error);
 		close(CHAIN_RIGHT);
 		shared->made = i + 1;
 		progress(shared->made);
@@ -320,23 +320,23 @@ static void make_nested(void)
 
 	/* When the parent of a link dies first, the link becomes a child of the holder. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
-		fail("prctl", errno);
+		fail("cannot become a subreaper", errno);
 	error = make_pipe();
 	if (!error)
 		error = move(CHAIN_RIGHT, CHAIN_LAST);
 	if (!error)
 		error = move(CHAIN_NEXT, CHAIN_TAIL);
 	if (error)
-		fail("pipe", error);
+		fail("cannot make a pipe", error);
 	pid = fork();
 	if (pid == 0)
 		nested_links();
 	if (pid < 0)
-		fail("fork", errno);
+		fail("cannot fork", errno);
 	close(CHAIN_LAST);
 	error = move(CHAIN_TAIL, CHAIN_LEFT);
 	if (error)
-		fail("dup2", error);
+		fail("cannot duplicate a descriptor", error);
 	if (read_all(CHAIN_LEFT, &reported, sizeof(reported)))
 		fail("a nested link was killed before it could fork", ENOMEM);
 	if (reported != NESTED_READY)
@@ -352,7 +352,7 @@ static void make_all(void)
 	if (!error)
 		error = move(CHAIN_NEXT, CHAIN_HEAD);
 	if (error)
-		fail("pipe", error);
+		fail("cannot make a pipe", error);
 	start = last_progress = now_ns();
 	if (spec->make == CHAIN_NESTED)
 		make_nested();
@@ -364,7 +364,7 @@ static void make_all(void)
 	 * by each link.
 	 */
 	if (setpgid(0, shared->agents_group))
-		fail("setpgid", errno);
+		fail("cannot change the process group", errno);
 	answer(CHAIN_DONE, made_ns);
 }
 
@@ -467,11 +467,11 @@ static int fork_holder(struct trial *t, struct chain *c)
 	int orders[2], answers[2];
 
 	if (pipe2(orders, O_CLOEXEC))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	if (pipe2(answers, O_CLOEXEC)) {
 		close(orders[0]);
 		close(orders[1]);
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	}
 	c->orders = orders[1];
 	c->answers = answers[0];
@@ -502,7 +502,7 @@ int chain_open(struct trial *t, struct chain *c, const struct chain_spec *spec)
 	}
 	/* The kernel starts its first process in group 0, which no process can join. */
 	if (getpgrp() == 0 && setpgid(0, 0))
-		return wl_fail(t, "setpgid: %m");
+		return wl_fail(t, "cannot make a process group: %m");
 	c->shared->agents_group = getpgrp();
 	return fork_holder(t, c);
 }

@@ -87,7 +87,7 @@ static int check_memory(struct trial *t, const struct chain_spec *spec)
 	int error = meminfo_read(&m);
 
 	if (error)
-		return wl_fail(t, "/proc/meminfo: %s", strerror(-error));
+		return wl_fail(t, "cannot read /proc/meminfo: %s", strerror(-error));
 	/* The pages of every ancestor refer to a nested link (anon_vma). */
 	if (spec->make == CHAIN_NESTED)
 		need += links * links / 7;
@@ -142,7 +142,7 @@ static int make(struct trial *t)
 		return -1;
 	error = error ? error : meminfo_read(&after);
 	if (error)
-		return wl_fail(t, "/proc/meminfo: %s", strerror(-error));
+		return wl_fail(t, "cannot read /proc/meminfo: %s", strerror(-error));
 	wl_check(t, "chained", passed == chain.spec.links, "%lld of %lld links passed the token on",
 		 (long long)passed, (long long)chain.spec.links);
 	wl_sample(t, "create_ns", create_ns);
@@ -190,7 +190,7 @@ static int kill_all(struct trial *t)
 	status = kill(-chain.group, chain.spec.signo);
 	returned = now_ns();
 	if (status)
-		return wl_fail(t, "kill: %m");
+		return wl_fail(t, "cannot send the signal: %m");
 	if (chain_gone(t, &chain, &end))
 		return -1;
 	wl_profile_end(t);

@@ -159,7 +159,7 @@ int cpu_load_start(struct trial *t, const char *cgroup, const struct cpu_load *w
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {
 		shared = NULL;
-		return wl_fail(t, "memory: %m");
+		return wl_fail(t, "not enough memory: %m");
 	}
 	memset(shared, 0, sizeof(*shared));
 	readings = 0;
@@ -167,7 +167,7 @@ int cpu_load_start(struct trial *t, const char *cgroup, const struct cpu_load *w
 	if (process == 0)
 		run_process(cgroup);
 	if (process < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	while (shared->ready < spec.tasks) {
 		if (now_ns() > end || waitpid(process, NULL, WNOHANG) == process)
 			return wl_fail(t, "%lld of %lld tasks started", (long long)shared->ready,

@@ -85,7 +85,7 @@ static int start(struct trial *t)
 	if (!error)
 		error = cgroup_make(INNER);
 	if (error)
-		return wl_fail(t, INNER ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " INNER ": %s", strerror(-error));
 	if (cpu_load_start(t, INNER, &tasks))
 		return -1;
 	/* Not earlier: with a small quota many tasks take long to start. */
@@ -93,9 +93,10 @@ static int start(struct trial *t)
 	if (!error)
 		error = bandwidth_limit(INNER, &inner);
 	if (error)
-		return wl_fail(
-			t, "cpu.max: %s; the kernel needs CFS_BANDWIDTH, and Linux 5.14 for bursts",
-			strerror(-error));
+		return wl_fail(t,
+			       "cannot write cpu.max: %s; the kernel needs CFS_BANDWIDTH, and "
+			       "Linux 5.14 for bursts",
+			       strerror(-error));
 	return 0;
 }
 
@@ -151,7 +152,7 @@ static int measure(struct trial *t, struct measured *m)
 		error = bandwidth_read(group, &m->after);
 	if (!cpu_load_usage(&m->least_ns, &m->all_ns))
 		m->all_ns = 0;
-	return error ? wl_fail(t, "%s/cpu.stat: %s", group, strerror(-error)) : 0;
+	return error ? wl_fail(t, "cannot read %s/cpu.stat: %s", group, strerror(-error)) : 0;
 }
 
 /* Kills and reaps all tasks and removes both cgroups. 0 or -errno. */
@@ -283,7 +284,7 @@ static void cleanup(struct trial *t)
 	int error = kill_and_remove();
 
 	if (error && error != -ENOENT)
-		wl_fail(t, "removing " OUTER ": %s", strerror(-error));
+		wl_fail(t, "cannot remove " OUTER ": %s", strerror(-error));
 	irqs_off_drop();
 	if (log_fd >= 0)
 		close(log_fd);

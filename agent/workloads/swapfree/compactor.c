@@ -42,7 +42,7 @@ int compactor_start(struct trial *t, const char *file, int cpu)
 		     0);
 	if (state == MAP_FAILED) {
 		state = NULL;
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	}
 	compactor = fork();
 	if (compactor < 0)

@@ -124,13 +124,13 @@ static int start_members(struct trial *t)
 	memset(results, 0, MAX_PROCESSES * sizeof(*results));
 	if (pipe2(ready, O_CLOEXEC) || pipe2(go, O_CLOEXEC) || pipe2(done, O_CLOEXEC) ||
 	    pipe2(leave, O_CLOEXEC))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	group = 0;
 	for (int i = 0; i < processes; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
-			return wl_fail(t, "process %d: %m", i);
+			return wl_fail(t, "cannot fork process %d: %m", i);
 		if (!pid)
 			run_member(i, one_size);
 		group = group ? group : pid;
@@ -154,10 +154,10 @@ static int kill_members(struct trial *t, int64_t start)
 	int status;
 
 	if (kill(-group, SIGKILL))
-		return wl_fail(t, "kill: %m");
+		return wl_fail(t, "cannot send the signal: %m");
 	for (int i = 0; i < processes; i++) {
 		if (waitpid(-group, &status, 0) < 0)
-			return wl_fail(t, "waitpid: %m");
+			return wl_fail(t, "cannot wait for the process: %m");
 		results[i].from = start;
 		results[i].to = now_ns();
 	}
@@ -218,7 +218,7 @@ static int check_emptied(struct trial *t, const struct pool_usage *before)
 	int error = backend_stop(backend);
 
 	if (error)
-		return wl_fail(t, "swapoff: %s", strerror(-error));
+		return wl_fail(t, "cannot turn swap off: %s", strerror(-error));
 	error = backend_settle(backend, before, &left, &when);
 	wl_check(t, "emptied", !error && pool_usage_equal(&left, before),
 		 "%lld pages are left, %lld kB", (long long)(left.pages - before->pages),
@@ -321,7 +321,7 @@ static int check_memory(struct trial *t)
 	int error = meminfo_read(&m);
 
 	if (error)
-		return wl_fail(t, "/proc/meminfo: %s", strerror(-error));
+		return wl_fail(t, "cannot read /proc/meminfo: %s", strerror(-error));
 	if (need > m.available)
 		return wl_fail(t,
 			       "%lld processes with %lld MB each need about %lld MB after "
@@ -354,7 +354,7 @@ static int setup(struct trial *t)
 	results = mmap(NULL, MAX_PROCESSES * sizeof(*results), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (results == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	return check_memory(t);
 }
 

@@ -47,7 +47,7 @@ static int start(struct trial *t, int *ready, int *order)
 	char byte;
 
 	if (pipe2(to_us, O_CLOEXEC) || pipe2(from_us, O_CLOEXEC))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	process = fork();
 	if (process == 0) {
 		close(to_us[0]);
@@ -59,7 +59,7 @@ static int start(struct trial *t, int *ready, int *order)
 	*ready = to_us[0];
 	*order = from_us[1];
 	if (process < 0)
-		return wl_fail(t, "fork: %m");
+		return wl_fail(t, "cannot fork: %m");
 	if (read_all(*ready, &byte, 1))
 		return wl_fail(t, "%lld threads could not be made",
 			       (long long)wl_param_int(t, "threads"));
@@ -77,7 +77,7 @@ static int end(struct trial *t, int order, int64_t *took_ns)
 	if (kills ? kill(process, SIGKILL) : write_all(order, "", 1))
 		return wl_fail(t, "cannot send the order to exit: %m");
 	if (waitpid(process, &status, 0) != process)
-		return wl_fail(t, "waitpid: %m");
+		return wl_fail(t, "cannot wait for the process: %m");
 	process = 0;
 	*took_ns += now_ns() - start_ns;
 	wl_check(t, "ended_so", kills ? WIFSIGNALED(status) : status == 0, "wait status %#x",

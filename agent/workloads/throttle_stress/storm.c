@@ -186,7 +186,7 @@ static int start_disturbers(struct trial *t)
 		choices.state += i; /* each process has other random numbers */
 		disturbers[i] = fork();
 		if (disturbers[i] < 0)
-			return wl_fail(t, "fork: %m");
+			return wl_fail(t, "cannot fork: %m");
 		if (!disturbers[i]) {
 			while (!victims_shared->stop)
 				disturbances[i].once();

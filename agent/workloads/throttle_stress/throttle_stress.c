@@ -76,7 +76,7 @@ static int start_usages(struct trial *t)
 
 		snprintf(quota, sizeof(quota), "%d %d", usages[i].quota_us, PERIOD_US);
 		if (cgroup_make(usages[i].cgroup) || quota_set(usages[i].cgroup, quota))
-			return wl_fail(t, "making %s", usages[i].cgroup);
+			return wl_fail(t, "cannot make %s", usages[i].cgroup);
 		if (!usages[i].runs_in &&
 		    (quota_allow_below(TOP "/nested") || cgroup_make(TOP "/nested/more")))
 			return wl_fail(t, "cannot make the nested cgroups");
@@ -262,10 +262,10 @@ static int setup(struct trial *t)
 	hotplug = !strcmp(wl_param_str(t, "plug"), "on");
 	round_nr = 0;
 	if (error)
-		return wl_fail(t, "preparing: %s", strerror(-error));
+		return wl_fail(t, "cannot prepare the guest: %s", strerror(-error));
 	log_fd = kmsg_open();
 	if (log_fd < 0)
-		return wl_fail(t, "/dev/kmsg: %s", strerror(-log_fd));
+		return wl_fail(t, "cannot read /dev/kmsg: %s", strerror(-log_fd));
 	write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	error = quota_allow_below(CGROUP_ROOT);
 	if (!error)

@@ -29,8 +29,8 @@ struct victims_shared {
 	_Atomic bool stop; /* disturbers: stop, and exit */
 	_Atomic bool spin; /* whether VICTIM_SWITCHED spins */
 	_Atomic pid_t pids[MAX_VICTIMS]; /* 0: none */
-	_Atomic uint64_t
-		progress[MAX_VICTIMS]; /* of each victim: incremented after each step of its work */
+	/* Of each victim: incremented after each step of its work. */
+	_Atomic uint64_t progress[MAX_VICTIMS];
 	_Atomic int not_removed; /* cgroups that could not be removed */
 };
 

@@ -19,7 +19,7 @@ static int control(struct trial *t, const char *path, const char *what)
 
 	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", path);
 	error = write_file(file, what);
-	return error ? wl_fail(t, "%s: %s: %s", file, what, strerror(-error)) : 0;
+	return error ? wl_fail(t, "%s: cannot write %s: %s", file, what, strerror(-error)) : 0;
 }
 
 static int limit(struct trial *t, const struct nested_cgroups *n, const char *file,
@@ -30,7 +30,7 @@ static int limit(struct trial *t, const struct nested_cgroups *n, const char *fi
 
 	snprintf(path, sizeof(path), "%s/%s", n->leaf, file);
 	error = write_file(path, "%s", text);
-	return error ? wl_fail(t, "%s: %s: %s", path, text, strerror(-error)) : 0;
+	return error ? wl_fail(t, "%s: cannot write %s: %s", path, text, strerror(-error)) : 0;
 }
 
 static int limits(struct trial *t, const struct nested_cgroups *n)
@@ -66,7 +66,7 @@ int nested_cgroups_make(struct trial *t, struct nested_cgroups *n)
 		snprintf(n->leaf + len, sizeof(n->leaf) - len, level ? "/n" : "/nest");
 		error = cgroup_make(n->leaf);
 		if (error)
-			return wl_fail(t, "%s: %s", n->leaf, strerror(-error));
+			return wl_fail(t, "cannot make %s: %s", n->leaf, strerror(-error));
 	}
 	return limits(t, n);
 }
@@ -84,7 +84,7 @@ void nested_cgroups_remove(struct trial *t)
 			continue;
 		error = cgroup_remove(path, REMOVE_MS);
 		if (error)
-			wl_fail(t, "removing %s: %s", path, strerror(-error));
+			wl_fail(t, "cannot remove %s: %s", path, strerror(-error));
 	}
 	/* If the kernel lacks a controller, the root has nothing to turn off. */
 	write_file(ROOT "/cgroup.subtree_control", "-cpu -memory -pids");

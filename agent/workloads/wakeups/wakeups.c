@@ -50,7 +50,7 @@ static int setup(struct trial *t)
 		      0);
 	if (result == MAP_FAILED) {
 		result = NULL;
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	}
 	if (runs_schbench && (plan.runtime_ns % 1000000000 || plan.interval_ns != 1000000000))
 		return wl_fail(t, "program=schbench needs whole seconds for runtime_ms, and "
@@ -87,7 +87,8 @@ __attribute__((noreturn)) static void run_process(int output)
 	dup2(output, STDERR_FILENO);
 	error = cgroup_enter(nested_cgroups.leaf);
 	if (error) {
-		dprintf(STDERR_FILENO, "%s: %s", nested_cgroups.leaf, strerror(-error));
+		dprintf(STDERR_FILENO, "cannot enter %s: %s", nested_cgroups.leaf,
+			strerror(-error));
 		_exit(EXIT_FAILURE);
 	}
 	if (runs_schbench)
@@ -106,13 +107,13 @@ static int start(struct trial *t, int *output)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return wl_fail(t, "pipe: %m");
+		return wl_fail(t, "cannot make a pipe: %m");
 	process = fork();
 	if (process == 0)
 		run_process(ends[1]);
 	close(ends[1]);
 	*output = ends[0];
-	return process < 0 ? wl_fail(t, "fork: %m") : 0;
+	return process < 0 ? wl_fail(t, "cannot fork: %m") : 0;
 }
 
 /* Reads its standard error into text until it closes that, which it does when it exits. */
@@ -143,7 +144,7 @@ static int reap(struct trial *t, const char *text)
 	int status;
 
 	if (waitpid(process, &status, 0) != process)
-		return wl_fail(t, "waitpid: %m");
+		return wl_fail(t, "cannot wait for the process: %m");
 	process = 0;
 	return status ? wl_fail(t, "wait status %#x: %.300s", (unsigned)status, text) : 0;
 }

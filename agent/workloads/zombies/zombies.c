@@ -112,7 +112,7 @@ static int setup(struct trial *t)
 	open_tracepoints();
 	log_fd = kmsg_open();
 	if (log_fd < 0)
-		return wl_fail(t, "/dev/kmsg: %s", strerror(-log_fd));
+		return wl_fail(t, "cannot read /dev/kmsg: %s", strerror(-log_fd));
 	if (suspend_prepare(t) || zombie_parent_start(t, &parent, zombies, shared, NULL))
 		return -1;
 	return 0;

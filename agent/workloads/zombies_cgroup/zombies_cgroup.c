@@ -67,11 +67,12 @@ static int setup(struct trial *t)
 	events_fd = -1;
 	error = cgroup_make(CGROUP);
 	if (error)
-		return wl_fail(t, "making " CGROUP ": %s; the kernel needs CGROUPS",
+		return wl_fail(t, "cannot make " CGROUP ": %s; the kernel needs CGROUPS",
 			       strerror(-error));
 	events_fd = open(CGROUP "/cgroup.events", O_RDONLY | O_CLOEXEC);
 	if (events_fd < 0)
-		return wl_fail(t, CGROUP "/cgroup.events: %m; is cgroup v2 mounted?");
+		return wl_fail(t,
+			       "cannot open " CGROUP "/cgroup.events: %m; is cgroup v2 mounted?");
 	if (zombie_parent_start(t, &parent, zombies, shared, CGROUP))
 		return -1;
 	return 0;
@@ -105,7 +106,7 @@ static void cleanup(struct trial *t)
 	if (events_fd >= 0)
 		close(events_fd);
 	if (cgroup_remove(CGROUP, REMOVE_MS) == -EBUSY)
-		wl_fail(t, "removing " CGROUP ": still busy");
+		wl_fail(t, "cannot remove " CGROUP ": still busy");
 }
 
 static const char *const params[] = {"zombies", "make", NULL};

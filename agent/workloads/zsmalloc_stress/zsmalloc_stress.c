@@ -41,7 +41,7 @@ static int start_stressors(struct trial *t)
 
 		pids[i] = fork();
 		if (pids[i] < 0)
-			return wl_fail(t, "%s: %m", stressor->name);
+			return wl_fail(t, "cannot fork the %s: %m", stressor->name);
 		if (pids[i])
 			continue;
 		if (stressor->in_small_cgroup)
@@ -74,7 +74,7 @@ static int stop_stressors(struct trial *t)
 		if (status > 0)
 			error = wl_fail(t, "%s: wait status %#x", stressors[i].name, status);
 		else if (stress->errors[i])
-			error = wl_fail(t, "%s: %s", stressors[i].name,
+			error = wl_fail(t, "the %s failed: %s", stressors[i].name,
 					strerror(-stress->errors[i]));
 	}
 	stuck = late;
@@ -103,7 +103,7 @@ static int check_emptied(struct trial *t, const struct pool_usage *before)
 	if (!error)
 		error = backend_settle(backend, before, &left, &when);
 	if (error)
-		return wl_fail(t, "swapoff: %s", strerror(-error));
+		return wl_fail(t, "cannot turn swap off: %s", strerror(-error));
 	wl_check(t, "emptied", pool_usage_equal(&left, before), "%lld pages are left, %lld kB",
 		 (long long)(left.pages - before->pages),
 		 (long long)(left.pool_kb - before->pool_kb));
@@ -211,18 +211,18 @@ static int setup(struct trial *t)
 	stress = mmap(NULL, sizeof(*stress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (stress == MAP_FAILED)
-		return wl_fail(t, "mmap: %m");
+		return wl_fail(t, "cannot mmap memory: %m");
 	stress->disk.number = -1;
 	problems_fd = kmsg_open();
 	messages_fd = kmsg_open();
 	if (problems_fd < 0 || messages_fd < 0)
-		return wl_fail(t, "/dev/kmsg: %s",
+		return wl_fail(t, "cannot read /dev/kmsg: %s",
 			       strerror(problems_fd < 0 ? -problems_fd : -messages_fd));
 	/* Not every configuration has the detector of hung tasks. */
 	write_file("/proc/sys/kernel/hung_task_timeout_secs", "%d", HUNG_S);
 	error = prepare_cgroup();
 	if (error)
-		return wl_fail(t, STRESS_CGROUP ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " STRESS_CGROUP ": %s", strerror(-error));
 	error = zram_disk_add(&stress->disk);
 	return error ? wl_fail(t, "cannot add a second device: %s", strerror(-error)) : 0;
 }
