@@ -20,8 +20,8 @@
 
 /* When one task ran. Written by that task only. */
 struct activity {
-	_Atomic int64_t last, from,
-		to; /* the last time, and the longest gap while gaps were recorded */
+	/* The last time, and the longest gap while gaps were recorded. */
+	_Atomic int64_t last, from, to;
 	_Atomic uint64_t notes;
 	_Atomic int tid;
 };

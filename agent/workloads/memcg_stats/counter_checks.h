@@ -30,8 +30,9 @@ struct check_result {
 };
 
 struct counter_checks {
-	const char *cgroup, *drain,
-		*files; /* whose counters; the cgroup that drains stocks; the mounts */
+	const char *cgroup; /* whose counters */
+	const char *drain; /* the cgroup that drains stocks */
+	const char *files; /* the mounts */
 	int nodes;
 	int64_t cpus;
 	int64_t anon, mapped, slab; /* what the next check must find, in bytes; -1: any value */

@@ -37,10 +37,10 @@
 
 #define MAX_TENANTS 32
 #define CHECK_MS 5
-#define UNREAD_MS                                                                                  \
-	200 /* in the storm: counters are read for this long, then not read for this long */
-#define TENANT_OWN_PAGES                                                                           \
-	64 /* pages that a tenant touches in addition to those it is ordered to, at most */
+/* In the storm: counters are read for this long, then not read for this long. */
+#define UNREAD_MS 200
+/* Pages that a tenant touches in addition to those it is ordered to, at most. */
+#define TENANT_OWN_PAGES 64
 #define STEADY_MS 300 /* no change for this long: late releases are done */
 #define PATIENCE_MS 20000
 
@@ -78,7 +78,7 @@ static int start_tenant(struct trial *t, struct tenant *tenant, int number, cons
 	int error = cgroup_make(cgroup);
 
 	if (error)
-		return failed(t, cgroup, error);
+		return wl_fail(t, "cannot make %s: %s", cgroup, strerror(-error));
 	tenant->number = number;
 	snprintf(tenant->cgroup, sizeof(tenant->cgroup), "%s", cgroup);
 	snprintf(tenant->away, sizeof(tenant->away), "%s", away);

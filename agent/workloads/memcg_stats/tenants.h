@@ -31,8 +31,7 @@ enum order {
 /* One tenant, in memory that it shares with the agent. */
 struct tenant {
 	_Atomic int order, done, failed; /* failed: an errno */
-	char cgroup[96],
-		away[96]; /* the cgroup that it fills, and the cgroup where it is otherwise */
+	char cgroup[96], away[96]; /* the cgroup that it fills; where it is otherwise */
 	char folder[96]; /* of its files */
 	int number;
 	pid_t pid;

@@ -124,8 +124,8 @@ static pid_t start_group(void)
 		if (i == processes / 4)
 			victim = pid;
 		leader = leader ? leader : pid;
-		setpgid(pid,
-			leader); /* the child does the same: whichever runs first sets the group */
+		/* The child does the same: whichever runs first sets the group. */
+		setpgid(pid, leader);
 	}
 	allocator = fork();
 	if (!allocator)
