@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of a memory cgroup that is not removed for the tasks in it: pages are charged
- * and freed again and again, and its memory.stat is read after each such round.
+ * What a memory cgroup costs the tasks in it while it exists: pages are charged and freed again
+ * and again, and its memory.stat is read after each such round. No cgroup is removed.
  */
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, MAP_ANONYMOUS */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "lib/latency.h"
 #include "lib/parallel.h"
 
-#define LIVING CGROUP_ROOT "living"
+#define GROUP CGROUP_ROOT "living"
 #define REMOVE_MS 10000
 #define PAGE 4096L
 /*
@@ -44,7 +44,7 @@ static bool round_of_charges(void)
 
 static bool charge(int64_t rounds)
 {
-	if (cgroup_enter(LIVING))
+	if (cgroup_enter(GROUP))
 		return false;
 	while (rounds-- > 0)
 		if (!round_of_charges())
@@ -54,10 +54,10 @@ static bool charge(int64_t rounds)
 
 static bool charge_and_read(int64_t reads)
 {
-	int fd = open(LIVING "/memory.stat", O_RDONLY | O_CLOEXEC);
+	int fd = open(GROUP "/memory.stat", O_RDONLY | O_CLOEXEC);
 	char text[8192];
 
-	if (fd < 0 || cgroup_enter(LIVING))
+	if (fd < 0 || cgroup_enter(GROUP))
 		return false;
 	for (int64_t i = 0; i < reads; i++) {
 		int64_t start;
@@ -82,9 +82,9 @@ static int setup(struct trial *t)
 			       "cannot write " CGROUP_ROOT
 			       "cgroup.subtree_control: %s; the kernel needs MEMCG",
 			       strerror(-error));
-	error = cgroup_make(LIVING);
+	error = cgroup_make(GROUP);
 	if (error)
-		return wl_fail(t, "cannot make " LIVING ": %s", strerror(-error));
+		return wl_fail(t, "cannot make " GROUP ": %s", strerror(-error));
 	read_ns = mmap(NULL, MAX_READS * sizeof(*read_ns), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return read_ns == MAP_FAILED ? wl_fail(t, "cannot mmap memory: %m") : 0;
@@ -103,7 +103,7 @@ static int run(struct trial *t)
 	if (parallel_run(t, 1, reads, charge_and_read, &elapsed_ns))
 		return -1;
 	wl_sample(t, "stat_ns", latency_median(read_ns, reads));
-	left = cgroup_value(LIVING, "cgroup.events", "populated");
+	left = cgroup_value(GROUP, "cgroup.events", "populated");
 	wl_check(t, "empty", left == 0, "populated: %lld", (long long)left);
 	return 0;
 }
@@ -112,8 +112,8 @@ static void cleanup(struct trial *t)
 {
 	if (read_ns && read_ns != MAP_FAILED)
 		munmap(read_ns, MAX_READS * sizeof(*read_ns));
-	if (cgroup_remove(LIVING, REMOVE_MS) == -EBUSY)
-		wl_fail(t, "cannot remove " LIVING ": still busy");
+	if (cgroup_remove(GROUP, REMOVE_MS) == -EBUSY)
+		wl_fail(t, "cannot remove " GROUP ": still busy");
 	write_file(CGROUP_ROOT "cgroup.subtree_control", "-memory");
 }
 

@@ -97,9 +97,8 @@ static int add(struct trial *t, const struct target_kind *kind)
 
 	if (pid < 0)
 		return wl_fail(t, "cannot start target %d, %s: %m", nr_targets, kind->name);
-	setpgid(pid,
-		leader ? leader
-		       : pid); /* the child does the same: whichever runs first sets the group */
+	/* The child does the same: whichever runs first sets the group. */
+	setpgid(pid, leader ? leader : pid);
 	if (!leader)
 		leader = pid;
 	states[nr_targets] = kind->state;

@@ -23,8 +23,7 @@
 /* 17 minutes of a probe that is never late; pages are allocated when they are written. */
 #define MAX_STAMPS (1 << 20)
 
-/* The time stamps of one process, which writes them alone; they are read when it has
-	   exited. */
+/* The time stamps of one process, which writes them alone; they are read when it has exited. */
 struct track {
 	size_t nr;
 	int64_t stamps[MAX_STAMPS];
