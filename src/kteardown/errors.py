@@ -1,7 +1,10 @@
-"""Errors that end a command, each with the exit code that scripts see.
+"""Errors that end a command, each with its exit code.
 
 Exit codes: 0 done; 1 a gate failed; 2 the input is wrong; 3 a kernel did not
-build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted.
+build; 4 guests failed; 5 the lab or its host failed; 130 interrupted.
+
+Style of all errors: the message begins in lower case unless it begins with a name, and has no full stop
+at its end. The hint is a sentence in the imperative with a full stop, or ends with a command to run.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ from collections.abc import Sequence
 
 
 class KteardownError(Exception):
-    """An error that the user reads: what is wrong, where, and what to do.
+    """An error shown to the user: ``message`` says what is wrong and where, ``hint`` what to do.
 
-    ``hint`` is one imperative sentence that says what to do next; no error goes without.
+    Every error has a hint.
     """
 
     exit_code = 5
@@ -36,26 +39,26 @@ class BuildError(KteardownError):
 
 
 class GuestError(KteardownError):
-    """Guests failed so often that there is nothing to report."""
+    """So many guests failed that there is no result to report."""
 
     exit_code = 4
 
 
 class LabError(KteardownError):
-    """The lab's own machine failed: a missing tool, a full disk, a broken QEMU."""
+    """The lab or its host failed: a missing tool, a full disk, a broken QEMU."""
 
     exit_code = 5
 
 
 class MissingError(LabError):
-    """Programs or headers that are not installed; ``packages``: those of Debian that have them."""
+    """Programs or headers are not installed; ``packages`` are the Debian packages that contain them."""
 
     def __init__(self, message: str, packages: Sequence[str]) -> None:
-        super().__init__(message, hint=f"install them: apt install {' '.join(packages)}")
+        super().__init__(message, hint=f"Install them: apt install {' '.join(packages)}")
         self.packages = tuple(packages)
 
 
 class GateError(KteardownError):
-    """A verdict that was asked for as a gate (``--fail-on``) failed."""
+    """A verdict that ``--fail-on`` names was found."""
 
     exit_code = 1

@@ -1,4 +1,4 @@
-"""How long steps tell their user what they do, without knowing about terminals."""
+"""The interface through which long steps report progress, independent of the terminal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Standing:
-    """How the comparisons of one metric with one variant stand, in words.
+    """The interim result of one metric for one variant, formatted as text.
 
-    ``point`` is the last one, and ``base``, ``changed`` (medians over boots), ``change`` and ``verdict`` are
-    of it; ``others`` counts the verdicts of all points.
+    ``base`` and ``changed`` (medians over boots), ``change`` and ``verdict`` are those of the last point,
+    ``point``. ``others`` counts the verdicts of all points.
     """
 
     metric: str
@@ -30,24 +30,27 @@ class Task(Protocol):
     """One long step in progress."""
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
-        """Say that ``completed`` of ``total`` units are done, and what is being done now, a line for each."""
+        """Report ``completed`` of ``total`` units; each line of ``detail`` says what is being done now."""
 
 
 class Reporter(Protocol):
-    """Receives what a stage has to say while it works."""
+    """Receives the progress of a stage."""
 
     def note(self, text: str) -> None:
-        """One finished fact, worth a line."""
+        """Show ``text`` as one line that stays."""
 
     def command(self, argv: list[str]) -> None:
-        """A command about to be run; shown with ``-v``."""
+        """Report a command that is about to be run; shown with ``-v``."""
 
     def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
-        """How the run stands after a boot ended. ``look`` takes time: it is called where somebody watches,
-        and not after every boot."""
+        """Offer the interim results after a boot ended.
+
+        ``look`` computes them, which takes time: the reporter calls it only if they are shown, and not
+        after every boot.
+        """
 
     def task(self, title: str, total: float | None = None) -> AbstractContextManager[Task]:
-        """A step that takes longer than two seconds; ``total`` None where it is not known."""
+        """Report a step that takes longer than two seconds. ``total`` is None if it is not known."""
 
 
 class _SilentTask:
@@ -56,7 +59,7 @@ class _SilentTask:
 
 
 class SilentReporter:
-    """Says nothing; for tests and for calls as a library."""
+    """Reports nothing; for tests and for use as a library."""
 
     def note(self, text: str) -> None:
         return
