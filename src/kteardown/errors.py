@@ -59,6 +59,6 @@ class MissingError(LabError):
 
 
 class GateError(KteardownError):
-    """A verdict that ``--fail-on`` names was found."""
+    """A headline comparison has the verdict that ``--fail-on`` names."""
 
     exit_code = 1

@@ -1,1 +1,1 @@
-"""Kernels from sources and patch series: fetched, configured, built, cached."""
+"""Fetch, patch, configure, build and cache kernels."""

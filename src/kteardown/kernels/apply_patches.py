@@ -1,7 +1,7 @@
-"""Applying a series: on copies of the files that it touches, never on a tree.
+"""Apply a series to copies of the files that it touches, never to a source tree.
 
-A series that does not apply therefore leaves nothing behind, and a tree of hard links gets
-whole new files in place of old ones, so that the tree it was linked from stays as it is.
+A series that does not apply therefore changes nothing. A tree of hard links gets new files
+that replace the old ones, so that the tree it was linked from does not change.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Patched:
-    """The outcome of a series: files as they became, below ``folder``, and files that went away."""
+class PatchedFiles:
+    """The outcome of a series: files changed or created, which are below ``folder``, and files removed."""
 
     folder: Path
     changed: tuple[str, ...]
@@ -35,22 +35,22 @@ class Patched:
         return any(PurePosixPath(name).name.startswith("Kconfig") for name in (*self.changed, *self.removed))
 
     def install(self, tree: Path) -> None:
-        """Put the outcome into ``tree``, whose files may be hard links."""
+        """Copy the patched files to ``tree``, whose files may be hard links, and delete the removed ones."""
         for name in (*self.changed, *self.removed):
             (tree / name).unlink(missing_ok=True)
         for name in self.changed:
             target = tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Not a rename: the new file must be younger than the objects compiled from the old.
+            # Not a rename: the new file must be newer than the objects compiled from the old one.
             shutil.copyfile(self.folder / name, target)
             shutil.copymode(self.folder / name, target)
 
 
-def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Patched:
+def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> PatchedFiles:
     """Apply ``patches`` in order, without fuzz, to copies in the empty ``folder``.
 
-    Raises BuildError naming the patch, the file and the hunk that does not apply to
-    ``source``, and InputError for a file that is no patch.
+    ``source`` names the tree in messages. Raises BuildError, which names the patch, the file and
+    the hunk, if a patch does not apply, and InputError if a file is not a patch.
     """
     touched: dict[str, None] = {}
     for patch in patches:
@@ -64,13 +64,13 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
         _apply_one(patch, parsed, folder, source)
     changed = tuple(name for name in touched if (folder / name).is_file())
     removed = tuple(name for name in touched if name not in changed and (tree / name).exists())
-    return Patched(folder, changed, removed)
+    return PatchedFiles(folder, changed, removed)
 
 
-def files_of(patch: Path) -> list[tuple[str, bool]]:
-    """The files of a patch by name, and whether each is there both before and after it.
+def files_in(patch: Path) -> list[tuple[str, bool]]:
+    """Return the name of each file that ``patch`` touches, and whether it exists both before and after.
 
-    Raises InputError where ``patch`` is none.
+    Raises InputError if ``patch`` is not a patch.
     """
     parsed = _parse(patch)
     stays = {file.path: file.is_modified_file for file in parsed}
@@ -79,14 +79,16 @@ def files_of(patch: Path) -> list[tuple[str, bool]]:
 
 def _parse(patch: Path) -> list[PatchedFile]:
     try:
-        # Latin-1 gives every byte a character; the text is only looked at, git reads the file.
+        # Latin-1 maps every byte to a character. This text is only inspected; git reads the file itself.
         parsed = list(PatchSet.from_filename(str(patch), encoding="latin-1", newline="\n"))
     except UnidiffParseError as error:
         raise InputError(
-            f"{patch} is a damaged patch: {error}", hint="Save it again, without line wrapping."
+            f"{patch} is a damaged patch: {error}", hint="Save the patch again, without line wrapping."
         ) from error
     if not parsed:
-        raise InputError(f"{patch} has no diff in it", hint="Name a patch as `git format-patch` writes it.")
+        raise InputError(
+            f"{patch} does not contain a diff", hint="Give a patch in the format of `git format-patch`."
+        )
     return parsed
 
 
@@ -99,8 +101,8 @@ def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
             name = re.sub(r"^[ab]/", "", side.split("\t")[0])
             if name.startswith("/") or ".." in PurePosixPath(name).parts:
                 raise InputError(
-                    f"{patch} reaches outside of the kernel tree: {name}",
-                    hint="make it again with `git format-patch`, at the top of the tree.",
+                    f"{patch} changes a file outside of the kernel tree: {name}",
+                    hint="Make the patch again with `git format-patch` at the top of the tree.",
                 )
             names.append(name)
     return names
@@ -108,7 +110,7 @@ def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
 
 def _apply_one(patch: Path, parsed: Sequence[PatchedFile], folder: Path, source: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    # Inside of a repository, git would take the paths as its own and skip them in silence.
+    # Inside a repository, git would take the paths as relative to its top and silently skip them.
     environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent), "LC_ALL": "C"}
     done = capture(["git", "apply", "--whitespace=nowarn", str(patch)], env=environment, cwd=folder)
     if done.returncode == 0:
@@ -120,12 +122,13 @@ def _apply_one(patch: Path, parsed: Sequence[PatchedFile], folder: Path, source:
     if not failures:
         lines += [f"  {line.removeprefix('error: ')}" for line in done.stderr.strip().splitlines()]
     raise BuildError(
-        "\n".join(lines), hint="Port the patch to this source, or choose the source it was written for."
+        "\n".join(lines),
+        hint="Port the patch to this source, or choose a source that it was written for.",
     )
 
 
 def _explain(parsed: Sequence[PatchedFile], name: str, line: int) -> list[str]:
-    """File, hunk and the lines that the hunk expects; ``line`` is where git expected it."""
+    """Return lines that name the file and the hunk at ``line``, and show the text that the hunk expects."""
     for file in parsed:
         if file.path != name:
             continue

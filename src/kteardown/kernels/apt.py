@@ -1,8 +1,8 @@
-"""Debian packages of any suite, through a private apt root that leaves the system untouched.
+"""Debian packages of any suite, through a private apt root that does not change the system.
 
-The root has its own sources, lists, state and an empty dpkg status; the mirror, the
-proxy and the credentials are those that the system's own apt uses, and packages are
-verified against the keyring of debian-archive-keyring. Root is not needed.
+The apt root has its own sources, lists, state and an empty dpkg status. The mirror, the
+proxy and the credentials are those of the system's apt, and packages are verified against
+the keyring of debian-archive-keyring. Root privileges are not needed.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from kteardown.progress import Reporter
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _LISTS_FRESH_S = 24 * 3600
-# Oldest first. A system older or newer than these still has its own suites.
+# Oldest first. On a system older or newer than these, only the system's own suites are searched.
 _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
 
 
 @dataclass(frozen=True)
 class Target:
-    """One suite that the system's apt knows, as ``apt-get indextargets`` tells it."""
+    """One suite of the system's apt sources, as ``apt-get indextargets`` reports it."""
 
     uri: str
     suite: str
     origin: str
-    """Empty where the system's lists were never fetched."""
+    """Empty if the system's lists were never fetched."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """Suites that are searched together: the system's own first, then each newer release."""
+    """Suites that are searched together. The system's own are the first tier; each newer release is one."""
 
     name: str
     suites: tuple[tuple[str, str], ...]
-    """Mirror and suite."""
+    """Pairs of mirror and suite."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,10 @@ class Package:
 
 
 def parse_targets(text: str) -> list[Target]:
-    """The suites in tab-separated lines of REPO_URI, RELEASE, ORIGIN; the keys of absent fields stay."""
+    """Parse tab-separated lines of REPO_URI, RELEASE, ORIGIN into suites without duplicates.
+
+    apt leaves the key of an absent field unexpanded (``$(ORIGIN)``).
+    """
     found = []
     for line in text.splitlines():
         fields = line.split("\t")
@@ -68,13 +71,13 @@ def parse_targets(text: str) -> list[Target]:
 
 
 def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
-    """Where to look, in order. Raises LabError where the system has no mirror of the Debian archive."""
+    """Return the tiers to search, in order. Raises LabError if no target is a Debian mirror."""
     own = [t for t in targets if _is_debian(t, codename)]
     archive = next((t.uri for t in own if not _is_security(t.suite)), "")
     security = next((t.uri for t in own if _is_security(t.suite)), "")
     if not archive:
         raise LabError(
-            "the apt sources of this machine name no mirror of the Debian archive",
+            "the apt sources of this host contain no mirror of the Debian archive",
             hint="Use a git:PATH@REV or tar:FILE source, or add a Debian mirror to the apt sources.",
         )
     suites = dict.fromkeys((t.uri, t.suite) for t in own)
@@ -84,7 +87,7 @@ def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
     later = _RELEASES[_RELEASES.index(codename) + 1 :] if codename in _RELEASES else ()
     for release in later:
         newer = [(archive, release)]
-        # The two last are testing and unstable, which have neither of these.
+        # The last two are testing and unstable, which have neither backports nor a security suite.
         if release not in _RELEASES[-2:]:
             newer.append((archive, f"{release}-backports"))
             if security:
@@ -94,13 +97,13 @@ def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
 
 
 def parse_madison(text: str) -> list[tuple[str, str]]:
-    """Name and version of each line of ``apt-cache madison``."""
+    """Return name and version of each line of ``apt-cache madison``."""
     rows = [[part.strip() for part in line.split("|")] for line in text.splitlines()]
     return [(row[0], row[1]) for row in rows if len(row) == 3]
 
 
 def newest(versions: Sequence[str]) -> str:
-    """The highest of Debian version numbers, compared as dpkg does."""
+    """Return the highest of these Debian version numbers, compared by dpkg."""
 
     def order(one: str, other: str) -> int:
         if one == other:
@@ -113,7 +116,7 @@ def newest(versions: Sequence[str]) -> str:
 
 
 class Apt:
-    """Finds and downloads packages. ``architecture`` is Debian's name for it."""
+    """Finds and downloads packages of ``architecture``, given by its Debian name (``amd64``)."""
 
     def __init__(self, folder: Path, reporter: Reporter, architecture: str) -> None:
         self._folder = folder
@@ -121,10 +124,10 @@ class Apt:
         self._architecture = architecture
 
     def find(self, pattern: str, version: str = "") -> Package:
-        """The newest package whose whole name matches ``pattern``, of the first tier that has one.
+        """Return the newest package whose whole name matches ``pattern``, from the first tier that has one.
 
-        ``version``: exactly this one. Raises InputError where no suite has it and
-        LabError where the archive cannot be asked.
+        With ``version``, only exactly this version matches. Raises InputError if no suite has the
+        package, and LabError if the package lists cannot be fetched.
         """
         failures = []
         for tier in self._tiers():
@@ -142,16 +145,19 @@ class Apt:
         wanted = f"{pattern} {version}".strip().replace("\\", "")
         if failures:
             raise LabError(
-                f"no package {wanted} was found, and not all lists could be fetched: {failures[0]}",
-                hint="Check the network and the mirror of /etc/apt, then try again.",
+                f"package {wanted} was not found, and not all package lists could be fetched: {failures[0]}",
+                hint="Check the network and the mirror in /etc/apt, then try again.",
             )
         raise InputError(
             f"no Debian suite has a package {wanted}",
-            hint="`apt-cache search linux-source` lists the versions that the system's own suites have.",
+            hint="Choose another version; `apt-cache search linux-source` lists those of this system.",
         )
 
     def download(self, package: Package, folder: Path) -> Path:
-        """The package's .deb, verified by apt, in ``folder``; one that is there is used again."""
+        """Return the package's .deb in ``folder``; download it, verified by apt, if it is not there yet.
+
+        Raises LabError if it cannot be downloaded or the disk is full.
+        """
         target = folder / f"{package.name}_{package.version}_{self._architecture}.deb"
         with cache_folder.locked(target, self._reporter, f"download of {package.name}"):
             if target.exists():
@@ -177,15 +183,15 @@ class Apt:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb"):
             if not shutil.which(tool):
                 raise LabError(
-                    f"{tool} is missing, so there is no Debian archive to fetch from",
+                    f"cannot fetch Debian packages: {tool} is not installed",
                     hint="Use a git:PATH@REV, tar:FILE or image:FILE source on this system.",
                 )
         if not KEYRING.exists():
             raise MissingError(
-                f"{KEYRING} is missing, so packages of newer suites cannot be verified",
+                f"cannot verify packages of newer suites: {KEYRING} is missing",
                 ["debian-archive-keyring"],
             )
-        # The system's own view of its sources covers both of their formats.
+        # Asking the system's apt covers both formats of its source lists.
         text = _output(
             ["apt-get", "indextargets", "--format", "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"], dict(os.environ)
         )
@@ -200,7 +206,7 @@ class _Root:
         self._lists = folder / "state" / "lists"
         self._stamp = folder / "fetched"
         self._environment = {**os.environ, "APT_CONFIG": str(folder / "apt.conf"), "LC_ALL": "C"}
-        # apt warns about each of its folders that is not there.
+        # apt warns about each of its folders that does not exist.
         for name in ("apt.conf.d", "preferences.d", "trusted.gpg.d", "sources.list.d"):
             (folder / "etc" / name).mkdir(parents=True, exist_ok=True)
         (self._lists / "partial").mkdir(parents=True, exist_ok=True)
@@ -217,7 +223,7 @@ class _Root:
         return self._stamp.exists() and time.time() - self._stamp.stat().st_mtime < _LISTS_FRESH_S
 
     def update(self, reporter: Reporter) -> list[str]:
-        """Fetch the lists; what apt says of those it could not fetch."""
+        """Fetch the package lists. Return the messages of apt about those that it could not fetch."""
         if self._stamp.exists() and time.time() - self._stamp.stat().st_mtime < 600:
             return []
         argv = ["apt-get", "-qq", "update"]
@@ -237,13 +243,13 @@ class _Root:
         return parse_madison(_output(["apt-cache", "madison", *matching], self._environment))
 
     def size(self, package: Package) -> int:
-        """Bytes of the package file."""
+        """Return the size of the package file in bytes, 0 if it is unknown."""
         shown = _output(["apt-cache", "show", f"{package.name}={package.version}"], self._environment)
         match = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
         return int(match[1]) if match else 0
 
     def download(self, package: Package, folder: Path, reporter: Reporter) -> Iterable[int]:
-        """Download into ``folder``, yielding the bytes that are there now and then."""
+        """Download into ``folder``; yield the number of bytes so far every 0.2 s. Raises LabError."""
         argv = ["apt-get", "-qq", "download", f"{package.name}={package.version}"]
         reporter.command(argv)
         log = folder / "apt.log"
@@ -264,8 +270,8 @@ class _Root:
             if "No space left" in text:
                 raise cache_folder.disk_full(folder)
             raise LabError(
-                f"{package.name} {package.version} could not be downloaded: {text}",
-                hint="Check the network and the mirror of /etc/apt, then try again.",
+                f"cannot download {package.name} {package.version}: {text}",
+                hint="Check the network and the mirror in /etc/apt, then try again.",
             )
 
 
@@ -284,17 +290,17 @@ def _configuration(folder: Path, architecture: str) -> str:
         "Dir::State::status": f"{folder}/status",
         "Dir::Cache": f"{folder}/cache/",
         "Dir::Log": f"{folder}/log/",
-        # Started by root, apt would download as _apt, who cannot write to the cache.
+        # When root starts apt, it would download as the user _apt, which cannot write to the cache.
         "APT::Sandbox::User": "root",
         "APT::Architecture": architecture,
         "Acquire::Languages": "none",
         "Acquire::GzipIndexes": "true",
-        # What would take 100 MB a suite to save less than a second, once a kernel version.
+        # These caches take 100 MB per suite and save less than a second, once per kernel version.
         "Dir::Cache::pkgcache": "",
         "Dir::Cache::srcpkgcache": "",
         "Acquire::Retries": "3",
     }
-    # The way out: proxies, certificates and time limits that the system's apt was given.
+    # Access to the network: proxies, certificates and time limits of the system's apt.
     system = _output(["apt-config", "dump", "--no-empty"], dict(os.environ))
     wanted = re.compile(r"^Acquire::(https?|ftp)::", re.IGNORECASE)
     lines = [line for line in system.splitlines() if wanted.match(line)]
@@ -318,7 +324,7 @@ def _codename() -> str:
         key, _, value = line.partition("=")
         if key == "VERSION_CODENAME":
             return value.strip('"')
-    # Testing and unstable have no version of their own.
+    # os-release of testing and unstable may have no codename.
     return _RELEASES[-1]
 
 
@@ -327,6 +333,7 @@ def _output(argv: list[str], environment: dict[str, str]) -> str:
     if done.returncode:
         raise LabError(
             f"{' '.join(argv[:2])} failed: {done.stderr.strip()}",
-            hint="run `apt-get update` to see whether apt works here; git:, tar: and image: need none.",
+            hint="Run `apt-get update` to check apt on this host, or use a git:, tar: or image: source, "
+            "which does not need apt.",
         )
     return done.stdout

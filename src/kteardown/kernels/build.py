@@ -1,4 +1,4 @@
-"""Having the kernels that are asked for: from the cache, or built into it."""
+"""Provide the requested kernels: from the cache, or built into it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.progress import Reporter, SilentReporter
 
 _TREE_MB = 700
-"""A build of this configuration and the links to its source."""
-# Seen with 6.12 and the base configuration; later builds count for themselves.
+"""Disk space of a build of the base configuration with the hard links to its source."""
+# Observed with 6.12 and the base configuration; once kernels are in the cache, their own counts are used.
 _STEPS = 1860
 _VARIANT_STEPS = 40
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """One kernel to be built: the request with all that its key is made of."""
+    """One kernel to build: the request and everything that its cache key depends on."""
 
     request: KernelRequest
     source: Source
@@ -49,30 +49,31 @@ class _Plan:
     compiler: str
     key: str
     base_key: str
-    """The key of the same kernel without its patches; its own where it has none."""
+    """The key of the same kernel without patches; equal to ``key`` if it has no patches."""
 
     @property
     def title(self) -> str:
-        # A commit as people write it.
+        # Commits are abbreviated to 12 digits.
         source = re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", self.source.id)
         return " ".join(filter(None, (source, self.request.series, self.request.arch)))
 
 
 def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:
-    """Every kernel of ``requests`` by its name, built where the cache does not have it.
+    """Return every kernel of ``requests`` by its name; build those that are not in the cache.
 
-    Bases are built before variants, which start from their objects; all patches are tried
-    before anything is compiled. Raises InputError for a source, fragment or patch that is
-    not there or not what it should be, BuildError where a patch of a kernel that is not optional
-    does not apply, a symbol cannot be set or the compiler fails, and LabError for missing
-    tools or disk space.
+    Base kernels are built before variants, whose builds start from the objects of their base.
+    All patches are applied before anything is compiled.
+
+    Raises InputError if a source, a fragment or a patch does not exist or is malformed;
+    BuildError if, for a kernel that is not optional, a patch does not apply, a symbol cannot be
+    set or the compiler fails; and LabError if tools or disk space are missing.
     """
     sources = Sources(cache_dir, reporter)
     kernels = Cache(cache_dir)
     images: dict[str, KernelImage] = {}
     plans: list[_Plan] = []
     for request in requests:
-        if prebuilt.is_ready(request.source):
+        if prebuilt.is_prebuilt(request.source):
             images[request.name] = prebuilt.ensure(request, kernels, sources, reporter)
             continue
         plan = _plan(request, sources)
@@ -83,13 +84,13 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
             plans.append(plan)
     left_out: dict[str, str] = {}
     if plans:
-        # In the cache, where the next build sweeps away what a killed one left.
+        # In the cache, where the next build removes what a killed one left behind.
         patched = kernels.tree_path(f"patched-{os.getpid()}")
         with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
             left_out = _Builder(kernels, sources, reporter, folder).build(plans, images)
-    there = [request for request in requests if request.name not in left_out]
-    # Equal patches are one kernel in the cache, whatever each request calls its series.
-    return Built({r.name: replace(images[r.name], series=r.series) for r in there}, left_out)
+    available = [request for request in requests if request.name not in left_out]
+    # Equal patches are one kernel in the cache, even if the requests give their series different names.
+    return Built({r.name: replace(images[r.name], series=r.series) for r in available}, left_out)
 
 
 def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
@@ -107,14 +108,14 @@ def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporte
 
 
 def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[KernelRequest]:
-    """Those of ``requests`` that would have to be built, as far as can be told without the network."""
+    """Return those of ``requests`` that would have to be built, as far as is known without the network."""
     sources = Sources(cache_dir, SilentReporter())
     kernels = Cache(cache_dir)
-    return [request for request in requests if not _is_there(request, sources, kernels)]
+    return [request for request in requests if not _is_available(request, sources, kernels)]
 
 
 def cost(requests: Sequence[KernelRequest], *, cache_dir: Path) -> Building:
-    """What has to be built of ``requests``, and how long that takes by the cache's records."""
+    """Return which of ``requests`` have to be built, and how long earlier builds of their kind took."""
     needed = missing(requests, cache_dir=cache_dir)
     seconds: float | None = 0.0
     for request in needed:
@@ -131,19 +132,22 @@ class _Builder:
         self._scratch = scratch
 
     def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> dict[str, str]:
-        """Build ``plans`` into ``images``, the unpatched ones first; the optional ones left out, and why."""
+        """Build ``plans`` into ``images``, the unpatched kernels first.
+
+        Return the optional kernels that could not be built, by name, with the reason.
+        """
         for arch in {plan.request.arch for plan in plans}:
             toolchain.need_build_tools(arch)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
         cache_folder.sweep(self._kernels.folder / "trees")
         left_out: dict[str, str] = {}
-        patched: dict[str, apply_patches.Patched] = {}
+        patched: dict[str, apply_patches.PatchedFiles] = {}
         for plan in plans:
             with _may_fail(plan.request, left_out):
                 if plan.key not in patched:
                     patched[plan.key] = self.apply(plan)
         todo = [plan for plan in plans if plan.request.name not in left_out]
-        title = f"building {len(todo)} kernel{'s' * (len(todo) != 1)}"
+        title = f"Building {len(todo)} kernel{'s' * (len(todo) != 1)}"
         with self._reporter.task(title, total=len(todo)) as task:
             for count, plan in enumerate(sorted(todo, key=lambda plan: bool(plan.request.patches))):
                 task.update(count, plan.request.name)
@@ -151,7 +155,7 @@ class _Builder:
                     images[plan.request.name] = self._build_one(plan, patched[plan.key])
         return left_out
 
-    def _build_one(self, plan: _Plan, patched: apply_patches.Patched) -> KernelImage:
+    def _build_one(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> KernelImage:
         tree = self._kernels.tree_path(plan.base_key)
         with cache_folder.locked(tree, self._reporter, f"build {plan.title}"):
             image = self._kernels.lookup(plan.key, plan.request.name)
@@ -164,17 +168,17 @@ class _Builder:
         assert image is not None
         return image
 
-    def apply(self, plan: _Plan) -> apply_patches.Patched:
-        """The patches of ``plan`` applied to copies of the files that they change."""
+    def apply(self, plan: _Plan) -> apply_patches.PatchedFiles:
+        """Apply the patches of ``plan`` to copies of the files that they touch."""
         tree = self._sources.tree(plan.source)
         folder = self._scratch / plan.key
-        # A patch that did not apply for one name is tried for the other too, from nothing.
+        # If the patches did not apply for another name with the same key, they are tried again from scratch.
         cache_folder.remove(folder)
         folder.mkdir()
         return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
     def _build_base(self, plan: _Plan) -> None:
-        """The unpatched kernel of ``plan`` from nothing; its objects stay for the variants."""
+        """Build the unpatched kernel of ``plan`` from scratch, and keep its objects for the variants."""
         objects = self._kernels.tree_path(plan.base_key)
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
@@ -187,13 +191,13 @@ class _Builder:
             cache_folder.remove(objects)
             tree.build.rename(objects)
 
-    def _build_variant(self, plan: _Plan, patched: apply_patches.Patched) -> None:
-        """The patched kernel of ``plan`` from the objects of its base."""
+    def _build_variant(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> None:
+        """Build the patched kernel of ``plan``, starting from the objects of its base."""
         objects = self._kernels.tree_path(plan.base_key)
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
-        # The same path as the base was built at: objtool's dependencies are absolute, and every
-        # object depends on objtool, so that anywhere else all would be compiled again.
+        # The path must be the one at which the base was built: objtool's dependencies are absolute paths,
+        # and every object depends on objtool, so at any other path everything would be compiled again.
         with cache_folder.scratch(objects) as work:
             tree = self._linked_tree(plan, work, plan.key)
             subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
@@ -207,7 +211,7 @@ class _Builder:
             self._publish(plan, tree, plan.key, plan.request.series, steps, began)
 
     def _linked_tree(self, plan: _Plan, work: Path, key: str) -> kbuild.Tree:
-        """A tree of hard links: its files are replaced as a whole or not at all."""
+        """Make a tree of hard links to the source. Its files must be replaced, never written to."""
         source = self._sources.tree(plan.source)
         os.utime(source)
         done = toolchain.capture(["cp", "-al", f"{source}/.", str(work)])
@@ -263,30 +267,30 @@ class _Builder:
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
-    request = backports.settle(request, source, sources)
-    wanted = tuple(kconfig.wanted_of(paths.data_dir("kernels"), request.arch, request.fragments))
+    request = backports.choose(request, source, sources)
+    wanted = tuple(kconfig.wanted_symbols(paths.data_dir("kernels"), request.arch, request.fragments))
     compiler = _compiler(request.arch)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
     base_key = cache.key(source.id, (), wanted, request.arch, compiler)
     return _Plan(request, source, wanted, compiler, key, base_key)
 
 
-def _is_there(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
-    if prebuilt.is_ready(request.source):
-        return True  # It is unpacked, which takes no time worth telling.
-    source = sources.known(request.source)
+def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
+    if prebuilt.is_prebuilt(request.source):
+        return True  # It only has to be unpacked, which takes little time.
+    source = sources.identify_offline(request.source)
     if source is None:
         return False
     try:
         key = _plan(request, sources).key
-    except LabError:  # No compiler yet.
+    except LabError:  # No compiler is installed.
         return False
     return (kernels.kernel_path(key) / "kernel.json").is_file()
 
 
 @contextmanager
 def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None]:
-    """Note why an optional kernel cannot be had, and go on."""
+    """Record in ``left_out`` why an optional kernel cannot be built, instead of raising BuildError."""
     try:
         yield
     except BuildError as error:

@@ -1,4 +1,4 @@
-"""The cache of kernels: what is there, what it is keyed by, and how it is emptied."""
+"""The cache of kernels: its entries, their keys, and how they are removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kteardown.kernels.kconfig import Wanted
 from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 
-# Raised where the same inputs come to mean another image or another layout of an entry.
+# To be increased when the same inputs produce another image, or when the layout of an entry changes.
 _FORMAT = 1
 _META = "kernel.json"
 Kind = Literal["kernel", "tree", "source", "download", "log"]
@@ -25,11 +25,11 @@ Kind = Literal["kernel", "tree", "source", "download", "log"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in the cache. Fields that a kind does not have are empty."""
+    """One entry of the cache. Fields that its kind does not have are empty."""
 
     kind: Kind
     key: str
-    """The folder's name: a hash of all that went into a kernel or tree, else a source's name."""
+    """The folder's name: for a kernel or tree, a hash of everything it is built from; for others, a name."""
     path: Path
     size_kb: int
     last_used: datetime
@@ -45,9 +45,9 @@ class Entry:
 
 
 def key(source_id: str, patches: Iterable[Path], wanted: Iterable[Wanted], arch: Arch, compiler: str) -> str:
-    """The name of a kernel in the cache: 16 hexadecimal digits over all that goes into it."""
+    """Return the key of a kernel: a hash of everything it is built from, in 16 hexadecimal digits."""
     digest = hashlib.sha256()
-    # By meaning: a comment in a fragment or the order of the fragments changes no kernel.
+    # Of the symbols, not of the files: comments in fragments and their order do not change a kernel.
     config = sorted(want.text() for want in wanted)
     contents = [hashlib.sha256(patch.read_bytes()).hexdigest() for patch in patches]
     digest.update(json.dumps([_FORMAT, source_id, contents, config, arch, compiler]).encode())
@@ -55,25 +55,28 @@ def key(source_id: str, patches: Iterable[Path], wanted: Iterable[Wanted], arch:
 
 
 class Cache:
-    """Kernels, and what they are made from, below one folder."""
+    """The kernels below one folder, with the trees, sources, downloads and logs that they come from."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def kernel_path(self, key: str) -> Path:
-        """The folder of a finished kernel: image, config, System.map, vmlinux, build.log, kernel.json."""
+        """Return the folder of a finished kernel.
+
+        It contains the image, config, System.map, vmlinux, build.log and kernel.json.
+        """
         return self.folder / "kernels" / key
 
     def tree_path(self, key: str) -> Path:
-        """The objects of a base's build, from which variants start."""
+        """Return the folder with the objects of a base kernel, from which builds of variants start."""
         return self.folder / "trees" / key
 
     def log_path(self, key: str) -> Path:
-        """Where tuxmake writes while a kernel is built; kept where that fails."""
+        """Return the folder for the logs of a build in progress; it is kept if the build fails."""
         return self.folder / "logs" / key
 
     def lookup(self, key: str, name: str) -> KernelImage | None:
-        """The finished kernel, called ``name``, and marked as used now; None where there is none."""
+        """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing."""
         meta = self.kernel_path(key) / _META
         try:
             fields = json.loads(meta.read_text())["image"]
@@ -91,7 +94,7 @@ class Cache:
         )
 
     def describe(self, folder: Path, image: KernelImage, **more: Any) -> None:
-        """Write the description of a kernel whose files are in ``folder``, which may be renamed."""
+        """Write the description of a kernel whose files are in ``folder``, which may be renamed later."""
         fields = asdict(image)
         del fields["name"]
         fields["image"] = str(image.image.relative_to(folder))
@@ -100,16 +103,16 @@ class Cache:
         (folder / _META).write_text(json.dumps({"image": fields, "size_kb": size, **more}, indent=1) + "\n")
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
-        """Compile steps of the kernel of this kind that was used last; None where there is none yet."""
+        """Return the compile steps of the most recently used kernel of this kind; None without one."""
         found = self._built(arch, "steps", variant=variant)
         return int(found[-1]) if found else None
 
     def build_seconds(self, arch: Arch, *, variant: bool) -> list[float]:
-        """How long the kernels of this kind that are there took to build, the one used last at the end."""
+        """Return the build times, in seconds, of the kernels of this kind, the most recently used last."""
         return self._built(arch, "seconds", variant=variant)
 
     def _built(self, arch: Arch, what: str, *, variant: bool) -> list[float]:
-        """``what`` the cache's records say of the kernels built here, where they say it."""
+        """Return the field ``what`` of the kernels built here that have it, the most recently used last."""
         found: list[tuple[float, float]] = []
         for path in self._folders("kernels"):
             fields = json.loads((path / _META).read_text())
@@ -119,7 +122,7 @@ class Cache:
         return [value for _, value in sorted(found)]
 
     def entries(self) -> list[Entry]:
-        """The finished kernels, the one used last first."""
+        """Return the finished kernels, the most recently used first."""
         found = []
         for path in self._folders("kernels"):
             fields = json.loads((path / _META).read_text())
@@ -133,7 +136,7 @@ class Cache:
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[Entry]:
-        """All else: build trees, unpacked sources, downloads, logs of builds that failed."""
+        """Return all other entries: build trees, unpacked sources, downloads, logs of builds that failed."""
         folders: dict[str, Kind] = {
             "trees": "tree",
             "sources": "source",
@@ -155,25 +158,27 @@ class Cache:
         everything: bool = False,
         dry_run: bool = False,
     ) -> list[Entry]:
-        """Remove entries, and say which.
+        """Remove entries and return them.
 
-        ``keys``: kernels by key or the beginning of one, with their build trees;
-        ``older_than_days``: all not used for so long; ``everything``: all. What another
-        process is making now stays. Raises InputError for a key that is not there.
+        ``keys`` selects kernels by a key or its beginning, with their build trees;
+        ``older_than_days`` all entries that have not been used for so many days;
+        ``everything`` all entries. Entries that another process is making now are kept.
+        With ``dry_run`` nothing is removed. Raises InputError if no kernel has a key of ``keys``.
         """
         entries = [*self.entries(), *self.others()]
         for wanted in keys:
             if not any(entry.kind == "kernel" and entry.key.startswith(wanted) for entry in entries):
                 raise InputError(
-                    f"no kernel {wanted!r} in the cache", hint="`kteardown list kernels` shows them."
+                    f"no kernel {wanted!r} in the cache",
+                    hint="Choose a key that `kteardown list kernels` shows.",
                 )
         limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
 
-        def goes(entry: Entry) -> bool:
+        def selected(entry: Entry) -> bool:
             named = entry.kind in ("kernel", "tree") and any(entry.key.startswith(wanted) for wanted in keys)
             return everything or named or (limit is not None and entry.last_used < limit)
 
-        chosen = [entry for entry in entries if goes(entry) and not cache_folder.is_locked(entry.path)]
+        chosen = [entry for entry in entries if selected(entry) and not cache_folder.is_locked(entry.path)]
         if not dry_run:
             self._remove(chosen)
         return chosen
@@ -182,7 +187,7 @@ class Cache:
         for entry in entries:
             cache_folder.remove(entry.path)
         if any(entry.kind == "source" for entry in entries):
-            # What debian:X.Y means is asked again: the archive may have dropped that version.
+            # Resolve debian:X.Y again next time: the archive may have dropped that version.
             cache_folder.remove(self.folder / "resolved")
         for name in ("kernels", "trees", "sources", "downloads", "apt"):
             if (self.folder / name).is_dir():

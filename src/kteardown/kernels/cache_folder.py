@@ -1,4 +1,4 @@
-"""Folders of the cache: made whole or not at all, by one process at a time."""
+"""Folders of the cache: created atomically, by one process at a time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from kteardown.kernels import toolchain
 from kteardown.progress import Reporter
 
 _TEMPORARY = ".tmp"
+_FREE_SPACE = (
+    "Free some space, remove old kernels with `kteardown prune --older-than 30`, "
+    "or set KTEARDOWN_CACHE to a folder on another disk."
+)
 
 
 @contextmanager
 def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
-    """Hold the lock of the cache folder ``target``; say so where another run has it.
+    """Hold the lock of the cache folder ``target``; report the wait if another run holds it.
 
-    The kernel drops the lock when its holder dies, so a killed run never blocks the next.
+    ``what`` names the purpose of the lock in the progress. The kernel releases the lock when the
+    process that holds it exits, so a killed run never blocks the next one.
     """
     lock = FileLock(_lock_path(target))
     try:
@@ -36,7 +41,7 @@ def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
 
 
 def is_locked(target: Path) -> bool:
-    """Whether some process is making or removing ``target`` now."""
+    """Return whether a process is making or removing ``target`` now."""
     lock = FileLock(_lock_path(target))
     try:
         lock.acquire(timeout=0)
@@ -48,10 +53,10 @@ def is_locked(target: Path) -> bool:
 
 @contextmanager
 def scratch(target: Path) -> Iterator[Path]:
-    """A new empty folder beside ``target``, gone afterwards unless the block renamed it.
+    """Make an empty folder next to ``target``, and remove it afterwards unless the block renamed it.
 
-    The caller holds the lock of ``target``, so a folder of that name that is already
-    there was left by a run that was killed.
+    The caller must hold the lock of ``target``: a scratch folder that already exists was then
+    left by a killed run. Raises LabError if the disk fills up.
     """
     folder = target.with_name(f".{target.name}{_TEMPORARY}")
     remove(folder)
@@ -68,7 +73,7 @@ def scratch(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def published(target: Path) -> Iterator[Path]:
-    """A scratch folder that becomes ``target`` in one step when the block ends without error."""
+    """Make a scratch folder, and rename it to ``target`` when the block ends without an error."""
     with scratch(target) as folder:
         yield folder
         remove(target)
@@ -76,7 +81,7 @@ def published(target: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed runs left in ``parent``: scratch folders whose lock nobody holds."""
+    """Remove the scratch folders that killed runs left in ``parent``: those whose lock is free."""
     for left in parent.glob(f".*{_TEMPORARY}"):
         target = parent / left.name[1 : -len(_TEMPORARY)]
         lock = FileLock(_lock_path(target))
@@ -91,7 +96,7 @@ def sweep(parent: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder whatever its size and modes; nothing where there is none."""
+    """Remove a folder or file, if it exists."""
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
@@ -99,26 +104,26 @@ def remove(path: Path) -> None:
 
 
 def need_space(folder: Path, megabytes: int, what: str) -> None:
-    """Raise LabError where the file system of ``folder`` has less than ``megabytes`` free."""
+    """Raise LabError if the file system of ``folder`` has less than ``megabytes`` (MiB) free."""
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free // 2**20
     if free < megabytes:
         raise LabError(
-            f"{what} needs {megabytes} MB in {folder}, and {free} MB are free",
-            hint="Free some space, prune the cache, or set KTEARDOWN_CACHE to a folder on another disk.",
+            f"{what} needs {megabytes} MB in {folder}, but only {free} MB are free",
+            hint=_FREE_SPACE,
         )
 
 
 def disk_full(folder: Path) -> LabError:
-    """The error for a disk that filled up while ``folder`` was being written."""
+    """Return the error for a disk that filled up while ``folder`` was being written."""
     return LabError(
         f"the disk filled up while {folder} was being written",
-        hint="Free some space, prune the cache, or set KTEARDOWN_CACHE to a folder on another disk.",
+        hint=_FREE_SPACE,
     )
 
 
 def size_kb(paths: Sequence[Path]) -> int:
-    """Disk space of files and folders, kB, a hard link counted once."""
+    """Return the disk space of files and folders in KiB; hard links to one file count once."""
     done = toolchain.capture(["du", "-sck", *map(str, paths)])
     last = done.stdout.splitlines()[-1:] or ["0"]
     return int(last[0].split()[0])

@@ -1,5 +1,8 @@
-"""Programs that a guest needs beside the agent: statically linked ones out of Debian's packages, or, where no
-package has them, out of the user's own folder of programs."""
+"""Programs that a guest needs in addition to the agent.
+
+They are statically linked, and come from Debian packages or, if no package has them, from the user's folder
+of programs.
+"""
 
 from __future__ import annotations
 
@@ -19,50 +22,58 @@ from kteardown.progress import Reporter
 @dataclass(frozen=True)
 class _Program:
     package: str
-    places: tuple[str, ...]
-    """Where the package has it; Debian 13 moved /bin into /usr."""
+    paths: tuple[str, ...]
+    """The possible paths of the program in the package: Debian 13 moved /bin into /usr."""
 
 
-_OWN = ("schbench",)
-"""What only the user can provide."""
+_USER_PROGRAMS = ("schbench",)
+"""Programs that only the user can provide."""
 _PROGRAMS = {"busybox": _Program("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
 
 
 def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter) -> tuple[Path, ...]:
-    """The files of the programs ``names`` for guests of ``arch``, each called as its program.
+    """Return the files of the programs ``names`` for guests of ``arch``; the name of each is the program's.
 
-    Out of the user's own folder, or the cache of ``sources``, or fetched into it. Raises InputError for
-    a program that is not known, not there or in no suite, LabError where it cannot be fetched or unpacked.
+    A program comes from the user's folder of programs or from the cache of ``sources``, into which it is
+    fetched first if necessary. Raises InputError if a program is unknown, missing or in no suite, LabError
+    if it cannot be fetched or unpacked.
     """
-    return tuple(_own(name) if name in _OWN else _ensure(name, arch, sources, reporter) for name in names)
+    return tuple(
+        _user_program(name) if name in _USER_PROGRAMS else _packaged_program(name, arch, sources, reporter)
+        for name in names
+    )
 
 
-def take(deb: Path, name: str, folder: Path) -> Path:
-    """The program ``name`` out of its package ``deb``, put into ``folder``. Raises InputError, LabError."""
+def extract(deb: Path, name: str, folder: Path) -> Path:
+    """Extract the program ``name`` from its package ``deb`` into ``folder``.
+
+    Raises InputError if the program is unknown, LabError if the package does not contain it or is damaged.
+    """
     unpacked = folder / "package"
     done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
     if done.returncode:
         raise LabError(
-            f"{deb.name} could not be unpacked: {done.stderr.strip()}", hint="remove it and run this again."
+            f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
         )
-    places = _program(name).places
-    found = next((unpacked / place for place in places if (unpacked / place).is_file()), None)
+    paths = _program(name).paths
+    found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
         raise LabError(
-            f"{deb.name} has none of {', '.join(places)}",
-            hint="choose a value of the parameter that needs no program.",
+            f"{deb.name} does not contain {name}: looked for {', '.join(paths)}",
+            hint="Choose a value of the workload's parameter that does not need this program.",
         )
     target = found.rename(folder / name)
     cache_folder.remove(unpacked)
     return target
 
 
-def _own(name: str) -> Path:
+def _user_program(name: str) -> Path:
     folder = programs_dir()
     if folder is None or not (folder / name).is_file():
+        where = f"{folder} does not contain it" if folder else "KTEARDOWN_PROGRAMS is not set"
         raise InputError(
-            f"the guest needs {name}, which is in no package, nor in {folder or 'KTEARDOWN_PROGRAMS'}",
-            hint=f"set KTEARDOWN_PROGRAMS to a folder with {name} in it, statically linked for the guest.",
+            f"the guest needs {name}, which is not in a Debian package, and {where}",
+            hint=f"Set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for the guest.",
         )
     return folder / name
 
@@ -70,12 +81,13 @@ def _own(name: str) -> Path:
 def _program(name: str) -> _Program:
     if name not in _PROGRAMS:
         raise InputError(
-            f"no program {name!r} is known", hint=f"there are: {', '.join((*_PROGRAMS, *_OWN))}."
+            f"unknown guest program {name!r}",
+            hint=f"Choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
         )
     return _PROGRAMS[name]
 
 
-def _ensure(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path:
+def _packaged_program(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path:
     wanted, architecture = _program(name).package, ARCHITECTURES[arch].debian
     answer = sources.remember(
         f"program:{name}",
@@ -89,5 +101,5 @@ def _ensure(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path
         if not target.is_dir():
             deb = sources.package_file(package, architecture)
             with cache_folder.published(target) as folder:
-                take(deb, name, folder)
+                extract(deb, name, folder)
     return target / name

@@ -1,4 +1,4 @@
-"""Configuring and compiling one tree with tuxmake's native runtime."""
+"""Configure and compile one source tree with tuxmake's native runtime."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.progress import Reporter
 
 BUILD = "build"
-"""The build's folder inside its tree.
+"""The build folder, inside the source tree.
 
-Kbuild refers to a source tree that is the parent of the build's folder by a relative path
-(srctree = ..), so that no folder's name gets into the image.
+Kbuild refers to a source tree that is the parent of the build folder by a relative path
+(srctree = ..), so that no folder name gets into the image.
 """
 
-# Equal sources make equal images: nothing of the clock, the user or the machine goes in.
+# Equal sources make equal images: the image must not depend on the time, the user or the host.
 _ENVIRONMENT = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
     "KBUILD_BUILD_USER": "kteardown",
     "KBUILD_BUILD_HOST": "kteardown",
     "KBUILD_BUILD_VERSION": "1",
-    # tuxmake's own value has the folder's name in it, and flags that change recompile everything.
+    # tuxmake's default contains the name of the folder, and changed flags recompile everything.
     "KCFLAGS": "",
 }
 _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
@@ -41,7 +41,7 @@ _ERROR = re.compile(
 
 @dataclass(frozen=True)
 class Tree:
-    """A source tree with its build folder inside; logs and tuxmake's metadata go to ``logs``."""
+    """A source tree that contains its build folder; logs and tuxmake's metadata are written to ``logs``."""
 
     path: Path
     logs: Path
@@ -57,9 +57,9 @@ class Tree:
 
 
 def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
-    """Write ``.config``: tinyconfig with the lines ``wanted`` on top, through ``olddefconfig``.
+    """Write ``.config``: tinyconfig, overridden by the lines ``wanted``, completed by ``olddefconfig``.
 
-    Raises BuildError where Kconfig itself fails.
+    Raises BuildError if Kconfig fails.
     """
     tree.build.mkdir(exist_ok=True)
     fragment = tree.build / "wanted.config"
@@ -71,11 +71,11 @@ def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
 
 
 def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter) -> int:
-    """Compile what is out of date; the number of steps that it took.
+    """Compile what is out of date and return the number of compile steps.
 
-    ``expected_steps``, and ``whole`` once there are more of them, only scale the progress: a patch of one
-    header can have all of the kernel built again. Raises BuildError with the compiler's
-    errors and the path of the whole log.
+    ``expected_steps`` only scales the progress. Once more steps were taken, ``whole`` is used, the steps
+    of a whole kernel: a patch to one header can recompile everything. Raises BuildError with the errors
+    of the compiler.
     """
     steps = 0
     with reporter.task(title, total=expected_steps) as task:
@@ -89,11 +89,14 @@ def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, report
     return steps
 
 
-def errors_of(log: str, most: int = 12) -> list[str]:
-    """The lines of a build log that say what went wrong, make's own summary only where nothing else does."""
+def error_lines(log: str, most: int = 12) -> list[str]:
+    """Return up to ``most`` lines of a build log with errors.
+
+    Errors of make are returned only if there are no others, the end of the log only without any error.
+    """
     lines = [line.rstrip() for line in log.splitlines() if _ERROR.search(line)]
-    telling = [line for line in lines if not line.lstrip().startswith("make")]
-    return (telling or lines or log.splitlines()[-most:])[:most]
+    not_of_make = [line for line in lines if not line.lstrip().startswith("make")]
+    return (not_of_make or lines or log.splitlines()[-most:])[:most]
 
 
 def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> Iterator[str]:
@@ -114,15 +117,14 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         if "No space left on device" in text:
             raise cache_folder.disk_full(tree.path)
         raise BuildError(
-            "\n".join(["the kernel did not build:", *(f"  {e}" for e in errors_of(text))]),
-            hint="mend what the first error names; where it is in no patch, `kteardown doctor` looks at the "
-            "tools.",
+            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(text))]),
+            hint="Fix the first error; if it is not in a patch, check the tools with `kteardown doctor`.",
         )
 
 
 @contextmanager
 def _running(argv: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process in a group of its own, all of which is gone when the block ends."""
+    """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Configurations: what the fragments want, and whether Kconfig granted it."""
+"""Kernel configurations: the symbols that the fragments set, and whether Kconfig accepted them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.kconfig_refusal import why
+from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
 
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
-_BYSTANDER = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
+_UNUSED_TOOLS = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
 _UNSET = re.compile(r"#\s*CONFIG_(\w+) is not set")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """One symbol that a fragment sets. ``n`` and "is not set" are the same."""
+    """One symbol that a fragment sets. ``is not set`` has the value ``n``."""
 
     symbol: str
     value: str
     optional: bool
-    """May be refused: it does not exist in every version or on every architecture."""
+    """Whether Kconfig may refuse it because it does not exist in every version or on every architecture."""
     file: str
     line: int
 
     def text(self) -> str:
-        """As a line of a configuration."""
+        """Return the symbol as a line of a configuration."""
         return (
             f"# CONFIG_{self.symbol} is not set"
             if self.value == "n"
@@ -39,11 +39,11 @@ class Wanted:
 
 
 def parse_fragment(text: str, file: str) -> list[Wanted]:
-    """The symbols of one fragment, in order.
+    """Parse one fragment into its symbols, in order.
 
-    A comment that begins with ``optional`` covers the symbols right below it, up to the
-    next blank line or comment. Raises InputError with file and line for anything that is
-    neither a symbol nor a comment, and for a symbol set twice.
+    A comment that begins with ``optional`` applies to the symbols directly below it, up to the
+    next blank line or comment. Raises InputError with file and line for a line that is neither
+    a symbol nor a comment, and for a symbol that is set twice.
     """
     wanted: list[Wanted] = []
     comment, optional = False, False
@@ -54,7 +54,7 @@ def parse_fragment(text: str, file: str) -> list[Wanted]:
             value = match[2] if match.re is _SET else "n"
             if any(other.symbol == match[1] for other in wanted):
                 raise InputError(
-                    f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="Keep one of the two."
+                    f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="Remove one of the two lines."
                 )
             wanted.append(Wanted(match[1], value, optional, file, number))
             comment = False
@@ -64,7 +64,7 @@ def parse_fragment(text: str, file: str) -> list[Wanted]:
             comment = True
         elif line:
             raise InputError(
-                f"{file}:{number}: {line!r} is no configuration line",
+                f"{file}:{number}: {line!r} is neither a symbol nor a comment",
                 hint="Write CONFIG_NAME=value, or a comment that begins with #.",
             )
         else:
@@ -72,11 +72,11 @@ def parse_fragment(text: str, file: str) -> list[Wanted]:
     return wanted
 
 
-def wanted_of(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[Wanted]:
-    """What base, architecture and fragments want together, one entry a symbol.
+def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[Wanted]:
+    """Merge the base, the architecture and the fragments of ``folder``; one entry per symbol.
 
-    The architecture has its way over the base, and the fragments, which cannot
-    contradict each other, over both. Raises InputError for an unknown fragment.
+    The architecture overrides the base, and the fragments override both. Raises InputError for an unknown
+    fragment and for two fragments that set a symbol to different values.
     """
     merged: dict[str, Wanted] = {}
     for name in ("base.config", f"{arch}.config"):
@@ -90,48 +90,49 @@ def wanted_of(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[Wanted
             other = chosen.setdefault(want.symbol, want)
             if other.value != want.value:
                 raise InputError(
-                    f"{want.file}:{want.line} wants CONFIG_{want.symbol}={want.value}, "
-                    f"and {other.file}:{other.line} wants {other.value}",
-                    hint="These two cannot be in one kernel: choose other workloads, or change one.",
+                    f"{want.file}:{want.line} sets CONFIG_{want.symbol}={want.value}, "
+                    f"but {other.file}:{other.line} sets it to {other.value}",
+                    hint="Choose workloads that do not need both fragments, or change one of them.",
                 )
             chosen[want.symbol] = other if other.optional < want.optional else want
     return list({**merged, **chosen}.values())
 
 
 def parse_config(text: str) -> dict[str, str]:
-    """Symbol -> value of a .config; what is not set is absent."""
+    """Return the symbols of a .config with their values; symbols that are not set are absent."""
     return {match[1]: match[2] for line in text.splitlines() if (match := _SET.fullmatch(line))}
 
 
 def digest(text: str) -> str:
-    """SHA-256 of what a .config sets, hexadecimal.
+    """Return the SHA-256 of the symbols that a .config sets, in hexadecimal digits.
 
-    What Kconfig writes down of tools that build no part of such a kernel is left out: two
-    machines, one with a Rust compiler in its path, make the same image.
+    Kconfig also records the versions of tools that these kernels are not built with; these symbols are
+    left out. So a host with a Rust compiler and one without, which make the same image, have equal digests.
     """
     config = parse_config(text)
-    lines = sorted(f"{name}={value}" for name, value in config.items() if not _BYSTANDER.match(name))
+    lines = sorted(f"{name}={value}" for name, value in config.items() if not _UNUSED_TOOLS.match(name))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def refused(wanted: Iterable[Wanted], config: Mapping[str, str]) -> list[Wanted]:
-    """The symbols, optional ones aside, that ``config`` does not have as they were wanted."""
+    """Return the symbols, without the optional ones, whose value in ``config`` is not the wanted one."""
     return [w for w in wanted if not w.optional and config.get(w.symbol, "n") != w.value]
 
 
 def check(wanted: Sequence[Wanted], config: Mapping[str, str], tree: Path, arch: Arch, source: str) -> None:
-    """Raise BuildError naming every symbol that did not survive ``olddefconfig``, and why."""
+    """Raise BuildError, with the reasons, if ``olddefconfig`` dropped or changed wanted symbols."""
     lost = refused(wanted, config)
     if not lost:
         return
-    lines = [f"{len(lost)} configuration symbol(s) cannot be had from {source} for {arch}:"]
+    lines = [f"{len(lost)} configuration symbol(s) cannot be set in {source} for {arch}:"]
     for want in lost:
         got = config.get(want.symbol, "n")
         lines.append(f"  {want.file}:{want.line}: CONFIG_{want.symbol}: wanted {want.value}, got {got}")
-        lines += [f"    {reason}" for reason in why(tree, arch, want.symbol, config)]
+        lines += [f"    {reason}" for reason in refusal_reasons(tree, arch, want.symbol, config)]
     raise BuildError(
         "\n".join(lines),
-        hint="Set what it depends on in the same fragment, or put '# optional: why' above it.",
+        hint="Set the symbols that it depends on in the same fragment, or mark it with a comment "
+        "'# optional: REASON' on the line above it.",
     )
 
 
@@ -140,5 +141,5 @@ def _unknown_fragment(name: str, folder: Path) -> InputError:
     close = get_close_matches(name, known, 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return InputError(
-        f"there is no configuration fragment {name!r}", hint=f"{hint}Known: {', '.join(known)}."
+        f"unknown configuration fragment {name!r}", hint=f"{hint}Choose one of: {', '.join(known)}."
     )

@@ -1,4 +1,4 @@
-"""Why Kconfig refused a symbol: read from the Kconfig files of the tree."""
+"""Find out from the Kconfig files of a source tree why Kconfig refused a symbol."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ class _Definition:
     """Conditions of the ``if`` and ``menu`` blocks around it."""
 
 
-def why(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
-    """Reasons in words, one a line: what it depends on and which of that is off, or that it is unknown."""
+def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
+    """Return the possible reasons as sentences.
+
+    They name what the symbol depends on, with the values in ``config``, or state that it does not exist.
+    """
     names: set[str] = set()
     found = []
     for path in _kconfig_files(tree, arch):
@@ -39,7 +42,7 @@ def why(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[
             found += _definitions(text, str(path.relative_to(tree)), symbol)
     if not found:
         close = get_close_matches(symbol, names, 2)
-        return ["no such symbol in this tree" + (f"; close: {', '.join(close)}" if close else "")]
+        return ["no such symbol in this tree" + (f"; similar: {', '.join(close)}" if close else "")]
     reasons = []
     for definition in found:
         conditions = definition.depends + definition.inherited
@@ -48,12 +51,12 @@ def why(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[
         if not definition.prompt:
             reasons.append(f"{definition.where}: has no prompt, so only other symbols can select it")
         if not conditions and definition.prompt:
-            reasons.append(f"{definition.where}: depends on nothing; another symbol selects or excludes it")
+            reasons.append(f"{definition.where}: has no dependencies; another symbol selects or excludes it")
     return reasons
 
 
 def _kconfig_files(tree: Path, arch: Arch) -> Iterator[Path]:
-    """Those of the other architectures aside."""
+    """Yield the Kconfig files of ``tree``, without those of other architectures."""
     own = ARCHITECTURES[arch].source_folder
     for path in sorted(tree.rglob("Kconfig*")):
         parts = path.relative_to(tree).parts
@@ -67,7 +70,7 @@ def _definitions(text: str, file: str, symbol: str) -> list[_Definition]:
     in_help = False
     for number, line in _logical_lines(text):
         words = line.strip()
-        # The text of a help is indented; the first line at the margin ends it.
+        # Help texts are indented; the first line that is not indented ends one.
         if not words or words.startswith("#") or (in_help and line[0] in " \t"):
             continue
         in_help = words in ("help", "---help---")
@@ -76,7 +79,7 @@ def _definitions(text: str, file: str, symbol: str) -> list[_Definition]:
 
 
 class _Reader:
-    """Follows the blocks of one Kconfig file and keeps the definitions of one symbol."""
+    """Tracks the nested blocks of one Kconfig file and collects the definitions of one symbol."""
 
     def __init__(self, file: str, symbol: str) -> None:
         self.found: list[_Definition] = []
@@ -113,7 +116,7 @@ class _Reader:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, a backslash at the end joining the next."""
+    """Yield lines with their numbers; a line that ends in a backslash is joined with the next one."""
     kept, start = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         start = start or number

@@ -1,9 +1,9 @@
-"""The layout twin: base with a function that nobody calls, in every file that a series touches.
+"""The layout twin: base with a function that is never called in each file that a series touches.
 
-Moving code alone changes how fast a kernel runs: where loops and branches lie in cache lines and in the
-predictor's tables decides as much as many patches do (T. Mytkowicz, A. Diwan, M. Hauswirth, P. Sweeney,
-"Producing wrong data without doing anything obviously wrong!", ASPLOS 2009). What base does beside its
-layout twin is what a series would show that moved code and did nothing else.
+Moving code alone changes how fast a kernel runs: the placement of loops and branches in cache lines and in
+the tables of the branch predictor matters as much as many patches do (T. Mytkowicz, A. Diwan, M. Hauswirth,
+P. Sweeney, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009). The difference
+between base and its layout twin is what a series would show that moves code and does nothing else.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from kteardown.progress import SilentReporter
 
 _PREFIX = "kteardown_layout_"
 _CONTEXT = 3
-# 37 nops and the return: 48 bytes of x86 and about 160 of arm64 after alignment to 16, so that what
-# follows keeps its alignment and does not keep its place in a cache line of 64.
+# 37 nops and the return are 48 bytes on x86 and about 160 on arm64 after alignment to 16. The code that
+# follows keeps its alignment, but not its offset in a cache line of 64 bytes.
 _NOPS = 37
 
 
 def request(
     base: KernelRequest, series: Sequence[KernelRequest], sources: Sources, *, unpack: bool = True
 ) -> KernelRequest | None:
-    """The layout twin of ``base`` for these variants of it; None where they touch no .c file of it.
+    """Return the request for the layout twin of ``base`` for these variants; None if they touch no .c file.
 
-    Without ``unpack`` also None where its patch would have to be made from a source's tree first.
-    Raises InputError for a file that is no patch, LabError where the source cannot be unpacked.
+    Without ``unpack``, also return None if the patch of the layout twin has not been written yet, which
+    needs the source tree. Raises InputError for a file that is not a patch, LabError if the source cannot
+    be unpacked.
     """
-    mine = [variant for variant in series if variant.source == base.source]
-    source = (sources.identify if unpack else sources.known)(base.source) if mine else None
+    variants = [variant for variant in series if variant.source == base.source]
+    source = (sources.identify if unpack else sources.identify_offline)(base.source) if variants else None
     if source is None:
         return None
-    files = touched_files([backports.settle(variant, source, sources).patches for variant in mine])
+    files = touched_files([backports.choose(variant, source, sources).patches for variant in variants])
     if not files:
         return None
     path = patch_path(sources.folder, source.id, files)
@@ -51,44 +52,48 @@ def request(
 
 
 def touched_files(series: Iterable[Sequence[Path]]) -> tuple[str, ...]:
-    """The .c files that are there before and after every series, and that one of them changes; sorted.
+    """Return the .c files, sorted, that some series changes and that no series creates or removes.
 
-    Raises InputError for a file that is no patch.
+    Raises InputError for a file that is not a patch.
     """
     changed: set[str] = set()
-    made_or_gone: set[str] = set()
+    created_or_removed: set[str] = set()
     for patches in series:
         for patch in patches:
-            for name, stays in apply_patches.files_of(patch):
-                (changed if stays else made_or_gone).add(name)
-    return tuple(sorted(name for name in changed - made_or_gone if name.endswith(".c")))
+            for name, stays in apply_patches.files_in(patch):
+                (changed if stays else created_or_removed).add(name)
+    return tuple(sorted(name for name in changed - created_or_removed if name.endswith(".c")))
 
 
 def patch_path(cache_dir: Path, source_id: str, files: Sequence[str]) -> Path:
-    """Where the patch for these files of this source is kept."""
-    made_of = json.dumps([_function(""), source_id, list(files)]).encode()
-    return cache_dir / "layout" / hashlib.sha256(made_of).hexdigest()[:16] / "layout-twin.patch"
+    """Return the path in the cache of the patch for these files of this source."""
+    inputs = json.dumps([_function(""), source_id, list(files)]).encode()
+    return cache_dir / "layout" / hashlib.sha256(inputs).hexdigest()[:16] / "layout-twin.patch"
 
 
 def check(base: KernelImage, twin: KernelImage) -> None:
-    """Hold the built twin against base: the functions are there, and what follows them moved.
+    """Check that the built twin contains the added functions and that the code after one of them moved.
 
-    Raises BuildError where nothing did.
+    Raises BuildError if no code moved.
     """
-    before, after = (_code(image.image.with_name("System.map")) for image in (base, twin))
+    before, after = (_code_symbols(image.image.with_name("System.map")) for image in (base, twin))
     added = [index for index, (name, _) in enumerate(after) if name.startswith(_PREFIX)]
-    behind = [after[index + 1] for index in added if index + 1 < len(after)]
-    moved = [name for name, address in behind if dict(before).get(name, address) != address]
+    following = [after[index + 1] for index in added if index + 1 < len(after)]
+    moved = [name for name, address in following if dict(before).get(name, address) != address]
     if not moved:
         raise BuildError(
-            "the layout twin lays nothing out differently: "
-            + ("what follows its function did not move" if added else "the kernel has none of its functions"),
-            hint="Check that the configuration compiles what the series changes.",
+            "the layout twin did not move any code: "
+            + (
+                "the code after its functions is at the same addresses as in base"
+                if added
+                else "its functions are not in the kernel"
+            ),
+            hint="Check that the configuration compiles the files that the series changes.",
         )
 
 
 def _write(path: Path, files: Sequence[str], tree: Path) -> bool:
-    """Write the patch for those of ``files`` that ``tree`` has; False where it has none."""
+    """Write the patch for those of ``files`` that exist in ``tree``; return False if none of them exists."""
     diffs = [_diff(tree / name, name) for name in files if (tree / name).is_file()]
     with cache_folder.locked(path.parent, SilentReporter(), "write the layout twin's patch"):
         if diffs and not path.is_file():
@@ -99,8 +104,8 @@ def _write(path: Path, files: Sequence[str], tree: Path) -> bool:
 
 def _function(file: str) -> str:
     name = _PREFIX + re.sub(r"\W", "_", file.removesuffix(".c"))
-    # no_reorder: in front of the file's other code; the compiler orders functions as it likes else. With
-    # underscores, since the kernel has macros of the plain words.
+    # no_reorder keeps the function in front of the other code of the file; the compiler would be free to move
+    # it. The attributes have underscores because the kernel defines macros with the plain names.
     return (
         f"static void __attribute__((__used__, __noinline__, __no_reorder__)) {name}(void)\n"
         "{\n"
@@ -110,9 +115,9 @@ def _function(file: str) -> str:
 
 
 _HEAD = """\
-Subject: a function that nobody calls, in every file that the series touches
+Subject: add a function that is never called to each file that the series touches
 
-The layout twin: base that does what base does, with its code elsewhere.
+This is the layout twin: it does what base does, with its code at other addresses.
 ---
 """
 
@@ -129,7 +134,7 @@ def _diff(path: Path, name: str) -> str:
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
-def _code(system_map: Path) -> list[tuple[str, str]]:
-    """Names and addresses of code, in the order of the addresses."""
+def _code_symbols(system_map: Path) -> list[tuple[str, str]]:
+    """Return the names and addresses of the functions, in the order of the addresses."""
     lines = (line.split() for line in system_map.read_text().splitlines())
     return [(words[2], words[0]) for words in lines if len(words) == 3 and words[1] in "tT"]

@@ -1,4 +1,4 @@
-"""Kernels that somebody else built: an image, or a distribution's package with the modules it needs."""
+"""Prebuilt kernels: an image, or a distribution's package with the modules that the guest needs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from kteardown.model.arch import ARCHITECTURES
 from kteardown.progress import Reporter
 from kteardown.vm.image_header import read_header
 
-# The records' port and the bus that it is on.
+# The drivers of the records port and of the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
 
 
-def is_ready(spec: str) -> bool:
-    """Whether a source's name is that of a ready image. Raises InputError where it is no source."""
+def is_prebuilt(spec: str) -> bool:
+    """Return whether a source is a prebuilt image. Raises InputError if ``spec`` is malformed."""
     return split(spec)[0] in ("image", "debian-image")
 
 
 def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: Reporter) -> KernelImage:
-    """The ready kernel of ``request``, copied into the cache.
+    """Copy the prebuilt kernel of ``request`` into the cache, if it is not there yet, and return it.
 
-    Raises InputError where it is no kernel, is for another architecture or has no way to
-    the records' port, and LabError where it cannot be fetched or unpacked.
+    Raises InputError if it is not a kernel, is for another architecture or has no driver for
+    the records port, and LabError if it cannot be fetched or unpacked.
     """
     if request.patches:
         raise InputError(
-            f"{request.source} is a ready image: {request.series or request.name} cannot be applied to it",
+            f"cannot apply {request.series or request.name} to {request.source}, which is a prebuilt image",
             hint="Use a source of the same version, such as debian:6.12.",
         )
     kind, rest = split(request.source)
@@ -47,7 +47,7 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         path = Path(rest).expanduser().absolute()
         if not path.is_file():
             raise InputError(
-                f"{request.source}: there is no such file", hint="Name a bzImage, an Image or a .deb."
+                f"{request.source}: no such file", hint="Give the path of a bzImage, an Image or a .deb."
             )
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
@@ -67,19 +67,20 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
                 if kind != "image":
                     path = sources.package_file(package, architecture)
                 with cache_folder.published(target) as folder:
-                    _fill(folder, path, request, identity, kernels)
+                    _import_kernel(folder, path, request, identity, kernels)
     image = kernels.lookup(key, request.name)
     assert image is not None
-    _note_lacks(request, image, reporter)
+    _report_missing_symbols(request, image, reporter)
     return image
 
 
 def load_order(
     wanted: tuple[str, ...], depends: Mapping[str, tuple[str, ...]], builtin: set[str]
 ) -> list[str]:
-    """Modules with what they depend on before them; built-in ones left out.
+    """Return the modules ``wanted`` and their dependencies in load order, without built-in ones.
 
-    Raises KeyError with the name of a module that is neither built in nor there.
+    ``depends`` maps each module to its dependencies. Raises KeyError with the name of a module that is
+    neither built in nor in ``depends``.
     """
     order: list[str] = []
 
@@ -96,12 +97,12 @@ def load_order(
 
 
 def module_depends(data: bytes) -> tuple[str, ...]:
-    """What a module's own information says that it depends on."""
+    """Return the dependencies that the ``depends`` field in a module file names."""
     match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", data)
     return tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name) if match else ()
 
 
-def _fill(folder: Path, path: Path, request: KernelRequest, identity: str, kernels: Cache) -> None:
+def _import_kernel(folder: Path, path: Path, request: KernelRequest, identity: str, kernels: Cache) -> None:
     modules: list[Path] = []
     config = ""
     if path.read_bytes()[:8] == b"!<arch>\n":
@@ -113,8 +114,8 @@ def _fill(folder: Path, path: Path, request: KernelRequest, identity: str, kerne
         path.unlink()
     if facts.arch != request.arch:
         raise InputError(
-            f"{identity} is a kernel for {facts.arch}, and {request.arch} was asked for",
-            hint="Set machine.arch.",
+            f"{identity} is a kernel for {facts.arch}, but the experiment is for {request.arch}",
+            hint=f"Give a kernel for {request.arch}, or set machine.arch to {facts.arch}.",
         )
     name = Path(ARCHITECTURES[facts.arch].image).name
     (folder / name).write_bytes(facts.data)
@@ -135,19 +136,22 @@ def _fill(folder: Path, path: Path, request: KernelRequest, identity: str, kerne
 
 
 def _unpack(deb: Path, folder: Path) -> tuple[Path, str]:
-    """The kernel of a package moved into ``folder`` and its configuration; the rest below ``package``."""
+    """Unpack a package below ``package`` and move its kernel and System.map into ``folder``.
+
+    Return the path of the kernel and the text of its configuration.
+    """
     unpacked = folder / "package"
     done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
     if done.returncode:
         if "No space left" in done.stderr:
             raise cache_folder.disk_full(folder)
         raise LabError(
-            f"{deb.name} could not be unpacked: {done.stderr.strip()}", hint="remove it and run this again."
+            f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
         )
     kernel = next(iter(sorted(unpacked.glob("boot/vmlinu[xz]-*"))), None)
     if kernel is None:
         raise InputError(
-            f"{deb.name} has no kernel in boot/", hint="Name a linux-image package, not a meta-package."
+            f"{deb.name} has no kernel in boot/", hint="Give a linux-image package, not a meta-package."
         )
     config = next(iter(sorted(unpacked.glob("boot/config-*"))), None)
     text = config.read_text() if config else ""
@@ -175,7 +179,7 @@ def _modules(folder: Path, identity: str) -> list[Path]:
         order = load_order(_MODULES, Depends(), builtin)
     except KeyError as error:
         raise InputError(
-            f"{identity} has no module {error.args[0]}, without which no record leaves the guest",
+            f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="Use another flavour of the kernel, or a source of the same version.",
         ) from error
     (folder / "modules").mkdir()
@@ -203,27 +207,30 @@ def _decompress(path: Path) -> bytes:
 def _find_package(version: str, architecture: str, sources: Sources) -> str:
     match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
     if not match:
-        raise InputError(f"debian-image:{version} is no kernel version", hint="Write debian-image:6.12.")
-    # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64: no cloud or real-time flavour.
+        raise InputError(
+            f"debian-image:{version} is not a kernel version",
+            hint="Write debian-image:6.12, or the whole version of a package.",
+        )
+    # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, but not the cloud or real-time flavours.
     pattern = rf"linux-image-{re.escape(match[1])}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
     exact = version if match[2] else ""
     return json.dumps(asdict(sources.find_package(pattern, architecture, exact)))
 
 
-def _note_lacks(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:
-    """Say which symbols of the fragments a package's kernel was built without."""
+def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:
+    """Report which symbols of the fragments a prebuilt kernel was built without."""
     config = image.image.with_name("config")
     if not config.is_file() or not request.fragments:
         return
     folder = paths.data_dir("kernels")
-    asked = {w.symbol: w for w in kconfig.wanted_of(folder, request.arch, request.fragments)}
-    for base in kconfig.wanted_of(folder, request.arch, ()):
-        asked.pop(base.symbol, None)
-    lacks = kconfig.refused(
-        [want for want in asked.values() if want.value != "n"], kconfig.parse_config(config.read_text())
+    wanted = {w.symbol: w for w in kconfig.wanted_symbols(folder, request.arch, request.fragments)}
+    for base in kconfig.wanted_symbols(folder, request.arch, ()):
+        wanted.pop(base.symbol, None)
+    missing = kconfig.refused(
+        [want for want in wanted.values() if want.value != "n"], kconfig.parse_config(config.read_text())
     )
-    if lacks:
-        symbols = ", ".join(f"CONFIG_{want.symbol}" for want in lacks)
+    if missing:
+        symbols = ", ".join(f"CONFIG_{want.symbol}" for want in missing)
         reporter.note(
-            f"{image.source} was built without {symbols}; a workload that needs it will fail and say so"
+            f"{image.source} was built without {symbols}; the trials of a workload that needs them will fail"
         )

@@ -1,4 +1,4 @@
-"""What the kernels stage takes and gives."""
+"""The input and the output of the kernels stage."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from kteardown.model.result import PatchSet
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """A kernel to have: a source, the patches on top, the fragments in its configuration."""
+    """A requested kernel: a source, the patches to apply, the fragments of its configuration."""
 
     name: str
-    """What the result calls it: ``base`` or the variant's name."""
+    """The name in the result: ``base`` or that of the variant."""
     source: str
     patches: tuple[Path, ...] = ()
     series: str = ""
     fragments: tuple[str, ...] = ()
     arch: Arch = "x86_64"
     patch_set: PatchSet | None = None
-    """Which patches of which series these are; None for a source of its own."""
+    """Which patches of which series ``patches`` are; None if the variant is a second source."""
     backports: tuple[tuple[Path, ...], ...] = ()
-    """All patches of each backport of the series, if it has several; ``patches`` are of the first until
-    ``backports.settle`` has chosen."""
+    """All patches of the series in each of its backports, if it has several; ``patches`` are those of the
+    first one until ``backports.choose`` has chosen one."""
     optional: bool = False
-    """Where its patches do not apply or do not build, it is left out, and that is no error."""
+    """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
 
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel that is there, ready to boot."""
+    """A kernel in the cache, ready to boot."""
 
     name: str
     image: Path
     source: str
-    """The source as it was found, exact version included (``debian:6.12.117-1``)."""
+    """The exact source, with its version (``debian:6.12.117-1``)."""
     series: str
     arch: Arch
     release: str
@@ -44,21 +44,25 @@ class KernelImage:
     config_hash: str
     image_hash: str
     modules: tuple[Path, ...] = ()
-    """Modules to load in this order before the first trial; empty for kernels built here."""
+    """The modules to load before the first trial, in this order; empty for kernels built here."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What became of the kernels that were asked for."""
+    """The outcome for the requested kernels."""
 
     images: dict[str, KernelImage]
+    """The available kernels by name."""
     left_out: dict[str, str]
-    """Optional kernels that there are not, by name, and why."""
+    """The optional kernels that could not be built, by name, with the reason."""
 
 
 @dataclass(frozen=True)
 class Building:
-    """What has to be built. ``seconds`` is None where no record tells; 0 where nothing is missing."""
+    """The kernels that have to be built, and how long that takes.
+
+    ``seconds`` is None if there are no earlier builds to estimate it from, and 0 if nothing has to be built.
+    """
 
     kernels: tuple[str, ...]
     seconds: float | None

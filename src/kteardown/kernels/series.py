@@ -1,4 +1,4 @@
-"""Patch series: by the name of a shipped one, or as a patch, a folder or a mailbox of a user's own."""
+"""Patch series: a shipped one by its name, or the user's own as a patch, a folder or a mailbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kteardown.model.experiment import Series
 from kteardown.model.result import PatchSet
 from kteardown.progress import SilentReporter
 
-# The line between two mails of an mbox, told from prose that begins with "From " by its date.
+# The line between two mails of an mbox. Its date distinguishes it from text that begins with "From ".
 _MAIL_START = re.compile(rb"^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d{4}[ \t]*\r?$", re.MULTILINE)
 _DIFF_START = re.compile(rb"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
@@ -28,92 +28,95 @@ _PART = re.compile(r"(.+)@(?=[\d-])(\d+)?(?:-(\d+))?")
 
 @dataclass(frozen=True)
 class Mail:
-    """One patch of a mailbox. ``number`` and ``total`` are those of [PATCH n/m], 1/1 without."""
+    """One patch of a mailbox. ``number`` and ``total`` are those of [PATCH n/m], or 1 and 1 without them."""
 
     number: int
     total: int
     title: str
     content: bytes
-    """The body, decoded, with the subject above it: what ``git apply`` reads."""
+    """The subject and the decoded body, in the form that ``git apply`` reads."""
 
 
 @dataclass(frozen=True)
 class Selection:
     """A series, or some of its patches: ``NAME@2`` the first two, ``NAME@-1`` all but the first.
 
-    ``label`` names it, and is read by ``resolve`` where the series is a shipped one.
+    ``label`` is its name; for a shipped series, ``resolve(label)`` returns the same selection.
     """
 
     label: str
     series: str
-    editions: tuple[tuple[Path, ...], ...]
-    """Every patch of the series, in each of its editions; most have one."""
+    backports: tuple[tuple[Path, ...], ...]
+    """Every patch of the series, in each of its backports; most series have only one text."""
     numbers: tuple[int, ...]
-    """Those that are chosen, in their order, counted from 1."""
+    """The numbers of the selected patches, in order, counted from 1."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every patch of the first edition."""
-        return self.editions[0]
+        """Every patch of the first backport."""
+        return self.backports[0]
 
     @property
     def patches(self) -> tuple[Path, ...]:
-        """The chosen patches in the order in which they apply."""
+        """The selected patches in the order in which they apply."""
         return tuple(self.files[number - 1] for number in self.numbers)
 
     @property
     def patch_set(self) -> PatchSet:
-        """What the result says of it."""
+        """The description of the selection in the result."""
         subjects = tuple(map(subject, self.patches))
         return PatchSet(series=self.series, patches=self.numbers, total=len(self.files), subjects=subjects)
 
 
 def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> Selection:
-    """The patches that ``name_or_path`` means, in the order in which they apply.
+    """Return the patches that ``name_or_path`` selects, in the order in which they apply.
 
-    ``name_or_path``: a folder of ``series/``, or the path of a patch, a folder of patches or a
-    mailbox; ``@2`` at its end takes the first two patches, ``@-2`` all but the second, ``@3-2`` the
-    first three but the second. The patches of a mailbox are written below ``cache_dir``.
-    Raises InputError where there is no such series or patch.
+    ``name_or_path`` is the name of a folder in ``series/``, or the path of a patch, a folder of patches
+    or a mailbox. The suffix ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the
+    first three without the second. The patches of a mailbox are written below ``cache_dir``.
+    Raises InputError if the series or the patch does not exist.
     """
     whole, match = name_or_path, _PART.fullmatch(name_or_path)
     if match and not Path(name_or_path).exists():
         whole = match[1]
     else:
         match = None
-    series, editions = _find(whole, cache_dir or paths.cache_dir())
-    files = editions[0] if editions else ()
+    series, backports = _find(whole, cache_dir or paths.cache_dir())
+    files = backports[0] if backports else ()
     if not files:
         raise InputError(
-            f"{whole} has no patches", hint="A patch is a file NNNN-*.patch, or a mail with a diff."
+            f"{whole} contains no patches",
+            hint="Give a folder with files NNNN-*.patch, or a mailbox with diffs.",
         )
     first = int(match[2]) if match and match[2] else len(files)
     without = int(match[3]) if match and match[3] else None
     for number in (first, without or 1):
         if number > len(files):
             raise InputError(
-                f"{whole} has {len(files)} patches, not {number}", hint=f"Write {whole}@{len(files)}."
+                f"{name_or_path}: the series has {len(files)} patches, not {number}",
+                hint=f"Write numbers up to {len(files)}, such as {whole}@{len(files)}.",
             )
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
-        raise InputError(f"{name_or_path} takes no patches", hint=f"Write {whole}@1 or more.")
-    return Selection(series + name_or_path.removeprefix(whole), series, editions, numbers)
+        raise InputError(f"{name_or_path} selects no patches", hint=f"Write {whole}@1 or a higher number.")
+    return Selection(series + name_or_path.removeprefix(whole), series, backports, numbers)
 
 
 def parts(whole: Selection) -> list[Selection]:
-    """What an ablation builds beside ``whole``: every prefix, then every patch left out, each once.
+    """Return the parts that an ablation builds: every prefix, then the series without each single patch.
 
-    To leave out the last patch is the longest prefix. None where there is one patch.
+    The series without its last patch is the longest prefix, which is returned once. The list is empty for
+    a series of one patch.
     """
-    many = len(whole.files)
-    chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, many)]
-    for left_out in range(1, many):
-        chosen.append((f"@-{left_out}", tuple(n for n in range(1, many + 1) if n != left_out)))
-    return [replace(whole, label=whole.series + tail, numbers=numbers) for tail, numbers in chosen]
+    total = len(whole.files)
+    chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, total)]
+    for left_out in range(1, total):
+        chosen.append((f"@-{left_out}", tuple(n for n in range(1, total + 1) if n != left_out)))
+    return [replace(whole, label=whole.series + suffix, numbers=numbers) for suffix, numbers in chosen]
 
 
 def subject(patch: Path) -> str:
-    """The subject of a patch without its ``[PATCH n/m]``; the file's name where it has none."""
+    """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a subject."""
     message = email.message_from_bytes(patch.read_bytes(), policy=email.policy.default)
     text = " ".join(str(message.get("Subject", "")).split())
     match = _SUBJECT.match(text)
@@ -121,30 +124,30 @@ def subject(patch: Path) -> str:
 
 
 def known_series(own: Path | None = None) -> list[Series]:
-    """The series that come with the lab, and those in the folder ``series`` of ``own``, by name."""
-    found = [(name, editions_of(_folder(name))) for name in _names(own)]
-    return [Series(name=name, patches=editions[0] if editions else ()) for name, editions in found]
+    """Return the shipped series and those in the folder ``series`` of ``own``, sorted by name."""
+    found = [(name, backports_in(_folder(name))) for name in _names(own)]
+    return [Series(name=name, patches=backports[0] if backports else ()) for name, backports in found]
 
 
-def editions_of(folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """The patches of a folder; of each folder in it, by name, where it has none itself.
+def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
+    """Return the patches of each backport: of ``folder`` itself, or else of each folder in it, by name.
 
-    Raises InputError where these are not equally many.
+    Raises InputError if the backports have different numbers of patches.
     """
-    own = of_folder(folder)
-    found = [own] if own else [of_folder(path) for path in sorted(folder.iterdir()) if path.is_dir()]
-    editions = tuple(files for files in found if files)
-    if len({len(files) for files in editions}) > 1:
-        counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in editions)
+    own = patches_in(folder)
+    found = [own] if own else [patches_in(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    backports = tuple(files for files in found if files)
+    if len({len(files) for files in backports}) > 1:
+        counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in backports)
         raise InputError(
-            f"{folder}: its editions have different numbers of patches: {counts}",
-            hint="An edition is the same series for another kernel, patch by patch.",
+            f"{folder}: the backports have different numbers of patches: {counts}",
+            hint="Give every backport the same patches, one for one.",
         )
-    return editions
+    return backports
 
 
-def of_folder(folder: Path) -> tuple[Path, ...]:
-    """The patches of a folder by number, the cover letter (0000-*) left out."""
+def patches_in(folder: Path) -> tuple[Path, ...]:
+    """Return the patches of a folder in the order of their numbers, without the cover letter (0000-*)."""
     patches = [path for path in folder.iterdir() if path.suffix in (".patch", ".diff") and path.is_file()]
 
     def order(path: Path) -> tuple[int, str]:
@@ -155,9 +158,10 @@ def of_folder(folder: Path) -> tuple[Path, ...]:
 
 
 def split_mailbox(content: bytes, where: str) -> list[Mail]:
-    """The patches of an mbox in order: no cover letter, no replies, no older revision.
+    """Return the patches of an mbox in order, without cover letter, replies and older revisions.
 
-    Raises InputError where one of [PATCH n/m] is missing or there twice.
+    ``where`` names the mbox in messages. Raises InputError if a patch of [PATCH n/m] is missing or is
+    there twice.
     """
     starts = [match.start() for match in _MAIL_START.finditer(content)] or [0]
     ends = [*starts[1:], len(content)]
@@ -169,7 +173,7 @@ def split_mailbox(content: bytes, where: str) -> list[Mail]:
     numbers = [mail.number for mail in chosen]
     if len(chosen) > 1 and numbers != list(range(1, total + 1)):
         raise InputError(
-            f"{where}: patches {', '.join(map(str, numbers))} are there, 1 to {total} were expected",
+            f"{where} contains patches {', '.join(map(str, numbers))}, but expected 1 to {total}",
             hint="Fetch the whole series again, for example with `b4 am`.",
         )
     return chosen
@@ -183,29 +187,29 @@ def _names(own: Path | None) -> list[str]:
 
 
 def _folder(name: str) -> Path:
-    """The folder of a series by its name: shipped, or else one of ``./series``."""
+    """Return the folder of a series by its name: a shipped one, or else one in ``./series``."""
     shipped = paths.data_dir("series") / name
     return shipped if shipped.is_dir() else Path.cwd() / "series" / name
 
 
 def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ...], ...]]:
     if "/" not in name_or_path and _folder(name_or_path).is_dir():
-        return name_or_path, editions_of(_folder(name_or_path))
+        return name_or_path, backports_in(_folder(name_or_path))
     path = Path(name_or_path).expanduser()
     if path.is_dir():
-        return slug(path.absolute().name), editions_of(path.absolute())
+        return slug(path.absolute().name), backports_in(path.absolute())
     if path.is_file():
-        return slug(path.stem), (_of_file(path, cache_dir),)
+        return slug(path.stem), (_patches_of_file(path, cache_dir),)
     known = _names(Path.cwd())
     close = get_close_matches(name_or_path, known, 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     raise InputError(
         f"there is no series or file {name_or_path!r}",
-        hint=f"{hint}Known series: {', '.join(known) or 'none'}.",
+        hint=f"{hint}Give a path, or one of the series: {', '.join(known) or 'none'}.",
     )
 
 
-def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
+def _patches_of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
     content = path.read_bytes()
     if (
         not content.startswith(b"From ")
@@ -215,18 +219,18 @@ def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
         return (path.absolute(),)
     mails = split_mailbox(content, str(path))
     if not mails:
-        raise InputError(f"{path} has no patch in it", hint="Name a patch, a folder of patches or an mbox.")
+        raise InputError(f"{path} contains no patch", hint="Give a patch, a folder of patches or a mailbox.")
     folder = cache_dir / "series" / hashlib.sha256(content).hexdigest()[:16]
     with cache_folder.locked(folder, SilentReporter(), f"split {path}"):
         if not folder.is_dir():
             with cache_folder.published(folder) as work:
                 for number, mail in enumerate(mails, 1):
                     (work / f"{number:04}-{slug(mail.title)[:60]}.patch").write_bytes(mail.content)
-    return of_folder(folder)
+    return patches_in(folder)
 
 
 def _mail(raw: bytes) -> tuple[int, Mail | None]:
-    """Revision (of [PATCH v3]) and patch of one mail; None where it has none."""
+    """Return the revision of one mail (3 for [PATCH v3]) and its patch, None if it has no diff."""
     first, _, rest = raw.partition(b"\n")
     message = email.message_from_bytes(
         rest if first.startswith(b"From ") else raw, policy=email.policy.default
@@ -249,7 +253,7 @@ def _body(message: EmailMessage) -> bytes | None:
         if part.get_content_maintype() == "text":
             decoded = part.get_payload(decode=True)
             if isinstance(decoded, bytes) and _DIFF_START.search(decoded):
-                # Quoted-printable mails carry the line ends of mail.
+                # Decoded quoted-printable mails have the line ends of mail, CR LF.
                 return (
                     decoded.replace(b"\r\n", b"\n") if b"\n" not in decoded.replace(b"\r\n", b"") else decoded
                 )
@@ -257,6 +261,6 @@ def _body(message: EmailMessage) -> bytes | None:
 
 
 def slug(text: str) -> str:
-    """A name of lower-case letters, digits and dashes that begins with a letter."""
+    """Turn ``text`` into a name of lower-case letters, digits and dashes that begins with a letter."""
     words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return re.sub(r"^(?:v\d+-)?[\d-]+", "", words) or "patch"

@@ -1,4 +1,4 @@
-"""Kernel sources: what a source name means exactly, and its tree unpacked once in the cache."""
+"""Kernel sources: resolve a source name to an exact version, and unpack its tree once into the cache."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kteardown.progress import Reporter
 
 _KINDS = ("debian", "git", "tar", "image", "debian-image")
 _FORMS = "debian:X.Y, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
-# A tree of 6.12 takes 1.5 GB, and its package 150 MB beside it.
+# A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source as it was found. ``id`` is exact: equal ids are equal trees."""
+    """A resolved source. ``id`` is exact: sources with equal ids have equal trees."""
 
     id: str
     slug: str
-    """``id`` as a folder's name."""
+    """The name of the folder of its tree, made from the contents of ``id``."""
     origin: str
-    """What the tree is unpacked from: a file, a repository, or the JSON of a package."""
+    """Where the tree comes from: a file, a repository, or a package as JSON."""
 
     @property
     def kind(self) -> str:
@@ -37,24 +37,24 @@ class Source:
 
 
 def split(spec: str) -> tuple[str, str]:
-    """Kind and rest of a source's name. Raises InputError where it is none."""
+    """Split ``KIND:REST``. Raises InputError if ``spec`` is malformed or its kind is unknown."""
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in _KINDS:
-        raise InputError(f"{spec!r} is no kernel source", hint=f"Write {_FORMS}.")
+        raise InputError(f"{spec!r} is not a kernel source", hint=f"Write {_FORMS}.")
     return kind, rest
 
 
 def is_source(text: str) -> bool:
-    """Whether ``text`` names a kernel source or a ready image, as opposed to a series or a file."""
+    """Return whether ``text`` is a kernel source or a prebuilt image, and not a series or a file."""
     return text.partition(":")[0] in _KINDS and ":" in text
 
 
 class UnpackError(LabError):
-    """An archive that could not be unpacked."""
+    """An archive could not be unpacked."""
 
 
 class Sources:
-    """The sources of one cache."""
+    """Resolves sources and unpacks them into one cache."""
 
     def __init__(self, cache_dir: Path, reporter: Reporter) -> None:
         self._cache = cache_dir
@@ -62,13 +62,14 @@ class Sources:
 
     @property
     def folder(self) -> Path:
-        """The cache's folder."""
+        """The folder of the cache."""
         return self._cache
 
     def identify(self, spec: str) -> Source:
-        """What ``spec`` is, exactly. Asks the network only for a Debian package never resolved before.
+        """Resolve ``spec`` to an exact source.
 
-        Raises InputError where it does not exist.
+        The network is used only for a Debian version that was not resolved before. Raises InputError if the
+        source does not exist or is a prebuilt image, LabError if the Debian archive cannot be reached.
         """
         kind, rest = split(spec)
         if kind == "debian":
@@ -78,18 +79,21 @@ class Sources:
         if kind == "tar":
             return self._tar(rest)
         raise InputError(
-            f"{spec} is a ready image, which has no source tree",
-            hint="patches need a source: debian:X.Y, git:PATH@REV or tar:FILE.",
+            f"{spec} is a prebuilt image, which has no source tree",
+            hint="Use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
         )
 
-    def known(self, spec: str) -> Source | None:
-        """As ``identify``, and None where that would have to ask the network."""
+    def identify_offline(self, spec: str) -> Source | None:
+        """Resolve ``spec`` like ``identify``, but return None if that needs the network."""
         if split(spec)[0] == "debian" and not self._answer_path(spec, "").exists():
             return None
         return self.identify(spec)
 
     def tree(self, source: Source) -> Path:
-        """The unpacked tree of ``source``. Never write to it: builds and patches work on copies."""
+        """Return the tree of ``source``, unpacked if necessary. Never write to it: builds work on copies.
+
+        Raises InputError if it is not a kernel tree, LabError if it cannot be fetched or unpacked.
+        """
         target = self.tree_path(source)
         if target.is_dir():
             return target
@@ -104,15 +108,18 @@ class Sources:
             }
             with cache_folder.published(target) as folder:
                 unpack[source.kind](source, folder)
-                _protect(folder)
+                _make_read_only(folder)
         return target
 
     def tree_path(self, source: Source) -> Path:
-        """Where the tree is or will be."""
+        """Return the path of the tree, whether it is unpacked yet or not."""
         return self._cache / "sources" / source.slug
 
     def remember(self, spec: str, facts: object, find: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """What ``find`` answered the first time for this ``spec`` while ``facts`` stayed the same."""
+        """Return the result of ``find``, which is called once for each pair of ``spec`` and ``facts``.
+
+        The result is stored in the cache; ``facts`` are what it depends on, such as a file's time and size.
+        """
         path = self._answer_path(spec, facts)
         if path.exists():
             answer: dict[str, str] = json.loads(path.read_text())["answer"]
@@ -129,10 +136,11 @@ class Sources:
         return self._cache / "resolved" / f"{name}.json"
 
     def package_file(self, package: Package, architecture: str) -> Path:
-        """The downloaded .deb of ``package``."""
+        """Return the .deb of ``package``, downloaded if necessary. Raises LabError."""
         return self._apt(architecture).download(package, self._cache / "downloads")
 
     def find_package(self, pattern: str, architecture: str, version: str = "") -> Package:
+        """Return the newest Debian package whose name matches ``pattern``; see ``Apt.find``."""
         return self._apt(architecture).find(pattern, version)
 
     def _apt(self, architecture: str) -> Apt:
@@ -142,7 +150,7 @@ class Sources:
         match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
         if not match:
             raise InputError(
-                f"debian:{version} is no kernel version",
+                f"debian:{version} is not a kernel version",
                 hint="Write debian:6.12, or the whole version of a package.",
             )
         series, exact = match[1], version if match[2] else ""
@@ -152,14 +160,14 @@ class Sources:
             return {"package": json.dumps(asdict(self.find_package(pattern, _host_architecture(), exact)))}
 
         package = package_from_json(self.remember(f"debian:{version}", "", find)["package"])
-        # A colon separates an epoch; kernels have none, and a folder's name should not have one either.
+        # A colon ends the epoch of a version. Kernels have no epoch; a folder name should not have a colon.
         slug = f"debian-{package.version}".replace(":", "_")
         return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
 
     def _tar(self, name: str) -> Source:
         path = Path(name).expanduser().absolute()
         if not path.is_file():
-            raise InputError(f"tar:{name}: there is no such file", hint="Name a tarball of a kernel tree.")
+            raise InputError(f"tar:{name}: no such file", hint="Give the path of a tarball of a kernel tree.")
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
         digest = self.remember(f"tar:{path}", facts, lambda: {"sha256": file_hash(path)})["sha256"]
@@ -171,35 +179,37 @@ class Sources:
         with self._reporter.task(f"Unpacking {package.name} {package.version}"):
             member = f"./usr/src/{package.name}.tar.xz"
             outer = ["dpkg-deb", "--fsys-tarfile", str(deb)]
-            _pipe([outer, ["tar", "-xO", member], _untar(folder, "--xz")], folder)
+            stages = [outer, ["tar", "-xO", member], _untar(folder, "--xz")]
+            _pipe(stages, folder, f"{package.name} {package.version}")
 
     def _unpack_git(self, source: Source, folder: Path) -> None:
         commit = source.id.rpartition("@")[2]
         with self._reporter.task(f"Unpacking {source.id}"):
             archive = ["git", "-C", source.origin, "archive", "--format=tar", commit]
-            _pipe([archive, ["tar", "-x", "-C", str(folder)]], folder)
-        _expect_kernel(source, folder)
+            _pipe([archive, ["tar", "-x", "-C", str(folder)]], folder, source.id)
+        _check_kernel_tree(source, folder)
 
     def _unpack_tar(self, source: Source, folder: Path) -> None:
         with self._reporter.task(f"Unpacking {source.origin}"):
             try:
-                _pipe([["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))], folder)
+                stages = [["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))]
+                _pipe(stages, folder, source.origin)
             except UnpackError as error:
                 raise InputError(
-                    f"{source.origin} is no whole tarball: {error.message}",
-                    hint="Name the tarball of a kernel tree, plain or packed by gzip, bzip2, xz or zstd.",
+                    error.message,
+                    hint="Give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd.",
                 ) from error
-        _expect_kernel(source, folder)
+        _check_kernel_tree(source, folder)
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def package_from_json(text: str) -> Package:
-    """The inverse of ``json.dumps(asdict(package))``."""
+    """Return the package that ``json.dumps(asdict(package))`` has written."""
     fields = json.loads(text)
     tier = fields["tier"]
     suites = tuple((str(mirror), str(suite)) for mirror, suite in tier["suites"])
@@ -212,14 +222,17 @@ def _git(rest: str) -> Source:
         path, revision = rest, "HEAD"
     repository = Path(path).expanduser().absolute()
     if not repository.is_dir():
-        raise InputError(f"git:{rest}: {repository} is no folder", hint="Write git:PATH@REV.")
+        raise InputError(
+            f"git:{rest}: {repository} is not a folder",
+            hint="Write git:PATH@REV with the path of a git tree.",
+        )
     argv = ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
     done = toolchain.capture(argv)
     commit = done.stdout.strip()
     if done.returncode or not commit:
         raise InputError(
-            f"git:{rest}: {revision!r} is no commit of {repository}",
-            hint="Name a branch, a tag or a commit id; fetch it first where it is remote.",
+            f"git:{rest}: {revision!r} is not a commit of {repository}",
+            hint="Give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     return Source(f"git:{repository.name}@{commit}", f"git-{commit[:16]}", str(repository))
 
@@ -229,7 +242,7 @@ def _host_architecture() -> str:
 
 
 def _untar(folder: Path, decompress: str) -> list[str]:
-    # The tarballs have one folder at the top, whose name says nothing that the id does not.
+    # The tarballs have one folder at the top, which is not needed.
     return ["tar", "-x", decompress, "--strip-components=1", "-C", str(folder)]
 
 
@@ -240,8 +253,11 @@ def _decompressor(path: Path) -> str:
     return next((option for magic, option in known.items() if head.startswith(magic)), "--no-same-owner")
 
 
-def _pipe(stages: list[list[str]], folder: Path) -> None:
-    """Run a pipeline that unpacks into ``folder``. Raises LabError with what the failing stages said."""
+def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
+    """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
+
+    Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
+    """
     running: list[subprocess.Popen[bytes]] = []
     try:
         for argv in stages:
@@ -254,9 +270,9 @@ def _pipe(stages: list[list[str]], folder: Path) -> None:
         failures: list[str] = []
         for argv, process in reversed(list(zip(stages, running, strict=True))):
             assert process.stderr is not None
-            said = process.stderr.read().decode(errors="replace").strip()
+            errors = process.stderr.read().decode(errors="replace").strip()
             if process.wait():
-                failures.append(said or f"{argv[0]}: exit status {process.returncode}")
+                failures.append(errors or f"{argv[0]}: exit status {process.returncode}")
     finally:
         for process in running:
             if process.poll() is None:
@@ -266,17 +282,20 @@ def _pipe(stages: list[list[str]], folder: Path) -> None:
         text = "; ".join(failures)
         if "No space left" in text:
             raise cache_folder.disk_full(folder)
-        raise UnpackError(text, hint="Try again; where it fails again, prune the cache of its downloads.")
-
-
-def _expect_kernel(source: Source, folder: Path) -> None:
-    if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
-        raise InputError(
-            f"{source.id} is no kernel tree: it has no Kconfig and Kbuild at its top",
-            hint="Name the tarball or the repository of a Linux kernel.",
+        raise UnpackError(
+            f"cannot unpack {what}: {text}",
+            hint=f"Try again; if it fails again, remove {folder.parents[1] / 'downloads'} first.",
         )
 
 
-def _protect(folder: Path) -> None:
-    """Take the write permission from every file, which the hard-linked copies of it share."""
+def _check_kernel_tree(source: Source, folder: Path) -> None:
+    if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
+        raise InputError(
+            f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
+            hint="Give the tarball or the repository of a Linux kernel.",
+        )
+
+
+def _make_read_only(folder: Path) -> None:
+    """Remove the write permission of every file: builds use hard links to them."""
     subprocess.run(["find", str(folder), "-type", "f", "-exec", "chmod", "a-w", "{}", "+"], check=True)

@@ -1,4 +1,4 @@
-"""The programs that a build needs: whether they are there, and which compiler it is."""
+"""The programs that a build needs: check that they are installed, and find the compiler's version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def capture(
     cwd: Path | None = None,
     text_in: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a short command to its end with its output captured; its exit status is the caller's to judge."""
+    """Run a short command and capture its output. The caller must check the exit status.
+
+    ``text_in`` is its standard input, empty by default.
+    """
     stdin = subprocess.DEVNULL if text_in is None else None
     return subprocess.run(
         argv, check=False, capture_output=True, text=True, errors="replace", env=env, cwd=cwd,
@@ -40,7 +43,7 @@ def capture(
 
 
 def compiler_version(arch: Arch) -> str:
-    """First line of the compiler's ``--version``. Raises LabError where there is no compiler."""
+    """Return the first line of the compiler's ``--version``. Raises MissingError if it is not installed."""
     compiler = ARCHITECTURES[arch].compiler
     if not shutil.which(compiler):
         raise missing([compiler], [ARCHITECTURES[arch].compiler_package])
@@ -48,10 +51,10 @@ def compiler_version(arch: Arch) -> str:
 
 
 def need_build_tools(arch: Arch) -> None:
-    """Raise LabError naming every program and header that a kernel build would miss."""
+    """Raise MissingError, which names every missing program and header, if a kernel cannot be built."""
     wanted = {**_PACKAGES, ARCHITECTURES[arch].compiler: ARCHITECTURES[arch].compiler_package}
     absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool)}
-    # objtool, a program of the build, reads the objects through libelf.
+    # objtool, which is built with the kernel, uses libelf.
     if not absent and not _has_header("gelf.h"):
         absent["gelf.h"] = "libelf-dev"
     if absent:
@@ -59,8 +62,8 @@ def need_build_tools(arch: Arch) -> None:
 
 
 def missing(tools: Sequence[str], packages: Sequence[str]) -> MissingError:
-    """The error for absent programs, with the packages that have them."""
-    return MissingError(f"missing on this machine: {', '.join(tools)}", packages)
+    """Return the error for missing programs, with the Debian packages that contain them."""
+    return MissingError(f"not installed on this host: {', '.join(tools)}", packages)
 
 
 def _has_header(name: str) -> bool:

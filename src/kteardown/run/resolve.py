@@ -88,7 +88,7 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
         patches=chosen.patches,
         series=chosen.label,
         patch_set=chosen.patch_set,
-        backports=chosen.editions if len(chosen.editions) > 1 else (),
+        backports=chosen.backports if len(chosen.backports) > 1 else (),
     )
 
 

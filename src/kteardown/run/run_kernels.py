@@ -39,7 +39,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
         if kernel.name not in left_out:
             settled = kernel
             if kernel.backports:
-                settled = backports.settle(kernel, sources.identify(kernel.source), sources)
+                settled = backports.choose(kernel, sources.identify(kernel.source), sources)
             requests[kernel.name] = _request_fields(run, settled)
     run.save(run.path / "requests.json", json.dumps(requests, indent=1, default=str))
     sets = {kernel.name: kernel.patch_set for kernel in resolved.kernels if kernel.patch_set}
@@ -159,7 +159,7 @@ def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest
 
 def deferrable(requests: Sequence[KernelRequest]) -> bool:
     """Whether these kernels can be built while others boot: all must be built, and none is ready-made."""
-    return not any(request.optional or prebuilt.is_ready(request.source) for request in requests)
+    return not any(request.optional or prebuilt.is_prebuilt(request.source) for request in requests)
 
 
 def _file_name(kernel: str) -> str:

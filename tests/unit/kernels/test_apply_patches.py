@@ -23,7 +23,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def diff(tree: Path, tmp_path: Path, name: str, **changes: str | None) -> Path:
-    """A patch that turns ``tree`` into itself with ``changes`` (dots in names are slashes)."""
+    """Write a patch that makes ``changes`` to ``tree``; in names ``__`` is a slash and ``_c`` is ``.c``."""
     before, after = tmp_path / f"{name}-a", tmp_path / f"{name}-b"
     for side in (before, after):
         subprocess.run(["cp", "-a", tree, side], check=True)
@@ -61,7 +61,7 @@ def empty(tmp_path: Path) -> Path:
     return folder
 
 
-def test_patches_apply_in_order_and_the_tree_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
+def test_patches_apply_in_order_and_do_not_change_the_tree(tree: Path, tmp_path: Path) -> None:
     one = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
     later = tmp_path / "later"
     subprocess.run(["cp", "-a", tree, later], check=True)
@@ -85,7 +85,7 @@ def test_patches_apply_in_order_and_the_tree_stays_as_it_is(tree: Path, tmp_path
     assert os.path.samefile(copy / "Kconfig", tree / "Kconfig")
 
 
-def test_a_patch_to_kconfig_is_noticed(tree: Path, tmp_path: Path) -> None:
+def test_a_patch_to_kconfig_is_reported(tree: Path, tmp_path: Path) -> None:
     patch = diff(tree, tmp_path, "k", Kconfig="config B\n")
     assert apply(tree, [patch], empty(tmp_path), "here").changes_kconfig
 
@@ -101,28 +101,28 @@ def test_a_failure_names_patch_file_and_hunk(tree: Path, tmp_path: Path) -> None
     assert (tree / "kernel/exit.c").read_text() == edited(31)
 
 
-def test_a_file_that_is_not_there_is_named(tree: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tree: Path, tmp_path: Path) -> None:
     patch = diff(tree, tmp_path, "gone", kernel__old_c="older\n")
     (tree / "kernel/old.c").unlink()
     with pytest.raises(BuildError, match=r"kernel/old\.c: No such file"):
         apply(tree, [patch], empty(tmp_path), "here")
 
 
-def test_a_repository_around_the_cache_does_not_swallow_the_patch(tree: Path, tmp_path: Path) -> None:
+def test_a_patch_applies_in_a_cache_inside_a_git_repository(tree: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     patch = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
     patched = apply(tree, [patch], empty(tmp_path), "here")
     assert (patched.folder / "kernel/exit.c").read_text() == edited(3)
 
 
-def test_a_patch_may_not_reach_outside(tree: Path, tmp_path: Path) -> None:
+def test_a_patch_must_not_change_files_outside_the_tree(tree: Path, tmp_path: Path) -> None:
     patch = tmp_path / "evil.patch"
     patch.write_text("--- a/../../etc/x\n+++ b/../../etc/x\n@@ -1 +1 @@\n-a\n+b\n")
     with pytest.raises(InputError, match="outside of the kernel tree"):
         apply(tree, [patch], empty(tmp_path), "here")
 
 
-def test_a_damaged_patch_and_a_file_without_a_diff_are_told(tree: Path, tmp_path: Path) -> None:
+def test_a_damaged_patch_and_a_file_without_a_diff_are_errors(tree: Path, tmp_path: Path) -> None:
     patch = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
     cut = tmp_path / "cut.patch"
     cut.write_text(patch.read_text()[: patch.read_text().index("+line 3 changed")])
@@ -130,5 +130,5 @@ def test_a_damaged_patch_and_a_file_without_a_diff_are_told(tree: Path, tmp_path
         apply(tree, [cut], empty(tmp_path), "here")
     note = tmp_path / "note.patch"
     note.write_text("only words\n")
-    with pytest.raises(InputError, match="has no diff"):
+    with pytest.raises(InputError, match="does not contain a diff"):
         apply(tree, [note], tmp_path / "out", "here")

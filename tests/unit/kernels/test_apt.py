@@ -12,7 +12,7 @@ def target(suite: str, uri: str = ARCHIVE, origin: str = "Debian") -> Target:
     return Target(uri, suite, origin)
 
 
-def test_index_targets_are_read_once_each() -> None:
+def test_index_targets_have_no_duplicates() -> None:
     text = (
         f"{ARCHIVE}/\tbookworm\tDebian\n{ARCHIVE}/\tbookworm\tDebian\n"
         f"{SECURITY}\tbookworm-security\t$(ORIGIN)\nhttp://other.example\tnodistro\tOther\nE: noise\n"
@@ -37,25 +37,25 @@ def test_own_suites_come_first_then_each_newer_release() -> None:
     assert found[3].suites == ((ARCHIVE, "sid"),)
 
 
-def test_a_system_whose_lists_were_never_fetched_still_has_a_mirror() -> None:
+def test_a_mirror_is_found_on_a_system_whose_lists_were_never_fetched() -> None:
     found = tiers([target("bookworm", origin=""), Target("http://other.example", "focal", "")], "bookworm")
     assert found[0].suites == ((ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-backports"))
 
 
-def test_an_unstable_system_has_nothing_newer() -> None:
+def test_unstable_has_only_one_tier() -> None:
     assert [tier.name for tier in tiers([target("sid")], "sid")] == ["sid"]
 
 
-def test_an_unknown_release_has_its_own_suites() -> None:
+def test_an_unknown_release_has_only_its_own_suites() -> None:
     assert [tier.suites for tier in tiers([target("duke")], "duke")] == [((ARCHIVE, "duke"),)]
 
 
-def test_a_system_without_a_debian_mirror_is_told() -> None:
+def test_a_system_without_a_debian_mirror_is_an_error() -> None:
     with pytest.raises(LabError, match="no mirror of the Debian archive"):
         tiers([Target("http://other.example", "noble", "Ubuntu")], "noble")
 
 
-def test_madison_lines_give_names_and_versions() -> None:
+def test_names_and_versions_are_parsed_from_madison_lines() -> None:
     text = (
         " linux-source-6.1 |  6.1.192-2 | http://mirror.example/debian bookworm/main amd64 Packages\n"
         "linux-source-6.12 | 6.12.117-1~deb12u1 | http://mirror.example/debian bookworm/main amd64 Packages\n"
@@ -67,6 +67,6 @@ def test_madison_lines_give_names_and_versions() -> None:
     ]
 
 
-def test_versions_compare_as_debian_compares_them() -> None:
+def test_versions_are_compared_by_the_rules_of_debian() -> None:
     assert newest(["7.2.9-1~bpo13+1", "7.2.12-1~bpo13+1", "7.2.11-1"]) == "7.2.12-1~bpo13+1"
     assert newest(["6.12.1-1~deb12u1", "6.12.1-1"]) == "6.12.1-1"

@@ -1,4 +1,4 @@
-"""One series, written for several kernels: the edition is taken that applies."""
+"""A series with several backports: the one that applies is chosen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 
 
-def edition(folder: Path, *steps: tuple[str, str]) -> None:
+def write_backport(folder: Path, *steps: tuple[str, str]) -> None:
     folder.mkdir(parents=True)
     for number, (old, new) in enumerate(steps, 1):
         (folder / f"{number:04}-step.patch").write_text(
@@ -26,10 +26,10 @@ def edition(folder: Path, *steps: tuple[str, str]) -> None:
 
 @pytest.fixture
 def series(tmp_path: Path) -> Path:
-    """Two patches, for a kernel with ``folio`` and for one with ``page``; a cover letter on top."""
+    """Two patches, with a backport to kernels with ``folio`` and one to kernels with ``page``."""
     series = tmp_path / "both"
-    edition(series / "folio", ("folio", "folio one"), ("folio one", "folio two"))
-    edition(series / "page", ("page", "page one"), ("page one", "page two"))
+    write_backport(series / "folio", ("folio", "folio one"), ("folio one", "folio two"))
+    write_backport(series / "page", ("page", "page one"), ("page one", "page two"))
     (series / "0000-cover-letter.md").write_text("why")
     return series
 
@@ -48,33 +48,33 @@ def request(tmp_path: Path, text: str, chosen: Selection) -> tuple[KernelRequest
         f"git:{tree}",
         patches=chosen.patches,
         patch_set=chosen.patch_set,
-        backports=chosen.editions,
+        backports=chosen.backports,
     )
     return wanted, Sources(tmp_path / "cache", SilentReporter())
 
 
 @pytest.mark.parametrize("kernel", ["folio", "page"])
-def test_the_edition_that_applies_is_taken_and_of_a_prefix_its_patches(
+def test_a_prefix_takes_its_patches_from_the_backport_that_applies(
     tmp_path: Path, series: Path, kernel: str
 ) -> None:
     wanted, sources = request(tmp_path, kernel, resolve(f"{series}@1"))
-    settled = backports.settle(wanted, sources.identify(wanted.source), sources)
-    assert settled.patches == (series / kernel / "0001-step.patch",)
+    found = backports.choose(wanted, sources.identify(wanted.source), sources)
+    assert found.patches == (series / kernel / "0001-step.patch",)
 
 
-def test_where_none_applies_it_is_said_what_each_expected(tmp_path: Path, series: Path) -> None:
+def test_the_error_gives_the_reason_for_each_backport_if_none_applies(tmp_path: Path, series: Path) -> None:
     wanted, sources = request(tmp_path, "buffer", resolve(str(series)))
-    with pytest.raises(BuildError, match=r"(?s)no edition of both .*folio: 0001.*page: 0001"):
-        backports.settle(wanted, sources.identify(wanted.source), sources)
+    with pytest.raises(BuildError, match=r"(?s)no backport of both .*folio: 0001.*page: 0001"):
+        backports.choose(wanted, sources.identify(wanted.source), sources)
 
 
-def test_a_series_with_editions_counts_the_patches_of_one(series: Path) -> None:
+def test_the_patches_of_a_series_are_counted_once_for_all_backports(series: Path) -> None:
     whole = resolve(str(series))
-    assert (len(whole.editions), whole.numbers) == (2, (1, 2))
-    assert all(part.editions == whole.editions for part in parts(whole))
+    assert (len(whole.backports), whole.numbers) == (2, (1, 2))
+    assert all(part.backports == whole.backports for part in parts(whole))
 
 
-def test_editions_are_the_same_series_patch_by_patch(series: Path) -> None:
+def test_backports_must_have_equally_many_patches(series: Path) -> None:
     (series / "page" / "0002-step.patch").unlink()
     with pytest.raises(InputError, match="folio 2, page 1"):
         resolve(str(series))

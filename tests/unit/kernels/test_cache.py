@@ -49,7 +49,7 @@ def kernel(cache: Cache, name: str, *, series: str = "", used: float = 0.0) -> P
     return cache.kernel_path(name)
 
 
-def test_a_kernel_is_found_again_under_the_name_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_kernel_is_returned_under_the_requested_name(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     assert cache.lookup("aaaa", "base") is None
     folder = kernel(cache, "aaaa", used=1.0)
@@ -59,7 +59,7 @@ def test_a_kernel_is_found_again_under_the_name_that_is_asked_for(tmp_path: Path
     assert cache.entries()[0].last_used.year > 2000
 
 
-def test_entries_tell_what_they_are_and_come_by_last_use(tmp_path: Path) -> None:
+def test_entries_describe_kernels_and_are_sorted_by_last_use(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     kernel(cache, "old", used=1e9)
     kernel(cache, "new", series="s", used=1.5e9)
@@ -92,7 +92,7 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
     assert cache.entries() == [] and cache.others() == []
 
 
-def test_prune_leaves_what_another_is_making(tmp_path: Path) -> None:
+def test_prune_keeps_what_another_process_is_making(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     kernel(cache, "aaaa")
     with cache_folder.locked(cache.kernel_path("aaaa"), SilentReporter(), "x"):
@@ -100,14 +100,14 @@ def test_prune_leaves_what_another_is_making(tmp_path: Path) -> None:
     assert [e.key for e in cache.prune(everything=True)] == ["aaaa"]
 
 
-def test_pruning_a_source_asks_again_what_its_name_means(tmp_path: Path) -> None:
+def test_after_pruning_a_source_its_name_is_resolved_again(tmp_path: Path) -> None:
     (tmp_path / "sources" / "debian-6.12.1").mkdir(parents=True)
     (tmp_path / "resolved").mkdir()
     Cache(tmp_path).prune(everything=True)
     assert not (tmp_path / "resolved").exists()
 
 
-def test_the_key_follows_meaning_and_nothing_else(tmp_path: Path) -> None:
+def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -> None:
     patch, same = tmp_path / "a.patch", tmp_path / "b.patch"
     patch.write_text("diff")
     same.write_text("diff")
@@ -126,7 +126,7 @@ def test_the_key_follows_meaning_and_nothing_else(tmp_path: Path) -> None:
     assert len(others | {reference}) == 7
 
 
-def test_two_processes_make_a_folder_once_and_see_it_whole(tmp_path: Path) -> None:
+def test_concurrent_processes_make_a_folder_once_and_see_it_complete(tmp_path: Path) -> None:
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
     argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
     running = [
@@ -136,7 +136,7 @@ def test_two_processes_make_a_folder_once_and_see_it_whole(tmp_path: Path) -> No
     assert len(log.read_text().splitlines()) == 1
 
 
-def test_a_killed_process_leaves_nothing_that_counts(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_only_a_scratch_folder_which_the_next_removes(tmp_path: Path) -> None:
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
     argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
     victim = subprocess.Popen([*argv, "victim"], stdout=subprocess.DEVNULL)
@@ -151,13 +151,13 @@ def test_a_killed_process_leaves_nothing_that_counts(tmp_path: Path) -> None:
     assert not left.exists()
 
 
-def test_sweep_takes_what_the_dead_left_and_spares_the_living(tmp_path: Path) -> None:
-    (tmp_path / ".dead.tmp").mkdir()
-    (tmp_path / ".alive.tmp").mkdir()
-    with cache_folder.locked(tmp_path / "alive", SilentReporter(), "x"):
+def test_sweep_removes_scratch_folders_that_are_not_locked(tmp_path: Path) -> None:
+    (tmp_path / ".unlocked.tmp").mkdir()
+    (tmp_path / ".locked.tmp").mkdir()
+    with cache_folder.locked(tmp_path / "locked", SilentReporter(), "x"):
         cache_folder.sweep(tmp_path)
-        assert not (tmp_path / ".dead.tmp").exists()
-        assert (tmp_path / ".alive.tmp").exists()
+        assert not (tmp_path / ".unlocked.tmp").exists()
+        assert (tmp_path / ".locked.tmp").exists()
 
 
 def test_a_failed_block_publishes_nothing(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_failed_block_publishes_nothing(tmp_path: Path) -> None:
     assert not any(path for path in tmp_path.iterdir() if path.name != ".locks")
 
 
-def test_a_full_disk_is_told_before_and_during(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_before_and_while_writing(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="needs 1000000000 MB"):
         cache_folder.need_space(tmp_path, 10**9, "all")
     with pytest.raises(LabError, match="disk filled up"), cache_folder.scratch(tmp_path / "k"):

@@ -1,4 +1,4 @@
-"""A git branch as a series, from real repositories."""
+"""A git branch as a series, in real repositories."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
     path = tmp_path / "linux"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")
-    # What a user's configuration may do to a patch.
+    # Settings of a user that change the format of patches.
     git(path, "config", "diff.noprefix", "true")
     git(path, "config", "format.coverLetter", "true")
     git(path, "config", "format.attach", "true")
@@ -57,7 +57,7 @@ def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) ->
     assert of_branch(span, tree, tmp_path / "cache") == found
 
 
-def test_a_cache_that_is_named_from_here_is_found_from_there(
+def test_a_relative_path_of_the_cache_is_relative_to_the_working_folder(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tree.parent)
@@ -66,7 +66,7 @@ def test_a_cache_that_is_named_from_here_is_found_from_there(
     assert len(list(found.folder.glob("*.patch"))) == 2
 
 
-def test_a_patch_applies_where_it_came_from(tree: Path, tmp_path: Path) -> None:
+def test_the_patches_apply_to_their_base(tree: Path, tmp_path: Path) -> None:
     patches = resolve(str(of_branch("v1..my/topic", tree, tmp_path).folder), cache_dir=tmp_path).patches
     git(tree, "checkout", "-q", "v1")
     git(tree, "-c", "diff.noprefix=false", "am", "-q", *map(str, patches))
@@ -77,13 +77,15 @@ def test_a_patch_applies_where_it_came_from(tree: Path, tmp_path: Path) -> None:
     ("span", "expected"),
     [
         ("v1", "expected BASE..TOPIC"),
-        ("v9..my/topic", "'v9' is no commit"),
-        ("my/topic..v1", "no commit is in it"),
+        ("v9..my/topic", "'v9' is not a commit"),
+        ("my/topic..v1", "contains no commits"),
         ("v1..merged", "is a merge"),
         ("v1..apart", "no commit in common"),
     ],
 )
-def test_what_is_no_series_is_told(tree: Path, tmp_path: Path, span: str, expected: str) -> None:
+def test_a_range_that_is_not_a_series_is_an_error(
+    tree: Path, tmp_path: Path, span: str, expected: str
+) -> None:
     git(tree, "checkout", "-q", "-b", "merged")
     git(tree, "merge", "-q", "-s", "ours", "-m", "merge", "main")
     git(tree, "checkout", "-q", "--orphan", "apart")
@@ -92,15 +94,15 @@ def test_what_is_no_series_is_told(tree: Path, tmp_path: Path, span: str, expect
         of_branch(span, tree, tmp_path)
 
 
-def test_the_branch_tells_the_base(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_base_is_derived_from_the_branch(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))
     source, (folder,) = told("", [], ["v1..my/topic"])
     assert source == f"git:{tree}@v1"
     assert told(f"git:{tree}", [], ["v1..my/topic"]) == (source, [folder])
-    # A base that moved on since: the commit that the branch left it at.
+    # The base has newer commits: the base kernel is the commit at which the branch forked.
     assert told("", [], ["main..my/topic"])[0] == f"git:{tree}@{git(tree, 'rev-parse', 'v1').strip()}"
-    # A source of its own, and other series beside the branch.
+    # With an explicit source, and with another series in addition to the branch.
     assert told("debian:6.12", ["./my.mbox"], ["v1.."]) == ("debian:6.12", ["./my.mbox", folder])
     assert told(f"git:{tree}@main", [], ["v1.."]) == (f"git:{tree}@main", [folder])
     assert told(f"git:{tree}", ["./my.mbox"], []) == (f"git:{tree}", ["./my.mbox"])
@@ -114,7 +116,7 @@ def test_the_branch_tells_the_base(tree: Path, monkeypatch: pytest.MonkeyPatch) 
         ([], ["v1..my/topic", "v1~0..main", "my/topic~1..my/topic"], "several places"),
     ],
 )
-def test_what_is_not_told_is_asked_for(
+def test_an_incomplete_comparison_is_an_error(
     tree: Path, monkeypatch: pytest.MonkeyPatch, series: list[str], branches: list[str], expected: str
 ) -> None:
     monkeypatch.chdir(tree)

@@ -1,4 +1,4 @@
-"""Programs for guests, out of packages."""
+"""Programs for guests, from packages and from the user's folder."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels.guest_programs import ensure, take
+from kteardown.kernels.guest_programs import ensure, extract
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 
 
 def package(folder: Path, place: str) -> Path:
-    """A package with one program at ``place``."""
+    """Build a package that contains one program with the path ``place``."""
     root = folder / "root"
     (root / place).parent.mkdir(parents=True)
     (root / place).write_bytes(b"\x7fELF program")
@@ -28,27 +28,27 @@ def package(folder: Path, place: str) -> Path:
 
 
 @pytest.mark.parametrize("place", ("bin/busybox", "usr/bin/busybox"))
-def test_a_program_is_taken_out_of_its_package_and_nothing_else(tmp_path: Path, place: str) -> None:
+def test_only_the_program_is_extracted_from_its_package(tmp_path: Path, place: str) -> None:
     into = tmp_path / "into"
     into.mkdir()
-    found = take(package(tmp_path, place), "busybox", into)
+    found = extract(package(tmp_path, place), "busybox", into)
     assert found.read_bytes() == b"\x7fELF program"
     assert list(into.iterdir()) == [found] == [into / "busybox"]
 
 
-def test_a_package_without_the_program_is_told(tmp_path: Path) -> None:
+def test_a_package_without_the_program_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="bin/busybox"):
-        take(package(tmp_path, "bin/other"), "busybox", tmp_path)
+        extract(package(tmp_path, "bin/other"), "busybox", tmp_path)
 
 
-def test_what_is_no_package_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_package_is_an_error(tmp_path: Path) -> None:
     broken = tmp_path / "broken.deb"
     broken.write_bytes(b"nothing")
-    with pytest.raises(LabError, match=r"broken\.deb could not be unpacked"):
-        take(broken, "busybox", tmp_path)
+    with pytest.raises(LabError, match=r"cannot unpack .*broken\.deb"):
+        extract(broken, "busybox", tmp_path)
 
 
-def test_an_unknown_program_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+def test_an_unknown_program_is_an_error_before_anything_is_fetched(tmp_path: Path) -> None:
     sources = Sources(tmp_path, SilentReporter())
     with pytest.raises(InputError, match="'emacs'"):
         ensure(["emacs"], "x86_64", sources, SilentReporter())
@@ -56,10 +56,12 @@ def test_an_unknown_program_is_told_before_anything_is_asked(tmp_path: Path) -> 
     assert ensure([], "x86_64", sources, SilentReporter()) == ()
 
 
-def test_a_program_of_no_package_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_a_package_comes_from_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources = Sources(tmp_path / "cache", SilentReporter())
     monkeypatch.delenv("KTEARDOWN_PROGRAMS", raising=False)
-    with pytest.raises(InputError, match="schbench, which is in no package") as caught:
+    with pytest.raises(InputError, match="schbench, which is not in a Debian package") as caught:
         ensure(["schbench"], "x86_64", sources, SilentReporter())
     assert "KTEARDOWN_PROGRAMS" in caught.value.hint
     monkeypatch.setenv("KTEARDOWN_PROGRAMS", str(tmp_path))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels.kbuild import Tree, compile_tree, errors_of
+from kteardown.kernels.kbuild import Tree, compile_tree, error_lines
 from kteardown.progress import SilentReporter
 
 LOG = """  CC      kernel/fork.o
@@ -26,24 +26,24 @@ make[3]: *** [../scripts/Makefile.build:478: kernel/power] Error 2
 """
 
 
-def test_the_compilers_errors_are_told_without_makes_summary() -> None:
-    assert errors_of(LOG) == ["../kernel/power/process.c:42:5: error: expected ';' before '}' token"]
+def test_the_compilers_errors_are_shown_without_those_of_make() -> None:
+    assert error_lines(LOG) == ["../kernel/power/process.c:42:5: error: expected ';' before '}' token"]
 
 
-def test_makes_own_errors_are_told_where_there_are_no_others() -> None:
+def test_errors_of_make_are_shown_if_there_are_no_others() -> None:
     log = "make[2]: *** No rule to make target 'x.o', needed by 'built-in.a'.  Stop.\n"
-    assert errors_of(log) == [log.strip()]
+    assert error_lines(log) == [log.strip()]
 
 
-def test_a_log_without_errors_gives_its_end() -> None:
-    assert errors_of("\n".join(f"  CC      {number}.o" for number in range(30)), 2) == [
+def test_the_end_of_the_log_is_shown_if_it_has_no_errors() -> None:
+    assert error_lines("\n".join(f"  CC      {number}.o" for number in range(30)), 2) == [
         "  CC      28.o",
         "  CC      29.o",
     ]
 
 
 def fake_tree(tmp_path: Path, recipe: str) -> Tree:
-    """What tuxmake takes for a kernel tree, and make for one whose build is ``recipe``."""
+    """Make a folder that tuxmake accepts as a kernel tree, whose Makefile runs ``recipe``."""
     tree = Tree(tmp_path / "tree", tmp_path / "logs", "x86_64")
     tree.build.mkdir(parents=True)
     tree.logs.mkdir()
@@ -60,7 +60,7 @@ def test_steps_are_counted(tmp_path: Path) -> None:
 
 
 class Totals(SilentReporter):
-    """Keeps how many steps each update said that there are."""
+    """Records the total of each update."""
 
     def __init__(self) -> None:
         self.totals: list[float | None] = []
@@ -74,21 +74,21 @@ class Totals(SilentReporter):
         self.totals.append(total)
 
 
-def test_a_build_that_goes_on_and_on_is_one_of_the_whole_kernel(tmp_path: Path) -> None:
+def test_the_total_becomes_that_of_a_whole_kernel_after_the_expected_steps(tmp_path: Path) -> None:
     reporter = Totals()
     recipe = 'for i in 1 2 3 4 5; do echo "  CC      $$i.o"; done'
     assert compile_tree(fake_tree(tmp_path, recipe), "x", 2, 4, reporter) == 5
     assert reporter.totals == [2, 2, 2, 4, 4, 5]
 
 
-def test_a_failed_build_tells_the_errors(tmp_path: Path) -> None:
+def test_a_failed_build_reports_the_errors(tmp_path: Path) -> None:
     tree = fake_tree(tmp_path, "echo 'a.c:1:2: error: no good'; false")
     with pytest.raises(BuildError, match=r"a\.c:1:2: error: no good"):
         compile_tree(tree, "x", 3, 3, SilentReporter())
     assert "no good" in (tree.logs / "default" / "build.log").read_text()
 
 
-def test_a_disk_that_fills_up_is_not_the_kernels_fault(tmp_path: Path) -> None:
+def test_a_full_disk_is_not_a_build_error(tmp_path: Path) -> None:
     tree = fake_tree(tmp_path, "echo 'as: a.o: No space left on device'; false")
     with pytest.raises(LabError, match="disk filled up"):
         compile_tree(tree, "x", 3, 3, SilentReporter())

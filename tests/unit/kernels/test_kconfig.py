@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.kconfig import Wanted, check, digest, parse_config, parse_fragment, refused, wanted_of
-from kteardown.kernels.kconfig_refusal import why
+from kteardown.kernels.kconfig import (
+    Wanted,
+    check,
+    digest,
+    parse_config,
+    parse_fragment,
+    refused,
+    wanted_symbols,
+)
+from kteardown.kernels.kconfig_refusal import refusal_reasons
 
 KCONFIG = """
 menu "Power"
@@ -52,14 +60,14 @@ def symbols(text: str) -> dict[str, tuple[str, bool, int]]:
     return {w.symbol: (w.value, w.optional, w.line) for w in parse_fragment(text, "f.config")}
 
 
-def test_a_fragment_gives_symbols_values_and_lines() -> None:
+def test_a_fragment_is_parsed_into_symbols_values_and_lines() -> None:
     text = '# about A\nCONFIG_A=y\n\n# CONFIG_B is not set\nCONFIG_C=n\nCONFIG_D="a b"\n'
     assert symbols(text) == {
         "A": ("y", False, 2), "B": ("n", False, 4), "C": ("n", False, 5), "D": ('"a b"', False, 6)
     }  # fmt: skip
 
 
-def test_optional_covers_what_is_right_below_it() -> None:
+def test_optional_applies_to_the_symbols_directly_below_it() -> None:
     text = (
         "# optional: gone in 7.2\n# or renamed\nCONFIG_A=y\nCONFIG_B=y\n"
         "# needed\nCONFIG_C=y\n# Optional\nCONFIG_D=y\n\nCONFIG_E=y\n"
@@ -72,7 +80,7 @@ def test_optional_must_begin_the_comment() -> None:
 
 
 @pytest.mark.parametrize("line", ["A=y", "CONFIG_A", "CONFIG_A=", "config_a=y", "CONFIG_A =y"])
-def test_anything_else_names_file_and_line(line: str) -> None:
+def test_an_error_for_any_other_line_names_file_and_line(line: str) -> None:
     with pytest.raises(InputError, match=r"f\.config:2:"):
         parse_fragment(f"CONFIG_B=y\n{line}\n", "f.config")
 
@@ -87,13 +95,13 @@ values = st.one_of(st.sampled_from(["y", "n", "64", "0x1000", '"text with = and 
 
 
 @given(st.dictionaries(names, values, max_size=20))
-def test_what_is_written_is_read_again(wanted: dict[str, str]) -> None:
+def test_symbols_survive_writing_and_parsing(wanted: dict[str, str]) -> None:
     text = "\n".join(Wanted(s, v, False, "", 0).text() for s, v in wanted.items())
     assert {s: v for s, (v, _, _) in symbols(text).items()} == wanted
 
 
 @given(st.dictionaries(names, values, max_size=20))
-def test_a_config_that_has_all_refuses_nothing(wanted: dict[str, str]) -> None:
+def test_a_config_with_all_symbols_refuses_nothing(wanted: dict[str, str]) -> None:
     wants = [Wanted(s, v, False, "f", 1) for s, v in wanted.items()]
     config = parse_config("\n".join(want.text() for want in wants))
     assert refused(wants, config) == []
@@ -101,19 +109,19 @@ def test_a_config_that_has_all_refuses_nothing(wanted: dict[str, str]) -> None:
     assert {w.symbol for w in refused(wants, {})} == set(lost)
 
 
-def test_a_configs_digest_is_of_what_it_sets() -> None:
+def test_the_digest_depends_only_on_the_symbols_that_are_set() -> None:
     text = "# Linux 6.12\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=64\n"
     assert digest(text) == digest("CONFIG_C=64\nCONFIG_RUSTC_VERSION=109500\nCONFIG_A=y\n")
     assert digest(text) != digest(text.replace("64", "32"))
 
 
-def test_n_is_granted_by_absence_and_refused_by_y() -> None:
+def test_a_symbol_that_is_absent_has_the_value_n() -> None:
     want = [Wanted("A", "n", False, "f", 1)]
     assert refused(want, {}) == []
     assert refused(want, {"A": "y"}) == want
 
 
-def test_m_is_not_y() -> None:
+def test_the_value_m_does_not_satisfy_y() -> None:
     want = [Wanted("A", "y", False, "f", 1)]
     assert refused(want, {"A": "m"}) == want
 
@@ -127,41 +135,41 @@ def folder_with(tmp_path: Path, **fragments: str) -> Path:
     return tmp_path
 
 
-def test_the_architecture_and_fragments_have_their_way_over_the_base(tmp_path: Path) -> None:
+def test_the_architecture_and_the_fragments_override_the_base(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_A=n\n")
-    assert {w.symbol: w.value for w in wanted_of(folder, "x86_64", ["one"])} == {"A": "n", "B": "y"}
-    assert {w.symbol: w.value for w in wanted_of(folder, "x86_64", [])} == {"A": "y", "B": "y"}
+    assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", ["one"])} == {"A": "n", "B": "y"}
+    assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", [])} == {"A": "y", "B": "y"}
 
 
 def test_fragments_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_X=y\n", two="\nCONFIG_X=n\n")
-    with pytest.raises(InputError, match=r"two\.config:2 wants CONFIG_X=n.*one\.config:1 wants y"):
-        wanted_of(folder, "x86_64", ["one", "two"])
+    with pytest.raises(InputError, match=r"two\.config:2 sets CONFIG_X=n.*one\.config:1 sets it to y"):
+        wanted_symbols(folder, "x86_64", ["one", "two"])
 
 
-def test_what_one_fragment_needs_is_not_optional_because_another_can_do_without(tmp_path: Path) -> None:
+def test_a_symbol_is_optional_only_if_it_is_in_every_fragment_that_sets_it(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="# optional\nCONFIG_X=y\n", two="CONFIG_X=y\n")
     for order in (["one", "two"], ["two", "one"]):
-        assert [w.optional for w in wanted_of(folder, "x86_64", order) if w.symbol == "X"] == [False]
+        assert [w.optional for w in wanted_symbols(folder, "x86_64", order) if w.symbol == "X"] == [False]
 
 
 def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        wanted_of(folder_with(tmp_path, suspend=""), "x86_64", ["suspnd"])
+        wanted_symbols(folder_with(tmp_path, suspend=""), "x86_64", ["suspnd"])
     assert "suspend" in caught.value.hint
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
-def test_the_shipped_fragments_parse_and_agree(arch: str) -> None:
+def test_the_shipped_fragments_parse_and_do_not_contradict_each_other(arch: str) -> None:
     folder = paths.data_dir("kernels")
     fragments = [path.stem for path in (folder / "fragments").glob("*.config")]
     assert {"debug", "kasan", "lockstat", "vng"} <= set(fragments)
-    wanted = wanted_of(folder, "x86_64" if arch == "x86_64" else "arm64", fragments)
+    wanted = wanted_symbols(folder, "x86_64" if arch == "x86_64" else "arm64", fragments)
     assert {"SMP", "VIRTIO_CONSOLE", "SUSPEND", "PROVE_LOCKING", "9P_FS"} <= {w.symbol for w in wanted}
 
 
-def test_why_names_the_dependencies_and_their_values(tree: Path) -> None:
-    reasons = why(tree, "x86_64", "PM_DEEP", {"PM": "y"})
+def test_the_reasons_name_the_dependencies_and_their_values(tree: Path) -> None:
+    reasons = refusal_reasons(tree, "x86_64", "PM_DEEP", {"PM": "y"})
     text = "\n".join(reasons)
     assert re.search(r"Kconfig:11: depends on SLEEPY &&\s+!AWAKE \(SLEEPY=n, AWAKE=n\)", text)
     assert "depends on PM (PM=y)" in text
@@ -169,25 +177,27 @@ def test_why_names_the_dependencies_and_their_values(tree: Path) -> None:
     assert "no prompt" not in text
 
 
-def test_why_does_not_read_help_texts(tree: Path) -> None:
-    assert "NOTHING_THIS_IS_HELP" not in "\n".join(why(tree, "x86_64", "PM", {}))
+def test_help_texts_are_not_parsed(tree: Path) -> None:
+    assert "NOTHING_THIS_IS_HELP" not in "\n".join(refusal_reasons(tree, "x86_64", "PM", {}))
 
 
-def test_why_tells_a_symbol_without_a_prompt(tree: Path) -> None:
-    assert any("has no prompt" in reason for reason in why(tree, "x86_64", "PM_HIDDEN", {}))
+def test_a_symbol_without_a_prompt_is_a_reason(tree: Path) -> None:
+    assert any("has no prompt" in reason for reason in refusal_reasons(tree, "x86_64", "PM_HIDDEN", {}))
 
 
-def test_why_tells_a_symbol_that_nothing_stands_in_the_way_of(tree: Path) -> None:
-    assert "depends on nothing" in why(tree, "x86_64", "PM_FREE", {})[0]
+def test_a_symbol_without_dependencies_is_reported(tree: Path) -> None:
+    assert "has no dependencies" in refusal_reasons(tree, "x86_64", "PM_FREE", {})[0]
 
 
-def test_why_tells_a_symbol_that_does_not_exist(tree: Path) -> None:
-    assert why(tree, "x86_64", "PM_DEP", {}) == ["no such symbol in this tree; close: PM_DEEP, PM_HIDDEN"]
+def test_a_symbol_that_does_not_exist_is_reported(tree: Path) -> None:
+    assert refusal_reasons(tree, "x86_64", "PM_DEP", {}) == [
+        "no such symbol in this tree; similar: PM_DEEP, PM_HIDDEN"
+    ]
 
 
-def test_other_architectures_are_not_asked(tree: Path) -> None:
-    assert "no such symbol" in why(tree, "x86_64", "ONLY_ARM", {})[0]
-    assert "ARMS=n" in why(tree, "arm64", "ONLY_ARM", {})[0]
+def test_kconfig_files_of_other_architectures_are_ignored(tree: Path) -> None:
+    assert "no such symbol" in refusal_reasons(tree, "x86_64", "ONLY_ARM", {})[0]
+    assert "ARMS=n" in refusal_reasons(tree, "arm64", "ONLY_ARM", {})[0]
 
 
 def test_check_names_symbol_file_line_wanted_and_got(tree: Path) -> None:

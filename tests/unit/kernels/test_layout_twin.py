@@ -1,4 +1,4 @@
-"""The layout twin: which files get the function, that the patch applies, and that the outcome is checked."""
+"""The layout twin: the files that get the function, the patch, and the check of the built kernel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def making(path: Path, name: str) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A kernel tree in a git repository: the source that a request can name."""
+    """A kernel tree in a git repository."""
     tree = tmp_path / "linux"
     (tree / "kernel" / "sched").mkdir(parents=True)
     for name in ("Kconfig", "Kbuild", "kernel/exit.h"):
@@ -52,7 +52,7 @@ def twin(tree: Path, cache: Path, *patches: Path, unpack: bool = True) -> Kernel
     return layout_twin.request(base, variants, Sources(cache, SilentReporter()), unpack=unpack)
 
 
-def test_the_files_are_those_c_files_that_a_series_changes_and_none_makes(tmp_path: Path) -> None:
+def test_touched_files_are_the_c_files_that_a_series_changes_and_none_creates(tmp_path: Path) -> None:
     one = changing(tmp_path / "1.patch", "kernel/exit.c", "include/linux/a.h")
     two = changing(tmp_path / "2.patch", "mm/memory.c", "kernel/new.c")
     assert touched_files([[one], [making(tmp_path / "3.patch", "kernel/new.c"), two]]) == (
@@ -61,7 +61,7 @@ def test_the_files_are_those_c_files_that_a_series_changes_and_none_makes(tmp_pa
     )
 
 
-def test_the_patch_applies_and_puts_a_function_of_its_own_name_in_front_of_every_file(
+def test_the_patch_applies_and_adds_a_differently_named_function_to_the_top_of_each_file(
     tree: Path, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
@@ -79,7 +79,7 @@ def test_the_patch_applies_and_puts_a_function_of_its_own_name_in_front_of_every
     assert names == ["kteardown_layout_kernel_exit(void)", "kteardown_layout_kernel_sched_core(void)"]
 
 
-def test_equal_series_have_one_patch_which_needs_the_tree_once(tree: Path, tmp_path: Path) -> None:
+def test_series_that_touch_the_same_files_share_one_patch(tree: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     patch = changing(tmp_path / "1.patch", "kernel/exit.c")
     assert twin(tree, cache, patch, unpack=False) is None
@@ -94,7 +94,7 @@ def test_a_series_without_a_c_file_has_no_layout_twin(tree: Path, tmp_path: Path
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,4}(/[a-z_]{1,4}){0,2}\.c", fullmatch=True), unique=True))
-def test_the_functions_of_different_files_can_be_in_one_unit(files: list[str]) -> None:
+def test_the_functions_of_different_files_have_different_names(files: list[str]) -> None:
     functions = {layout_twin._function(file).split("(void)")[0] for file in files}
     assert len(functions) == len({file.replace("/", "_") for file in files})
 
@@ -108,17 +108,17 @@ def image(folder: Path, *symbols: str) -> KernelImage:
     )  # fmt: skip
 
 
-def test_a_twin_that_moves_what_follows_its_function_is_one(tmp_path: Path) -> None:
+def test_a_layout_twin_must_move_the_code_after_its_functions(tmp_path: Path) -> None:
     base = image(tmp_path / "base", "1000 T first", "2000 t try_to_freeze_tasks", "9000 D data")
     moved = image(
         tmp_path / "moved", "1000 T first", "2000 t kteardown_layout_a", "2030 t try_to_freeze_tasks"
     )
     check(base, moved)
     absent = image(tmp_path / "absent", "1000 T first", "2030 t try_to_freeze_tasks")
-    with pytest.raises(BuildError, match="has none of its functions"):
+    with pytest.raises(BuildError, match="its functions are not in the kernel"):
         check(base, absent)
     behind = image(
         tmp_path / "behind", "1000 T first", "1800 t kteardown_layout_a", "2000 t try_to_freeze_tasks"
     )
-    with pytest.raises(BuildError, match="did not move"):
+    with pytest.raises(BuildError, match="at the same addresses as in base"):
         check(base, behind)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kteardown.errors import InputError
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.prebuilt import ensure, is_ready, load_order, module_depends
+from kteardown.kernels.prebuilt import ensure, is_prebuilt, load_order, module_depends
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
@@ -48,13 +48,13 @@ def write(tmp_path: Path, data: bytes) -> Path:
 
 
 @given(st.from_regex(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,3}[a-z0-9.+-]{0,20}", fullmatch=True))
-def test_a_bzimage_tells_its_release(tmp_path_factory: pytest.TempPathFactory, release: str) -> None:
+def test_the_release_is_read_from_a_bzimage(tmp_path_factory: pytest.TempPathFactory, release: str) -> None:
     path = write(tmp_path_factory.mktemp("i"), bzimage(f"{release} (kteardown@kteardown) #1 SMP"))
     facts = read_header(path, "it")
     assert (facts.arch, facts.release) == ("x86_64", release)
 
 
-def test_an_arm64_image_tells_its_release_compressed_or_not(tmp_path: Path) -> None:
+def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Path) -> None:
     plain = arm64("6.12.117")
     for data in (plain, gzip.compress(plain)):
         facts = read_header(write(tmp_path, data), "it")
@@ -74,38 +74,38 @@ def test_an_arm64_image_tells_its_release_compressed_or_not(tmp_path: Path) -> N
         (b"MZ" + bytes(54) + b"ARM\x64", "no version"),
     ],
 )
-def test_what_is_no_kernel_is_told(tmp_path: Path, data: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_kernel_is_an_error(tmp_path: Path, data: bytes, reason: str) -> None:
     with pytest.raises(InputError, match=f"neither an x86-64 bzImage nor an arm64 Image: .*{reason}"):
         read_header(write(tmp_path, data), "image:x")
 
 
-def have(tmp_path: Path, request: KernelRequest) -> KernelImage:
+def ensured(tmp_path: Path, request: KernelRequest) -> KernelImage:
     cache = tmp_path / "cache"
     return ensure(request, Cache(cache), Sources(cache, SilentReporter()), SilentReporter())
 
 
-def test_a_ready_image_is_copied_so_that_a_rebuild_in_place_cannot_change_a_run(tmp_path: Path) -> None:
+def test_an_image_is_copied_so_that_a_rebuild_in_place_does_not_change_a_run(tmp_path: Path) -> None:
     path = write(tmp_path, bzimage("6.12.1 (a@b)"))
-    first = have(tmp_path, KernelRequest("base", f"image:{path}"))
+    first = ensured(tmp_path, KernelRequest("base", f"image:{path}"))
     path.write_bytes(bzimage("6.12.2 (a@b)"))
-    second = have(tmp_path, KernelRequest("base", f"image:{path}"))
+    second = ensured(tmp_path, KernelRequest("base", f"image:{path}"))
     assert (first.release, second.release) == ("6.12.1", "6.12.2")
     assert first.image.read_bytes() == bzimage("6.12.1 (a@b)")
     assert first.image_hash != second.image_hash
     assert first.modules == ()
 
 
-def test_a_ready_image_takes_no_patches_and_no_other_architecture(tmp_path: Path) -> None:
+def test_an_image_with_patches_or_for_another_architecture_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, bzimage("6.12.1 (a@b)"))
-    with pytest.raises(InputError, match="cannot be applied"):
-        have(tmp_path, KernelRequest("v", f"image:{path}", patches=(path,), series="s"))
-    with pytest.raises(InputError, match="for x86_64, and arm64 was asked for"):
-        have(tmp_path, KernelRequest("base", f"image:{path}", arch="arm64"))
+    with pytest.raises(InputError, match=r"cannot apply s to image:.*prebuilt"):
+        ensured(tmp_path, KernelRequest("v", f"image:{path}", patches=(path,), series="s"))
+    with pytest.raises(InputError, match="for x86_64, but the experiment is for arm64"):
+        ensured(tmp_path, KernelRequest("base", f"image:{path}", arch="arm64"))
     assert Cache(tmp_path / "cache").entries() == []
 
 
 def deb(tmp_path: Path, builtin: str = "kernel/drivers/virtio/virtio_ring.ko\n") -> Path:
-    """A package of a kernel whose virtio modules are compressed, as a distribution makes it."""
+    """Build a kernel package with compressed virtio modules, like those of a distribution."""
     root = tmp_path / "root"
     modules = root / "lib/modules/6.12.1-x/kernel/drivers"
     modules.mkdir(parents=True)
@@ -134,8 +134,8 @@ def deb(tmp_path: Path, builtin: str = "kernel/drivers/virtio/virtio_ring.ko\n")
     return package
 
 
-def test_a_package_brings_its_modules_in_load_order(tmp_path: Path) -> None:
-    found = have(tmp_path, KernelRequest("base", f"image:{deb(tmp_path)}"))
+def test_the_modules_of_a_package_are_in_load_order(tmp_path: Path) -> None:
+    found = ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path)}"))
     assert found.release == "6.12.1-x"
     assert found.compiler == "gcc 12"
     assert [path.name for path in found.modules] == ["virtio.ko", "virtio_pci.ko", "virtio_console.ko"]
@@ -143,12 +143,12 @@ def test_a_package_brings_its_modules_in_load_order(tmp_path: Path) -> None:
     assert not (found.image.parent / "package").exists()
 
 
-def test_a_package_without_a_console_for_records_is_refused(tmp_path: Path) -> None:
+def test_a_package_without_the_modules_of_the_records_port_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no module virtio_ring"):
-        have(tmp_path, KernelRequest("base", f"image:{deb(tmp_path, builtin='')}"))
+        ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path, builtin='')}"))
 
 
-def test_load_order_puts_dependencies_first_and_names_what_is_missing() -> None:
+def test_load_order_puts_dependencies_first_and_names_a_missing_module() -> None:
     depends = {"a": ("b", "c"), "b": ("c",), "c": (), "d": ("a",)}
     assert load_order(("d", "b"), depends, set()) == ["c", "b", "a", "d"]
     assert load_order(("d",), depends, {"a"}) == ["d"]
@@ -156,13 +156,13 @@ def test_load_order_puts_dependencies_first_and_names_what_is_missing() -> None:
         load_order(("x",), depends, set())
 
 
-def test_module_information_is_read_from_the_module() -> None:
+def test_dependencies_are_read_from_the_module() -> None:
     assert module_depends(b"\x7fELF..\0depends=virtio-ring,virtio\0name=x\0") == ("virtio_ring", "virtio")
     assert module_depends(b"\x7fELF..\0depends=\0") == ()
     assert module_depends(b"\x7fELF") == ()
 
 
-def test_ready_sources_are_told_from_others() -> None:
-    assert is_ready("image:x")
-    assert is_ready("debian-image:6.12")
-    assert not is_ready("debian:6.12")
+def test_prebuilt_images_are_distinguished_from_other_sources() -> None:
+    assert is_prebuilt("image:x")
+    assert is_prebuilt("debian-image:6.12")
+    assert not is_prebuilt("debian:6.12")

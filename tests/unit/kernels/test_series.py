@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.kernels.series import known_series, of_folder, parts, resolve, split_mailbox
+from kteardown.kernels.series import known_series, parts, patches_in, resolve, split_mailbox
 
 DIFF = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new {}\n"
 
@@ -26,7 +26,7 @@ def patch(number: int, total: int, revision: str = "", encoding: str = "8bit") -
 
 
 @given(st.integers(1, 12).flatmap(lambda n: st.permutations(range(1, n + 1))), st.booleans())
-def test_a_mailbox_comes_out_in_the_order_of_its_numbers(order: list[int], cover: bool) -> None:
+def test_the_patches_of_a_mailbox_are_sorted_by_number(order: list[int], cover: bool) -> None:
     mails = [patch(number, len(order)) for number in order]
     if cover:
         mails.insert(len(mails) // 2, mail(f"[PATCH 0/{len(order)}] all", "why\n\n" + DIFF.format(0)))
@@ -38,30 +38,30 @@ def test_a_mailbox_comes_out_in_the_order_of_its_numbers(order: list[int], cover
 
 
 @pytest.mark.parametrize("encoding", ["7bit", "8bit", "quoted-printable", "base64"])
-def test_transfer_encodings_are_undone(encoding: str) -> None:
+def test_transfer_encodings_are_decoded(encoding: str) -> None:
     (found,) = split_mailbox(patch(1, 1, encoding=encoding), "box")
     assert DIFF.format(1).encode() in found.content
 
 
-def test_prose_that_begins_with_from_does_not_split_a_mail() -> None:
+def test_text_that_begins_with_from_does_not_split_a_mail() -> None:
     body = "From here on it is slow.\n\n" + DIFF.format(1)
     (found,) = split_mailbox(mail("[PATCH] one", body), "box")
     assert DIFF.format(1).encode() in found.content
 
 
-def test_replies_are_no_patches() -> None:
+def test_replies_are_not_patches() -> None:
     quoted = "".join(f"> {line}\n" for line in DIFF.format(1).splitlines())
     box = patch(1, 1) + mail("Re: [PATCH 1/1] part 1", quoted) + mail("Re: [PATCH 1/1] no", DIFF.format(9))
     assert [m.title for m in split_mailbox(box, "box")] == ["part 1"]
 
 
-def test_the_latest_revision_wins() -> None:
+def test_only_the_latest_revision_is_used() -> None:
     box = patch(1, 2, " v2") + patch(1, 2) + patch(2, 2) + patch(2, 2, " v2")
     assert len(split_mailbox(box, "box")) == 2
 
 
 def test_a_missing_patch_is_an_error() -> None:
-    with pytest.raises(InputError, match="patches 1, 3 are there, 1 to 3 were expected"):
+    with pytest.raises(InputError, match="box contains patches 1, 3, but expected 1 to 3"):
         split_mailbox(patch(1, 3) + patch(3, 3), "box")
 
 
@@ -75,7 +75,7 @@ def test_a_folder_is_ordered_by_number_without_the_cover_letter(tmp_path: Path) 
         "x.txt",
     ):
         (tmp_path / name).write_text(DIFF.format(name))
-    names = [path.name for path in of_folder(tmp_path)]
+    names = [path.name for path in patches_in(tmp_path)]
     assert names == ["0001-a.patch", "0002-b.patch", "v2-0003-c.patch", "0010-j.patch"]
 
 
@@ -106,7 +106,7 @@ def test_a_prefix_takes_the_first_patches(tmp_path: Path) -> None:
     assert [path.name for path in found.patches] == ["0001-p.patch", "0002-p.patch"]
     with pytest.raises(InputError, match="has 3 patches, not 4"):
         resolve(f"{folder}@4")
-    with pytest.raises(InputError, match="takes no patches"):
+    with pytest.raises(InputError, match="selects no patches"):
         resolve(f"{folder}@0")
 
 
@@ -117,12 +117,12 @@ def test_a_patch_is_left_out(part: str, numbers: tuple[int, ...], tmp_path: Path
 
 
 @pytest.mark.parametrize("part", ["@-0", "@-4", "@1-1", "@0-1"])
-def test_what_leaves_no_patch_or_names_none_is_an_error(part: str, tmp_path: Path) -> None:
+def test_a_suffix_that_selects_no_patch_or_a_missing_one_is_an_error(part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         resolve(f"{three_patches(tmp_path)}{part}")
 
 
-def test_an_ablation_has_every_prefix_and_every_patch_left_out_once(tmp_path: Path) -> None:
+def test_an_ablation_has_every_prefix_and_leaves_out_every_patch_once(tmp_path: Path) -> None:
     whole = resolve(str(three_patches(tmp_path)))
     found = {part.label: part.numbers for part in parts(whole)}
     assert found == {"three@1": (1,), "three@2": (1, 2), "three@-1": (2, 3), "three@-2": (1, 3)}
@@ -157,5 +157,5 @@ def test_an_unknown_name_suggests_a_known_one() -> None:
 
 def test_a_file_without_a_patch_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("nothing here\n")
-    with pytest.raises(InputError, match="has no patch in it"):
+    with pytest.raises(InputError, match="contains no patch"):
         resolve(str(tmp_path / "note.txt"), cache_dir=tmp_path)

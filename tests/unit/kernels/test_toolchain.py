@@ -16,19 +16,21 @@ def test_every_missing_tool_is_named_with_its_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError) as caught:
         need_build_tools("arm64")
-    assert caught.value.message == "missing on this machine: aarch64-linux-gnu-gcc, bison, flex, xz"
+    assert caught.value.message == "not installed on this host: aarch64-linux-gnu-gcc, bison, flex, xz"
     assert caught.value.hint == "Install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
     assert isinstance(caught.value, MissingError)
     assert caught.value.packages == ("bison", "flex", "gcc-aarch64-linux-gnu", "xz-utils")
 
 
-def test_no_compiler_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="x86_64-linux-gnu-gcc"):
         compiler_version("x86_64")
 
 
-def test_the_version_is_the_compilers_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_is_the_first_line_of_the_compilers_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = tmp_path / "x86_64-linux-gnu-gcc"
     fake.write_text("#!/bin/sh\necho 'gcc (Lab) 12.2.0'\necho 'Copyright'\n")
     fake.chmod(0o755)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kteardown.inputs.load import fragments, load_experiment, load_workloads
 from kteardown.inputs.override import Overrides, apply
-from kteardown.kernels.kconfig import wanted_of
+from kteardown.kernels.kconfig import wanted_symbols
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.paths import data_dir
@@ -85,5 +85,5 @@ def test_kernels_that_are_sampled_are_those_that_are_measured() -> None:
     profiled = apply(experiment, Overrides(profile=True))
     assert profiled.design.profile
     assert fragments(profiled, workloads) == fragments(experiment, workloads)
-    base = wanted_of(data_dir("kernels"), "x86_64", fragments(experiment, workloads))
+    base = wanted_symbols(data_dir("kernels"), "x86_64", fragments(experiment, workloads))
     assert ("PERF_EVENTS", "y") in {(want.symbol, want.value) for want in base}
