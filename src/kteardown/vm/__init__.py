@@ -1,1 +1,1 @@
-"""How a kernel is booted in a virtual machine: QEMU, the agent, the initramfs, the console."""
+"""Boot a kernel in a virtual machine: QEMU, the agent, the initramfs, the console."""

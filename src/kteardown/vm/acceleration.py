@@ -1,10 +1,10 @@
-"""Which accelerations this host truly has. KVM is believed when a guest has run on it, not before.
+"""Find out which acceleration works on this host. KVM is used only after a probe guest has run on it.
 
-``/dev/kvm`` can be there and still run nothing: nested virtualization that is half forwarded, a
-hypervisor that filters registers, or one that interprets every instruction, a hundred times slower than QEMU
-does (seen: 48 s for a loop that a processor runs in 0.05 s and QEMU's emulator in 0.3 s). So a guest of a
-hundred bytes is booted, counts to a hundred million, and what it found is kept until the host, its QEMU or
-the probe changes.
+``/dev/kvm`` can exist and still not run guests: nested virtualization can be incomplete, and a hypervisor can
+filter registers, or interpret every instruction a hundred times slower than QEMU does (observed: 48 s for a
+loop that a processor runs in 0.05 s and QEMU's emulator in 0.3 s). Therefore a probe guest of a hundred bytes
+is booted, which counts to a hundred million. The finding is stored until the host, its QEMU or the probe
+changes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class WallAcceleration:
-    """The best acceleration in real time; ``reason`` says why it is not KVM, and is empty for KVM."""
+    """The fastest acceleration in real time. ``reason`` says why it is not KVM; it is empty for KVM."""
 
     acceleration: Acceleration
     reason: str
 
 
 def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
-    """KVM where a probe guest has run on it, else multi-threaded emulation and the reason.
+    """Return KVM if a probe guest runs on it, or else multi-threaded emulation with the reason.
 
-    The probe takes a second, at most five, and its finding is kept in ``cache`` for this boot of the
-    host and this QEMU. Raises LabError where QEMU is not installed.
+    The probe takes a second, at most five. Its finding is stored in ``cache`` for this boot of the host and
+    this QEMU. Raises LabError if QEMU is not installed.
     """
     fault = _kvm_fault(arch, cache)
     if not fault:
@@ -51,9 +51,9 @@ def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
 
 
 def probe_boot(arch: Arch, acceleration: Acceleration) -> str:
-    """Boot the probe guest under ``acceleration``; what went wrong, empty where it ran.
+    """Boot the probe guest under ``acceleration``. Return what went wrong, or an empty string if it ran.
 
-    Raises LabError where QEMU cannot be started.
+    Raises LabError if QEMU cannot be started.
     """
     probe = ARCHITECTURES[arch].probe
     accelerator = "kvm" if acceleration == "kvm" else "tcg"
@@ -72,40 +72,43 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> str:
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired as error:
-            return f"a probe guest was not done after {_LIMIT_S:g} s{_said(error.stderr)}"
+            return f"a probe guest did not finish within {_LIMIT_S:g} s{_first_error(error.stderr)}"
         except OSError as error:
             raise missing_qemu(arch) from error
     if ended.returncode == probe.status:
         return ""
     status = ended.returncode
     how = f"killed by signal {-status}" if status < 0 else f"status {status}"
-    return f"a probe guest ended QEMU ({how}){_said(ended.stderr)}"
+    return f"QEMU ended while a probe guest ran ({how}){_first_error(ended.stderr)}"
 
 
 def _kvm_fault(arch: Arch, cache: Path) -> str:
-    """Why KVM cannot be used for ``arch`` here, empty where it can."""
+    """Return why KVM cannot be used for ``arch`` on this host, or an empty string if it can."""
     if host_arch() != arch:
         return f"this host is {host_arch()}, the guest {arch}"
     if not _KVM.exists():
-        return f"there is no {_KVM}"
+        return f"{_KVM} does not exist"
     if not os.access(_KVM, os.R_OK | os.W_OK):
-        return f"{_KVM} may not be opened by this user (the group that owns it may)"
+        return f"this user may not open {_KVM} (its group may)"
     probe = hashlib.sha256(ARCHITECTURES[arch].probe.code).hexdigest()[:8]
-    key = f"{_BOOT_ID.read_text().strip()} {_program(arch)} {probe}"
-    kept = cache / f"kvm-probe-{arch}.json"
+    key = f"{_BOOT_ID.read_text().strip()} {_qemu_identity(arch)} {probe}"
+    path = cache / f"kvm-probe-{arch}.json"
     try:
-        finding = json.loads(kept.read_text())
+        finding = json.loads(path.read_text())
         if finding["key"] == key:
             return str(finding["fault"])
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # Not there, not whole, or not ours: ask again.
+        pass  # The file is missing, incomplete or of another format: probe again.
     fault = probe_boot(arch, "kvm")
-    _keep(kept, {"key": key, "fault": fault})
+    _store(path, {"key": key, "fault": fault})
     return fault
 
 
-def _program(arch: Arch) -> str:
-    """Which QEMU this is, without running it: 0.1 s on every start of ours. Raises LabError."""
+def _qemu_identity(arch: Arch) -> str:
+    """Identify QEMU by its file, since asking for its version takes 0.1 s each time.
+
+    Raises LabError if it is not installed.
+    """
     path = shutil.which(ARCHITECTURES[arch].qemu)
     if path is None:
         raise missing_qemu(arch)
@@ -113,8 +116,8 @@ def _program(arch: Arch) -> str:
     return f"{path} {found.st_size} {found.st_mtime_ns}"
 
 
-def _keep(path: Path, finding: dict[str, str]) -> None:
-    """Replaced at once, so that a reader never sees half of it. A full disk only costs the next probe."""
+def _store(path: Path, finding: dict[str, str]) -> None:
+    """Replace the file atomically. If it cannot be written, the next command probes again."""
     new = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,8 +127,8 @@ def _keep(path: Path, finding: dict[str, str]) -> None:
         new.unlink(missing_ok=True)
 
 
-def _said(stderr: bytes | None) -> str:
-    """The first line that QEMU wrote which is not a mere warning, as the end of a sentence."""
+def _first_error(stderr: bytes | None) -> str:
+    """Return ``: `` and the first line of QEMU's output that is not a warning, without its full stop."""
     lines = (stderr or b"").decode(errors="replace").splitlines()
-    telling = [line.strip() for line in lines if line.strip() and "warning:" not in line]
-    return f": {telling[0].removesuffix('.')}" if telling else ""
+    errors = [line.strip() for line in lines if line.strip() and "warning:" not in line]
+    return f": {errors[0].removesuffix('.')}" if errors else ""

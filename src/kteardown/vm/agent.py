@@ -1,4 +1,4 @@
-"""Building the agent: the C program that is PID 1 of every guest."""
+"""Build the agent: the C program that is PID 1 of every guest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]
 
 
 def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
-    """The agent for guests of ``arch``, statically linked: from ``cache``, or built into it.
+    """Return the statically linked agent for guests of ``arch``, from ``cache`` or built into it.
 
     ``own``: workloads that are not shipped; each is a C file or a folder of C files.
 
-    The file's name has a hash of all that goes into it (sources, flags, compiler), and it appears
-    whole or not at all, so that labs may build at the same time. Raises LabError where a tool is
-    missing or the cache cannot be written, BuildError where the sources do not compile.
+    The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
+    file is created atomically, so that several processes may build at the same time. Raises LabError if a
+    tool is missing or the cache cannot be written, BuildError if the sources do not compile.
     """
     compiler = _compiler(arch)
     try:
@@ -46,8 +46,8 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Pa
             os.replace(folder / "build" / "kteardown-agent", agent)
     except OSError as error:
         raise LabError(
-            f"building the agent in {cache}: {error.strerror}",
-            hint="make room there, or point KTEARDOWN_CACHE at a folder that can be written.",
+            f"cannot build the agent in {cache}: {error.strerror}",
+            hint="Free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
         ) from error
     return agent
 
@@ -58,13 +58,13 @@ def _compiler(arch: Arch) -> str:
         if path := shutil.which(name):
             return path
     raise MissingError(
-        f"there is no C compiler that makes {arch} programs ({'gcc' if native else known.compiler})",
+        f"no C compiler for {arch} programs is installed ({'gcc' if native else known.compiler})",
         ("gcc", "libc6-dev") if native else known.agent_packages,
     )
 
 
 def _sources(own: Sequence[Path]) -> dict[Path, bytes]:
-    """What the agent is made of, read once: what is built is what was hashed."""
+    """Read all source files of the agent once, so that the same contents are hashed and built."""
     folder = data_dir("agent")
     paths = sorted(path for pattern in _SOURCES for path in folder.glob(pattern))
     sources = {path.relative_to(folder): path.read_bytes() for path in paths}
@@ -85,11 +85,11 @@ def _digest(sources: dict[Path, bytes], compiler: str) -> str:
 def _make(folder: Path, compiler: str, reporter: Reporter) -> None:
     make = shutil.which("make")
     if make is None:
-        raise MissingError("make is missing, and the agent needs building", ["make"])
-    # Only names without blanks: make cannot quote. Hence the working folder instead of a path.
+        raise MissingError("cannot build the agent: make is not installed", ["make"])
+    # make cannot quote names with blanks: therefore the path of the folder is not an argument.
     argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build"]
     reporter.command(argv)
-    # The make of an outer `make demo` would pass its own flags on.
+    # An outer `make demo` would pass its own flags to this make.
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
     done = subprocess.run(
         argv,
@@ -103,5 +103,5 @@ def _make(folder: Path, compiler: str, reporter: Reporter) -> None:
     if done.returncode:
         raise BuildError(
             f"the agent did not build with {compiler}:\n{(done.stderr or done.stdout).strip()}",
-            hint="fix the first error above in agent/; if a library is missing, install libc6-dev.",
+            hint="Fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
         )

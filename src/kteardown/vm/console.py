@@ -1,4 +1,4 @@
-"""What a guest's console and its end say about how the boot went: pure, text in, outcome out."""
+"""Classify the outcome of a boot by its records, its console and how the machine ended. No side effects."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from kteardown.model.record import Outcome
 
 @dataclass(frozen=True)
 class RecordsSeen:
-    """What came through the records port."""
+    """A summary of what was received through the records port."""
 
     lines: int = 0
     bye: bool = False
     error: str | None = None
     """The detail of the agent's ``error`` record."""
     cut: int = 0
-    """Bytes of a last line that never got its newline."""
+    """The number of bytes after the last newline."""
 
 
 @dataclass(frozen=True)
 class Ending:
     """How the machine ended.
 
-    ``powered-off`` and ``reset`` are the guest's doing; ``silent``: no record for the time allowed;
-    ``broken``: the emulator itself failed. ``detail`` is what the machine adds to the last two.
+    ``powered-off`` and ``reset``: by the guest; ``silent``: without a record for the time allowed;
+    ``broken``: QEMU itself failed. ``detail`` describes the last two.
     """
 
     how: Literal["powered-off", "reset", "silent", "broken"]
     detail: str = ""
     note: str = ""
-    """What the machine leaves at the end of the console: the registers of a silent guest."""
+    """Text that is added to the end of the console: the registers of a silent guest."""
 
 
-# "[    1.234567] ", with CONFIG_PRINTK_CALLER "[    1.234567][    T1] ", and colours of a terminal.
+# Matches "[    1.234567] " and, with CONFIG_PRINTK_CALLER, "[    1.234567][    T1] ".
 _PREFIX = re.compile(r"^\s*(?:\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])?\s?)+")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x20-\x7e]")
 _LONGEST = 300
 
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memory|Out of memory)")
-# mm/oom_kill.c; the out-of-memory killer of a memory cgroup says "Memory cgroup out of memory", and a
-# workload may want that one.
+# From mm/oom_kill.c. The out-of-memory killer of a memory cgroup prints "Memory cgroup out of memory", which
+# does not count: a workload may cause it on purpose.
 _OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Killed process| \(oom_kill)")
 _INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
-# What the agent says before the records port is open, and so cannot say as a record.
-_AGENT_SAID = re.compile(r"kteardown-agent: error: ")
+# An error of the agent before the records port is open, when it cannot write an error record.
+_AGENT_ERROR = re.compile(r"kteardown-agent: error: ")
 _OOPS = re.compile(
     r"^(?:BUG: |Oops: |Unable to handle kernel |Internal error: |kernel BUG at |general protection fault"
     r"|watchdog: BUG: |stack segment: |invalid opcode: |divide error: )"
@@ -59,10 +59,10 @@ _COMPLAINT = re.compile(
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
-    """The outcome of a boot, and the line that tells why; the line of an ``ok`` boot is empty.
+    """Return the outcome of a boot and one line with the reason, which is empty for an ``ok`` boot.
 
-    The emulator's own failure goes first, then what the agent said itself, then what the kernel
-    said: a kernel that panics while it powers off, after the agent's ``bye``, panicked.
+    A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
+    kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
     """
     lines = _lines(console)
     outcome, detail = _verdict(lines, records, ending)
@@ -85,17 +85,17 @@ def _verdict(lines: list[str], records: RecordsSeen, ending: Ending) -> tuple[Ou
 
 
 def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
-    starved = _first(lines, _OUT_OF_MEMORY)
-    if starved:
-        return "oom", starved
+    out_of_memory = _first(lines, _OUT_OF_MEMORY)
+    if out_of_memory:
+        return "oom", out_of_memory
     if ending.how == "silent":
-        return "hang", "; ".join(filter(None, (ending.detail, _last_words(lines))))
+        return "hang", "; ".join(filter(None, (ending.detail, _last_message(lines))))
     if ending.how == "reset":
-        return "panic", f"the guest reset itself without a panic message; {_last_words(lines)}"
-    said = _first(lines, _AGENT_SAID)
-    if said:
-        return "agent-error", said
-    return "agent-error", f"the guest powered off before the agent's bye; {_last_words(lines)}"
+        return "panic", f"the guest reset itself without a panic message; {_last_message(lines)}"
+    agent_error = _first(lines, _AGENT_ERROR)
+    if agent_error:
+        return "agent-error", agent_error
+    return "agent-error", f"the guest powered off before the agent's bye; {_last_message(lines)}"
 
 
 def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
@@ -103,22 +103,23 @@ def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
     if _OUT_OF_MEMORY_PANIC.search(panic):
         return "oom", panic
     died = _INIT_DIED.search(panic)
-    # Without panic_on_oops a kernel bug in PID 1's own system call kills PID 1: still the kernel's.
+    # Without panic_on_oops, an oops in a system call of PID 1 kills PID 1. The outcome is then a panic.
     if died and not oops:
-        return "agent-error", f"{_death(int(died[1], 16))}: {panic}"
+        return "agent-error", f"{_exit_reason(int(died[1], 16))}: {panic}"
     return "panic", f"{panic}; {oops}" if oops else panic
 
 
-def _death(status: int) -> str:
-    """``status`` as wait(2) gives it."""
+def _exit_reason(status: int) -> str:
+    """Describe how the agent ended. ``status`` has the format of wait(2)."""
     signal = status & 0x7F
     return f"the agent was killed by signal {signal}" if signal else f"the agent exited with {status >> 8}"
 
 
-def _last_words(lines: list[str]) -> str:
-    telling = _first(lines, _OOPS) or _first(lines, _COMPLAINT)
-    if telling:
-        return telling
+def _last_message(lines: list[str]) -> str:
+    """Return the first oops or complaint of the kernel, or else the last line of the console."""
+    problem = _first(lines, _OOPS) or _first(lines, _COMPLAINT)
+    if problem:
+        return problem
     return f"last on the console: {lines[-1]}" if lines else "nothing on the console"
 
 
@@ -127,6 +128,6 @@ def _first(lines: list[str], pattern: re.Pattern[str]) -> str:
 
 
 def _lines(console: str) -> list[str]:
-    """The console's lines that say something, without timestamps and control characters."""
+    """Return the lines of the console that are not empty, without timestamps and control characters."""
     plain = (_ESCAPES.sub("", _PREFIX.sub("", line)).strip() for line in re.split(r"[\r\n]+", console))
     return [line[:_LONGEST] for line in plain if line]

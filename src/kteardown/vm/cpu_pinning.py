@@ -1,4 +1,4 @@
-"""On which CPU of the host a guest runs, where that decides whether its figures are exact."""
+"""Pin a guest to one CPU of the host if its figures would otherwise depend on the host's scheduling."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from kteardown.vm.job import BootJob
 
 
-class Cores:
-    """Gives each guest of several virtual CPUs on the instruction clock one CPU of the host.
+class CpuPinning:
+    """Assigns one CPU of the host to each guest with several virtual CPUs on the instruction clock.
 
-    QEMU's main thread wakes up at every timer of the guest. Where it runs beside the thread of the virtual
-    CPUs while one of these is just done with its turn, it may run the next timer before that thread does,
-    and so change which virtual CPU goes on: on a host with an idle core nearly every boot that killed some
-    hundred processes had other figures from some trial on; on a busy one 2 of 30. On one CPU the main thread
-    has nearly always done its work before the virtual CPUs go on. One virtual CPU alone leaves nothing to
-    choose; one that is only possible, and never online, is one of them.
+    QEMU's main thread wakes up at every timer of the guest. If it runs in parallel with the thread of the
+    virtual CPUs at the moment when one of these ends its turn, it may run the next timer before that thread
+    does, and so change which virtual CPU runs next. On a host with an idle core, nearly every boot that
+    killed some hundred processes had different figures from some trial on; on a busy host, 2 of 30 boots had.
+    On one CPU, the main thread has nearly always finished before the virtual CPUs continue. A guest with a
+    single virtual CPU is not pinned, since nothing can change its order. Virtual CPUs that are possible but
+    never online count.
     """
 
     def __init__(self) -> None:
@@ -27,16 +28,16 @@ class Cores:
         self._guests = Counter[int]()
 
     @contextlib.contextmanager
-    def place(self, job: BootJob) -> Iterator[tuple[str, ...]]:
-        """The words in front of QEMU's command that put it on the least used CPU; none where it may roam."""
+    def pinned(self, job: BootJob) -> Iterator[tuple[str, ...]]:
+        """Yield the command prefix that pins QEMU to the least used CPU; empty if it need not be pinned."""
         if job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
             yield ()
             return
         with self._lock:
             allowed = sorted(os.sched_getaffinity(0))
-            # Labs that run side by side do not all begin with the first CPU.
-            begin = os.getpid() % len(allowed)
-            cpu = min((*allowed[begin:], *allowed[:begin]), key=lambda cpu: self._guests[cpu])
+            # Start at a CPU that depends on the process, so that parallel labs do not all use the first one.
+            first = os.getpid() % len(allowed)
+            cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: self._guests[cpu])
             self._guests[cpu] += 1
         try:
             yield ("taskset", "--cpu-list", str(cpu))

@@ -1,4 +1,4 @@
-"""The machine under the guests, as it describes itself: the ``machine`` of result.json."""
+"""Facts about the host, for the ``machine`` of result.json."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _SYS = Path("/sys/devices/system/cpu")
 
 
 def load_average() -> float:
-    """Runnable and waiting tasks, averaged over the last minute."""
+    """Return the load average of the last minute: the number of runnable and waiting tasks."""
     return os.getloadavg()[0]
 
 
 def facts() -> dict[str, Any]:
-    """What may explain a figure measured here: JSON-able, None for what the host does not say.
+    """Return facts that may explain a figure measured on this host. JSON-able; None where unknown.
 
-    Memory is in kB. ``governor``, ``turbo`` and ``smt`` are settings; ``mitigations`` are those that
-    the host is vulnerable to or defends against; ``hypervisor`` says that this is itself a guest.
+    Memory is in kB. ``governor``, ``turbo`` and ``smt`` are settings. ``mitigations`` has the
+    vulnerabilities that affect the host, with their mitigations. ``hypervisor`` is set if the host is
+    itself a guest.
     """
     cpuinfo = _fields("/proc/cpuinfo")
     return {
@@ -51,7 +52,7 @@ def facts() -> dict[str, Any]:
 
 
 def _topology() -> dict[str, int | None]:
-    """How many packages, cores and NUMA nodes the CPUs are spread over; None where sysfs hides it."""
+    """Return the numbers of packages, cores and NUMA nodes; None where sysfs does not have them."""
     cores = set()
     for cpu in _SYS.glob("cpu[0-9]*"):
         package = _read(cpu / "topology/physical_package_id")
@@ -72,7 +73,7 @@ def _turbo() -> bool | None:
 
 
 def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
-    """What this host is a guest of: its name where it gives one, ``yes`` where only the CPU says so."""
+    """Return the name of the hypervisor if the host is a guest, ``yes`` if it has no name, else None."""
     vendor = _read(Path("/sys/class/dmi/id/sys_vendor"))
     product = _read(Path("/sys/class/dmi/id/product_name"))
     if "hypervisor" not in cpuinfo.get("flags", "").split():
@@ -93,7 +94,7 @@ def _os_name() -> str | None:
 
 
 def _fields(path: str) -> dict[str, str]:
-    """``name : value`` lines, the first of each name: of /proc/cpuinfo, the first CPU."""
+    """Parse lines ``name : value``. The first line of each name counts: in /proc/cpuinfo, the first CPU."""
     found: dict[str, str] = {}
     for line in (_read(Path(path)) or "").splitlines():
         name, colon, value = line.partition(":")
@@ -103,7 +104,7 @@ def _fields(path: str) -> dict[str, str]:
 
 
 def count_cpus(ranges: str | None) -> int | None:
-    """How many CPUs a list such as ``0-3,8`` names."""
+    """Return the number of CPUs in a list such as ``0-3,8``; None for an empty list."""
     if not ranges:
         return None
     spans = (re.fullmatch(r"(\d+)(?:-(\d+))?", part) for part in ranges.split(","))

@@ -1,6 +1,6 @@
-"""What the header of a kernel image says: whether it is one, for which architecture, which release.
+"""Read the header of a kernel image: whether it is a kernel, its architecture and its release.
 
-QEMU does not check: it boots any file, and the guest stays silent.
+QEMU does not check this: it boots any file, and the guest stays silent.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ _XLF_KERNEL_64 = 1
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """``data`` is the image as it boots, decompressed if the file was compressed."""
+    """The contents of a header. ``data`` is the bootable image, decompressed if the file was compressed."""
 
     arch: Arch
     release: str
     data: bytes
 
 
-def read_header(path: Path, called: str) -> ImageHeader:
-    """Architecture and release of the image in ``path``, which messages name ``called``.
+def read_header(path: Path, name: str) -> ImageHeader:
+    """Return architecture and release of the image in ``path``. Messages refer to it as ``name``.
 
-    Raises InputError if it is not a kernel that boots here.
+    Raises InputError if it is not a kernel that can be booted.
     """
     data = path.read_bytes()
     if data.startswith(_GZIP):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError) as error:
-            raise _not_a_kernel(called, f"its compressed contents are damaged: {error}") from error
+            raise _not_a_kernel(name, f"its compressed contents are damaged: {error}") from error
     arch = _arch(data)
     if arch == "x86_64" and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
-        return ImageHeader(arch, _bzimage_release(data, called), data)
+        return ImageHeader(arch, _bzimage_release(data, name), data)
     if arch == "arm64":
         match = re.search(rb"Linux version (\S+) ", data)
         if not match:
-            raise _not_a_kernel(called, "it has the header of an arm64 Image and no version")
+            raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
         return ImageHeader(arch, match[1].decode(), data)
     if data.startswith(b"\x7fELF"):
-        raise _not_a_kernel(called, "it is an ELF file, such as vmlinux, which does not boot by itself")
-    raise _not_a_kernel(called, "it has the header of neither")
+        raise _not_a_kernel(name, "it is an ELF file, such as vmlinux, which does not boot by itself")
+    raise _not_a_kernel(name, "it has the header of neither")
 
 
 def check_image(path: Path, arch: Arch) -> None:
-    """Raise InputError if ``path`` is not a whole kernel image for ``arch``; reads the header only."""
+    """Raise InputError if ``path`` is not a complete kernel image for ``arch``. Only the header is read."""
     try:
         with path.open("rb") as image:
             head = image.read(_HEAD)
@@ -63,24 +63,24 @@ def check_image(path: Path, arch: Arch) -> None:
     except OSError as error:
         raise InputError(
             f"cannot read the kernel image {path}: {error.strerror}",
-            hint="give the path of a bzImage (x86_64) or Image (arm64).",
+            hint="Give the path of a bzImage (x86_64) or an Image (arm64).",
         ) from error
     found = "arm64" if head.startswith(_GZIP) else _arch(head)
     if found is None:
         raise InputError(
             f"not a kernel image: {path} ({size} bytes) is neither a bzImage nor an arm64 Image",
-            hint="give arch/x86/boot/bzImage or arch/arm64/boot/Image of a built kernel.",
+            hint="Give arch/x86/boot/bzImage or arch/arm64/boot/Image of a built kernel.",
         )
     if found != arch:
         raise InputError(
             f"{path} is a kernel for {found}, expected {arch}",
-            hint="give an image of the experiment's architecture, or set machine.arch.",
+            hint="Give an image for the experiment's architecture, or set machine.arch.",
         )
     whole = _bzimage_size(head) if found == "x86_64" else 0
     if size < whole:
         raise InputError(
-            f"the kernel image {path} is cut off: {size} bytes, its header says {whole}",
-            hint="copy or build the image again.",
+            f"the kernel image {path} is cut off: it has {size} bytes, but its header says {whole}",
+            hint="Copy or build the image again.",
         )
 
 
@@ -93,24 +93,24 @@ def _arch(data: bytes) -> Arch | None:
 
 
 def _bzimage_size(head: bytes) -> int:
-    """Bytes of boot sector, setup code and protected-mode code: setup_sects and syssize."""
+    """Return the size in bytes of boot sector, setup code and protected-mode code (setup_sects, syssize)."""
     sectors = head[_SETUP_SECTS] or 4
     (paragraphs,) = struct.unpack_from("<I", head, _SYSSIZE)
     return (sectors + 1) * 512 + int(paragraphs) * 16
 
 
-def _bzimage_release(data: bytes, called: str) -> str:
+def _bzimage_release(data: bytes, name: str) -> str:
     if not struct.unpack_from("<H", data, _XLOADFLAGS)[0] & _XLF_KERNEL_64:
-        raise _not_a_kernel(called, "it is a 32-bit kernel")
+        raise _not_a_kernel(name, "it is a 32-bit kernel")
     start = struct.unpack_from("<H", data, _VERSION)[0] + 0x200
     text = data[start : start + 256].split(b"\0")[0].decode(errors="replace")
     if not text.split():
-        raise _not_a_kernel(called, "its header has no version")
+        raise _not_a_kernel(name, "its header has no version")
     return text.split()[0]
 
 
-def _not_a_kernel(called: str, reason: str) -> InputError:
+def _not_a_kernel(name: str, reason: str) -> InputError:
     return InputError(
-        f"{called} is neither an x86-64 bzImage nor an arm64 Image: {reason}",
-        hint="name arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
+        f"{name} is neither an x86-64 bzImage nor an arm64 Image: {reason}",
+        hint="Give arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
     )

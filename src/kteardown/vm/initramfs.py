@@ -1,9 +1,9 @@
-"""The root file system of a guest: a cpio archive in the kernel's "newc" format.
+"""Write the root file system of a guest: a cpio archive in the kernel's "newc" format.
 
-Written here and not by cpio(1), so that the same agent and plan are the same bytes on every
-host: inode numbers count up, owners are root, times are 0, and the order is that of the calls.
-The format is Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. It is
-not compressed: reading a megabyte costs the guest less than unpacking it does under emulation.
+cpio(1) is not used, so that the same agent and plan give the same bytes on every host: inode
+numbers are consecutive, owners are root, times are 0, and the order is that of the entries.
+The kernel documents the format in Documentation/driver-api/early-userspace/buffer-format.rst.
+The archive is not compressed: under emulation, a guest reads a megabyte faster than it unpacks it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ class Entry:
 
 
 def folder(path: str) -> Entry:
-    """A folder that everybody may read."""
+    """Return a folder that all users may read."""
     return Entry(path, stat.S_IFDIR | 0o755)
 
 
 def file(path: str, data: bytes, permissions: int = 0o644) -> Entry:
-    """A regular file."""
+    """Return a regular file."""
     return Entry(path, stat.S_IFREG | permissions, data)
 
 
 def character_device(path: str, major: int, minor: int) -> Entry:
-    """A character device node that only root may open."""
+    """Return a character device node that only root may open."""
     return Entry(path, stat.S_IFCHR | 0o600, device=(major, minor))
 
 
 def archive(entries: Sequence[Entry]) -> bytes:
-    """``entries`` as a newc archive, in their order. Folders must come before what is in them."""
+    """Return ``entries`` as a newc archive, in their order. A folder must come before its contents."""
     parts = [_member(entry, inode) for inode, entry in enumerate(entries, start=1)]
     return b"".join([*parts, _member(Entry(_TRAILER, 0), 0)])
 
@@ -58,10 +58,9 @@ def pack(
 ) -> Path:
     """Write the initramfs of one boot to ``path`` and return it.
 
-    ``/init`` is the agent and ``/plan`` its plan; each of ``modules`` goes to ``/modules`` and each of
-    ``programs`` to ``/bin``, under its own name. ``/dev/console`` is there because the kernel opens it
-    before PID 1 can mount anything.
-    Raises InputError where any of these cannot be read, LabError where ``path`` cannot be written.
+    ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin`` contains
+    ``programs``, under their own names. The kernel opens ``/dev/console`` before PID 1 can mount anything.
+    Raises InputError if a file cannot be read, LabError if ``path`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", *_CONSOLE)]
     entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
@@ -76,7 +75,7 @@ def pack(
     except OSError as error:
         raise LabError(
             f"cannot write the guest's initramfs to {path}: {error.strerror}",
-            hint="free some space there; a run that has begun can be resumed.",
+            hint="Free some space there, then resume the run with `kteardown run --resume`.",
         ) from error
     return path
 
@@ -87,7 +86,7 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise InputError(
             f"cannot read {path} for the guest's initramfs: {error.strerror}",
-            hint="check that the file exists and that you may read it.",
+            hint="Check that the file exists and that you may read it.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""The small interface behind which a kernel is booted."""
+"""The interface for booting a kernel: the job, the result, the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ emulation in real time; kvm: hardware virtualisation in real time."""
 
 @dataclass(frozen=True)
 class BootJob:
-    """All that one boot needs; nothing here changes while it runs."""
+    """The parameters of one boot."""
 
     image: Path
     initramfs: Path
@@ -27,19 +27,19 @@ class BootJob:
     memory_mb: int
     seed: int
     console: Path
-    """Where the whole console goes, byte for byte."""
+    """The file to which the whole console is written, byte for byte."""
     silence_s: float
-    """Host seconds without a record after which the guest is called hung."""
+    """Seconds on the host without a record after which the guest counts as hung."""
     kernel_args: tuple[str, ...] = ()
     possible_cpus: int | None = None
-    """Possible CPUs beyond ``cpus`` (hot-pluggable, never online); None: the same."""
+    """Number of possible CPUs; those beyond ``cpus`` are never online. None: equal to ``cpus``."""
     numa_nodes: int | None = None
-    """Nodes among which the memory and all possible CPUs are divided; None: no NUMA."""
+    """Number of NUMA nodes among which the memory and all possible CPUs are divided. None: no NUMA."""
 
 
 @dataclass(frozen=True)
 class BootResult:
-    """How a boot ended. Times are host seconds from the start of the machine."""
+    """How a boot ended. Times are seconds on the host since the start of the machine."""
 
     outcome: Outcome
     detail: str
@@ -47,19 +47,19 @@ class BootResult:
     first_record_s: float | None
     command: tuple[str, ...] = field(default=())
     peak_rss_kb: int | None = None
-    """The most memory of the host that the machine's process had at once; None where that was not seen."""
+    """Peak resident memory of the machine's process on the host, in kB; None if it was not sampled."""
 
 
 class Machine(Protocol):
-    """Boots a kernel, hands over each line that the agent writes, and says how it ended."""
+    """Boots a kernel, passes on each line that the agent writes, and returns how the boot ended."""
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
         """Run one boot to its end.
 
-        ``on_line`` gets every complete line of the records port, without its newline,
-        as it arrives. A guest's failure is a result, not an exception. Nothing of the
+        ``on_line`` is called with every complete line of the records port, without its newline,
+        when it arrives. A failure of the guest is a result, not an exception. No process of the
         machine is left running when this returns or raises, KeyboardInterrupt included.
         """
 
     def stop(self) -> None:
-        """End every boot in progress, from any thread: their ``boot`` raises KeyboardInterrupt."""
+        """End every boot in progress: ``boot`` raises KeyboardInterrupt. May be called from any thread."""

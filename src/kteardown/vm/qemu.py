@@ -1,4 +1,4 @@
-"""Kernels in QEMU: started, listened to, and ended, with nothing left behind."""
+"""Boot kernels in QEMU: start it, read its records, and end it, without leaving processes behind."""
 
 from __future__ import annotations
 
@@ -19,57 +19,57 @@ from pathlib import Path
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.vm.console import Ending, classify
-from kteardown.vm.cpu_pinning import Cores
+from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.image_header import check_image
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.qemu_command import Channels, missing_qemu, qemu_command
 from kteardown.vm.qemu_monitor import Monitor
 from kteardown.vm.record_port import RecordLines
 
-# What the kernel lets anybody have (fs.pipe-max-size): ten thousand records ahead of the lab.
+# The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
 _STDERR_BYTES = 8 << 10
-# How long QEMU may take from closing its records port to its exit.
+# The time that QEMU may take from closing its records port to its exit.
 _EXIT_S = 10.0
 
-# The kernel ends QEMU when the lab's thread that started it dies, SIGKILL included; what a handler
-# or a destructor of ours does would not survive that. The shell closes the gap before the
-# request: had the lab died by then, its parent would be another process.
-_DIES_WITH_LAB = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+# The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
+# or a destructor would not run. The shell covers the time before setpriv has requested this: if the lab has
+# exited by then, the parent of the shell is another process.
+_KILL_WITH_LAB = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def qemu_version(arch: Arch) -> str:
-    """The version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError where there is none."""
+    """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [ARCHITECTURES[arch].qemu, "--version"], capture_output=True, text=True, check=True
         ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise missing_qemu(arch) from error
-    version = re.search(r"version (\d[\w.]*)", said)
-    return version[1] if version else said.strip()
+    version = re.search(r"version (\d[\w.]*)", output)
+    return version[1] if version else output.strip()
 
 
 class QemuMachine:
     """Boots kernels in QEMU. May be used from several threads at once.
 
-    ``tell`` hears every command before it is run.
+    ``on_command`` is called with every command before it is run.
     """
 
-    def __init__(self, tell: Callable[[list[str]], None] = lambda argv: None) -> None:
-        self._tell = tell
+    def __init__(self, on_command: Callable[[list[str]], None] = lambda argv: None) -> None:
+        self._on_command = on_command
         self._lock = threading.Lock()
         self._boots: dict[asyncio.Task[BootResult], asyncio.AbstractEventLoop] = {}
         self._stopped = False
-        self._cores = Cores()
+        self._cpu_pinning = CpuPinning()
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
-        """Run one boot to its end; the contract is ``vm.job.Machine``.
+        """Run one boot to its end, as ``vm.job.Machine`` specifies.
 
-        Raises InputError where the image is no kernel for the architecture, LabError where QEMU
-        or setpriv is not installed or the console cannot be written, KeyboardInterrupt after
-        ``stop``, and what ``on_line`` raises.
+        Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
+        or taskset is not installed or the console cannot be written, KeyboardInterrupt after
+        ``stop``, and whatever ``on_line`` raises.
         """
         check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
@@ -82,7 +82,7 @@ class QemuMachine:
         except OSError as error:
             raise LabError(
                 f"cannot write the console to {job.console}: {error.strerror}",
-                hint="free some space or choose another place with KTEARDOWN_RUNS.",
+                hint="Free some space, or set KTEARDOWN_RUNS to a folder on another disk.",
             ) from error
         try:
             return asyncio.run(self._boot(job, on_line))
@@ -90,7 +90,7 @@ class QemuMachine:
             raise KeyboardInterrupt from None
 
     def stop(self) -> None:
-        """End every boot in progress, from any thread, for good: later boots do not begin either."""
+        """End every boot in progress and prevent later ones. May be called from any thread."""
         with self._lock:
             self._stopped = True
             for task, loop in self._boots.items():
@@ -104,8 +104,8 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._cores.place(job) as prefix:
-                return await _run(job, prefix, on_line, self._tell)
+            with self._cpu_pinning.pinned(job) as prefix:
+                return await _run(job, prefix, on_line, self._on_command)
         finally:
             with self._lock:
                 del self._boots[task]
@@ -113,7 +113,7 @@ class QemuMachine:
 
 @dataclass(frozen=True)
 class _Guest:
-    """A QEMU that was started, and the lab's ends of its channels."""
+    """A running QEMU and the lab's ends of its channels."""
 
     process: asyncio.subprocess.Process
     command: tuple[str, ...]
@@ -123,14 +123,14 @@ class _Guest:
     errors: asyncio.Task[str]
 
 
-class _Memory:
-    """The most memory that a process had, as seen while it lived: afterwards nobody can ask any more."""
+class _PeakMemory:
+    """Peak RSS of a process in kB, sampled while it runs: after its exit the kernel no longer reports it."""
 
     def __init__(self, pid: int) -> None:
         self._status = Path(f"/proc/{pid}/status")
         self.peak_kb: int | None = None
 
-    def look(self) -> None:
+    def sample(self) -> None:
         with contextlib.suppress(OSError):
             peak = re.search(r"^VmHWM:\s+(\d+) kB", self._status.read_text(), re.MULTILINE)
             self.peak_kb = int(peak[1]) if peak else self.peak_kb
@@ -140,19 +140,19 @@ async def _run(
     job: BootJob,
     prefix: tuple[str, ...],
     on_line: Callable[[bytes], None],
-    tell: Callable[[list[str]], None],
+    on_command: Callable[[list[str]], None],
 ) -> BootResult:
-    async with _started(job, prefix, tell) as guest:
-        memory = _Memory(guest.process.pid)
+    async with _started(job, prefix, on_command) as guest:
+        memory = _PeakMemory(guest.process.pid)
 
-        def heard(line: bytes) -> None:
-            # Not at every sample: a look costs host time while the guest is being measured.
+        def on_record(line: bytes) -> None:
+            # Not at every sample record: it takes time on the host while the guest is being measured.
             if b'"sample"' not in line:
-                memory.look()
+                memory.sample()
             on_line(line)
 
-        lines = RecordLines(heard, guest.started)
-        ending = await _follow(guest, job, lines)
+        lines = RecordLines(on_record, guest.started)
+        ending = await _receive(guest, job, lines)
         duration = asyncio.get_running_loop().time() - guest.started
     with job.console.open("rb") as console:
         console.seek(max(0, job.console.stat().st_size - _CONSOLE_BYTES))
@@ -166,12 +166,12 @@ async def _run(
 
 @contextlib.asynccontextmanager
 async def _started(
-    job: BootJob, prefix: tuple[str, ...], tell: Callable[[list[str]], None]
+    job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None]
 ) -> AsyncIterator[_Guest]:
-    """QEMU with its channels; on the way out, whatever the way, it is dead and they are closed."""
+    """Start QEMU with its channels; on exit from the block, kill it and close them."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
-    with contextlib.suppress(OSError):  # Less room only means that a slow lab slows the guest.
+    with contextlib.suppress(OSError):  # With a smaller pipe, a slow lab slows the guest down.
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     ours, theirs = socket.socketpair()
     started = loop.time()
@@ -180,14 +180,14 @@ async def _started(
         pipe = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
         try:
             command = qemu_command(job, Channels(records=writing, monitor=theirs.fileno()))
-            tell([*prefix, *command])
+            on_command([*prefix, *command])
             process = await asyncio.create_subprocess_exec(
-                *(*_DIES_WITH_LAB, str(os.getpid()), *prefix, *command),
+                *(*_KILL_WITH_LAB, str(os.getpid()), *prefix, *command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(writing, theirs.fileno()),
-                # Ctrl-C in the terminal is for the lab, which then ends QEMU.
+                # Ctrl-C in the terminal must reach only the lab, which then ends QEMU.
                 start_new_session=True,
             )
         finally:
@@ -196,41 +196,41 @@ async def _started(
         assert process.stderr is not None
         process_fd = os.pidfd_open(process.pid)
         stack.callback(os.close, process_fd)
-        errors = asyncio.create_task(_last_of(process.stderr))
+        errors = asyncio.create_task(_last_lines(process.stderr))
         try:
             records = asyncio.StreamReader()
             transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(records), pipe)
             stack.callback(transport.close)
             yield _Guest(process, tuple(command), started, records, ours, errors)
         finally:
-            # Not process.kill(): it reaps a QEMU that has just ended, behind the back of the event loop.
+            # Not process.kill(): it would reap a QEMU that has just ended, which the event loop must do.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process_fd, signal.SIGKILL)
             await process.wait()
             await errors
 
 
-async def _follow(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
-    """Hand over records until the guest ends, stops, or falls silent."""
+async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
+    """Pass on records until the guest ends, is stopped, or sends no record for ``job.silence_s``."""
     monitor = Monitor()
     try:
         async with asyncio.timeout(job.silence_s):
-            greeted = await monitor.connect(guest.monitor_socket)
-        if not greeted:
+            connected = await monitor.connect(guest.monitor_socket)
+        if not connected:
             return await _broken(guest)
-        heard = asyncio.create_task(lines.follow(guest.records, job.silence_s))
+        received = asyncio.create_task(lines.receive(guest.records, job.silence_s))
         paused = asyncio.create_task(monitor.paused())
         try:
-            await asyncio.wait({heard, paused}, return_when=asyncio.FIRST_COMPLETED)
-            if heard.done():
-                return await (_ended(guest, monitor) if heard.result() else _silent(job, monitor))
+            await asyncio.wait({received, paused}, return_when=asyncio.FIRST_COMPLETED)
+            if received.done():
+                return await (_ended(guest, monitor) if received.result() else _silent(job, monitor))
             return Ending("broken", f"QEMU stopped the guest: {paused.result()}")
         finally:
-            heard.cancel()
+            received.cancel()
             paused.cancel()
-            await asyncio.gather(heard, paused, return_exceptions=True)
+            await asyncio.gather(received, paused, return_exceptions=True)
     except TimeoutError:
-        return Ending("broken", f"QEMU did not come up in {job.silence_s:g} s")
+        return Ending("broken", f"QEMU did not start within {job.silence_s:g} s")
     finally:
         await monitor.close()
 
@@ -245,19 +245,19 @@ async def _ended(guest: _Guest, monitor: Monitor) -> Ending:
 
 
 async def _broken(guest: _Guest) -> Ending:
-    """QEMU ended by itself: what it said last, else how it ended."""
+    """Describe a QEMU that ended by itself: its exit status and the end of its error output."""
     try:
         async with asyncio.timeout(_EXIT_S):
             status = await guest.process.wait()
-            said = await guest.errors
+            errors = await guest.errors
     except TimeoutError:
         return Ending("broken", "QEMU closed its channels and did not exit")
     ended = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-    return Ending("broken", f"QEMU ended by itself ({ended})" + (f": {said}" if said else ""))
+    return Ending("broken", f"QEMU ended by itself ({ended})" + (f": {errors}" if errors else ""))
 
 
 async def _silent(job: BootJob, monitor: Monitor) -> Ending:
-    """Nothing was heard for too long: look at the CPUs before they go; the console keeps it all."""
+    """Describe a guest that sent no record for too long; its registers are added to the console."""
     state, registers = await monitor.state(), await monitor.registers()
     silence = f"no record for {job.silence_s:g} s"
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
@@ -265,9 +265,9 @@ async def _silent(job: BootJob, monitor: Monitor) -> Ending:
     return Ending("silent", silence + (f", at {', '.join(where)}" if where else ""), note)
 
 
-async def _last_of(stream: asyncio.StreamReader) -> str:
-    """The last lines of all that comes, once it has ended."""
-    said = b""
+async def _last_lines(stream: asyncio.StreamReader) -> str:
+    """Read ``stream`` to its end and return the last 8 KiB, with lines joined by semicolons."""
+    text = b""
     while chunk := await stream.read(_STDERR_BYTES):
-        said = (said + chunk)[-_STDERR_BYTES:]
-    return "; ".join(said.decode(errors="replace").split("\n")).strip("; ")
+        text = (text + chunk)[-_STDERR_BYTES:]
+    return "; ".join(text.decode(errors="replace").split("\n")).strip("; ")

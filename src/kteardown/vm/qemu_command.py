@@ -1,4 +1,4 @@
-"""The command line of QEMU for one boot: pure, from the job to the words."""
+"""Make the command line of QEMU for one boot. No side effects."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kteardown.vm.job import Acceleration, BootJob
 RECORDS_PORT = "kteardown.records"
 
 _ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
-    # One guest instruction is one guest nanosecond, and idle time passes at once. The date, too,
-    # must not come from the host.
+    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
+    # come from the host either.
     "icount": (
         *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
         *("-rtc", "base=2026-01-01,clock=vm"),
@@ -23,11 +23,11 @@ _ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
 }
 
 _ARGUMENTS = (
-    # The whole console is kept, so a panic brings what loglevel kept off it: bit 5 replays the log.
+    # Bit 5 of panic_print prints the whole log at a panic, including what loglevel kept off the console.
     *("loglevel=5", "panic=-1", "panic_print=32"),
-    # Where the kernel lies must be no difference between two kernels.
+    # The address of the kernel must not differ between two kernels.
     "nokaslr",
-    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; nobody opens one.
+    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
     "pty.legacy_count=0",
 )
 
@@ -42,17 +42,20 @@ class Channels(NamedTuple):
 
 
 def qemu_command(job: BootJob, channels: Channels) -> list[str]:
-    """The argument vector of QEMU. Raises InputError where ``cpus`` exceeds ``possible_cpus``."""
+    """Return the argument vector of QEMU.
+
+    Raises InputError if there are more ``cpus`` or ``numa_nodes`` than possible CPUs.
+    """
     if (job.possible_cpus or job.cpus) < job.cpus:
         raise InputError(
-            f"machine.possible_cpus = {job.possible_cpus} is less than cpus = {job.cpus}",
-            hint="leave possible_cpus out, or make it at least cpus.",
+            f"machine.possible_cpus = {job.possible_cpus} is less than machine.cpus = {job.cpus}",
+            hint="Leave possible_cpus out, or make it at least as large as cpus.",
         )
     possible = job.possible_cpus or job.cpus
     if (job.numa_nodes or 1) > possible:
         raise InputError(
             f"machine.numa_nodes = {job.numa_nodes} is more than the {possible} CPUs",
-            hint="give every node at least one possible CPU.",
+            hint="Reduce numa_nodes or increase possible_cpus: every node needs at least one possible CPU.",
         )
     return [
         *(ARCHITECTURES[job.arch].qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -69,36 +72,37 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
 
 
 def missing_qemu(arch: Arch) -> MissingError:
-    """There is no QEMU for ``arch``."""
+    """Return the error for a missing QEMU for ``arch``."""
     known = ARCHITECTURES[arch]
     return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
 
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:
-    """The kernel's command line in words; those of the job come last and so have the last word."""
+    """Return the arguments of the kernel. Those of the job come last, and so override the others."""
     arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_ARGUMENTS]
     if job.possible_cpus and job.possible_cpus != job.cpus:
-        # Per-CPU memory follows the possible CPUs, and all that QEMU has are possible; the kernel then
-        # brings up only so many. `-smp 2,maxcpus=32` does not do it.
+        # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
+        # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
         arguments.append(f"maxcpus={job.cpus}")
-    # The kernel's random numbers before user space (the order of free pages and of slab objects) come
-    # from a pool into which random_init_early() mixes the command line. QEMU's own seed reaches
-    # that pool only on boards with a device tree.
+    # The random numbers that the kernel uses before user space starts (for the order of free pages and of
+    # slab objects) come from a pool to which random_init_early() adds the command line. The seed of QEMU
+    # gets into that pool only on boards with a device tree.
     arguments.append(f"kteardown.seed={job.seed}")
     return [*arguments, *job.kernel_args]
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    """Memory and CPUs divided among nodes, every CPU a socket of its own, since no socket spans two nodes.
+    """Return the options that divide memory and CPUs among NUMA nodes.
 
-    CPUs are dealt out in turn, so that the few that come up are not all on the first node.
+    Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin, so
+    that the few that come online are not all on the first node.
     """
     words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
     for node in range(nodes):
         size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes
-        theirs = "".join(f",cpus={cpu}" for cpu in range(node, cpus, nodes))
+        node_cpus = "".join(f",cpus={cpu}" for cpu in range(node, cpus, nodes))
         words += ["-object", f"memory-backend-ram,id=memory{node},size={size_mb}M"]
-        words += ["-numa", f"node,nodeid={node},memdev=memory{node}{theirs}"]
+        words += ["-numa", f"node,nodeid={node},memdev=memory{node}{node_cpus}"]
     return words
 
 
@@ -112,12 +116,12 @@ def _cpu(arch: Arch, acceleration: Acceleration) -> str:
 
 
 def _records_device(pipe: int) -> list[str]:
-    """The virtio-serial port on a pipe, so that no write of the guest ever waits for the lab.
+    """Return the options of the virtio-serial port, which writes to a pipe so that the guest need not wait.
 
-    Without ioeventfd the virtual CPU itself carries the data out. Otherwise QEMU's main thread would,
-    while the guest counts the instructions in which it waits: host time in an instruction count.
-    The driver sets up a pair of queues for every port that there could be, by default 31; port 0 is
-    only for a console, so that the fewest are two.
+    Without ioeventfd, the thread of the virtual CPUs transfers the data. With it, QEMU's main thread would,
+    while the guest counts the instructions that it executes while it waits: the instruction count would
+    depend on time on the host. The driver sets up a pair of queues for every possible port, by default 31.
+    Port 0 is reserved for a console, so at least two ports are needed.
     """
     return [
         *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),
@@ -127,5 +131,5 @@ def _records_device(pipe: int) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """As a value in a QEMU option list, where a comma would end it."""
+    """Escape a value of a QEMU option list: a comma would end it."""
     return text.replace(",", ",,")

@@ -1,4 +1,4 @@
-"""The monitor of a running QEMU: why it ended, and what its CPUs do when nothing is heard of them."""
+"""The monitor of a running QEMU: why it ended, and the state of the CPUs of a silent guest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import socket
 
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
-# An emulator on a loaded host answers late; one that does not answer for this long never will.
+# QEMU answers late on a loaded host. After this time, no answer is expected any more.
 _ANSWER_S = 10.0
 
-# QEMU hanging up is how every boot ends. The library logs it as an error, which without any handler
-# would be printed.
+# Every boot ends with QEMU closing the connection. The library logs this as an error, which would be
+# printed without a handler.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 
 
@@ -28,7 +28,7 @@ class Monitor:
         self._client.register_listener(self._paused)
 
     async def connect(self, connection: socket.socket) -> bool:
-        """Greet QEMU; False where it hung up instead."""
+        """Connect to QEMU. Return False if it closed the connection."""
         try:
             await self._client.connect(connection)
         except QMPError:
@@ -36,31 +36,34 @@ class Monitor:
         return True
 
     async def paused(self) -> str:
-        """Wait until QEMU stops its CPUs by itself and return the state that it is in."""
+        """Wait until QEMU stops its CPUs by itself, and return its state."""
         await self._paused.get()
         return await self.state()
 
     async def state(self) -> str:
-        """``running``, ``internal-error`` and so on; ``not answering`` where QEMU does not say."""
+        """Return ``running``, ``internal-error`` and so on, or ``not answering``."""
         answer = await self._ask("query-status")
         return str(answer["status"]) if isinstance(answer, dict) else "not answering"
 
     async def registers(self) -> str:
-        """Every CPU's registers, as the human monitor prints them; empty where QEMU does not answer."""
+        """Return the registers of every CPU as the human monitor prints them; empty without an answer."""
         answer = await self._ask("human-monitor-command", {"command-line": "info registers -a"})
         return answer.replace("\r", "") if isinstance(answer, str) else ""
 
     async def shutdown_reason(self) -> str:
-        """Once QEMU has ended: ``guest-shutdown``, ``guest-reset`` and so on, empty where it gave none."""
+        """Wait until QEMU has ended and return ``guest-shutdown``, ``guest-reset`` and so on.
+
+        Return an empty string if QEMU gave no reason.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ANSWER_S):
                 while self._client.runstate is Runstate.RUNNING:
                     await self._client.runstate_changed()
-        told = [event["data"] for event in self._shutdown.history]
-        return str(told[-1].get("reason", "")) if told and isinstance(told[-1], dict) else ""
+        events = [event["data"] for event in self._shutdown.history]
+        return str(events[-1].get("reason", "")) if events and isinstance(events[-1], dict) else ""
 
     async def close(self) -> None:
-        """End the session, whatever state it is in."""
+        """End the session in any state."""
         with contextlib.suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
 

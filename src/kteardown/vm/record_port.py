@@ -1,4 +1,4 @@
-"""The records port as the lab hears it: bytes in, whole lines out, and what they amounted to."""
+"""The lab's end of the records port: split the received bytes into lines, and summarize them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _CHUNK = 1 << 16
 
 
 class RecordLines:
-    """Cuts what arrives into lines and hands each over; ``started`` is on the clock of the event loop."""
+    """Splits the received bytes into lines and calls ``on_line`` with each.
+
+    ``started`` is the start of the machine on the clock of the event loop.
+    """
 
     def __init__(self, on_line: Callable[[bytes], None], started: float) -> None:
         self._on_line = on_line
@@ -22,40 +25,40 @@ class RecordLines:
         self._rest = b""
         self._seen = RecordsSeen()
         self.first_s: float | None = None
-        """Seconds from ``started`` to the first whole line."""
+        """Seconds from ``started`` to the first complete line."""
 
-    async def follow(self, stream: asyncio.StreamReader, silence_s: float) -> bool:
-        """Hand over lines until the port closes (True) or none has come for ``silence_s`` (False)."""
+    async def receive(self, stream: asyncio.StreamReader, silence_s: float) -> bool:
+        """Pass on lines. Return True when the port is closed, False after ``silence_s`` without a line."""
         clock = asyncio.get_running_loop().time
-        heard = clock()
+        last_line = clock()
         while True:
             try:
-                async with asyncio.timeout_at(heard + silence_s):
+                async with asyncio.timeout_at(last_line + silence_s):
                     chunk = await stream.read(_CHUNK)
             except TimeoutError:
                 return False
             if not chunk:
                 return True
             if b"\n" in chunk:
-                heard = clock()
-                self.first_s = self.first_s or heard - self._started
+                last_line = clock()
+                self.first_s = self.first_s or last_line - self._started
             self.feed(chunk)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes, in pieces of any size."""
+        """Process the next bytes, which may be any number."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             self._note(line)
             self._on_line(line)
 
     def seen(self) -> RecordsSeen:
-        """What came so far."""
+        """Return a summary of what was received so far."""
         seen = self._seen
         return RecordsSeen(seen.lines, seen.bye, seen.error, len(self._rest))
 
     def _note(self, line: bytes) -> None:
         bye, error = self._seen.bye, self._seen.error
-        # Only these two say how the boot goes; the rest is for others to read.
+        # Only these two types of records decide the outcome of the boot.
         if b'"bye"' in line or b'"error"' in line:
             try:
                 record = parse(line)

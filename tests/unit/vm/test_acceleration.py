@@ -9,7 +9,7 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.vm import acceleration
 
 
-def test_the_boot_sector_is_one() -> None:
+def test_the_x86_probe_is_a_boot_sector() -> None:
     assert len(ARCHITECTURES["x86_64"].probe.code) == 512
     assert ARCHITECTURES["x86_64"].probe.code.endswith(b"\x55\xaa")
 

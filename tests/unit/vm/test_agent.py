@@ -1,4 +1,4 @@
-"""The agent is built for both architectures, once, and to the same bytes."""
+"""The agent is built for both architectures, once, and reproducibly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build(arch: Arch, cache: Path) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the agent's sources, which the build then takes."""
+    """A copy of the agent's sources from which the agent is then built."""
     copy = tmp_path / "somewhere else" / "agent"
     shutil.copytree(data_dir("agent"), copy)
     monkeypatch.setattr("kteardown.vm.agent.data_dir", lambda kind: copy)
@@ -42,14 +42,16 @@ def test_static_program_for_the_architecture(arch: Arch, tmp_path: Path) -> None
     assert b"/lib64/ld-linux" not in content and b"/lib/ld-linux" not in content
 
 
-def test_same_bytes_in_another_place(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_agent_does_not_depend_on_the_folder_of_its_sources(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     here = build("x86_64", tmp_path / "a").read_bytes()
     request.getfixturevalue("sources")
     there = build("x86_64", tmp_path / "with blanks").read_bytes()
     assert here == there
 
 
-def test_built_once_and_again_when_the_sources_change(tmp_path: Path, sources: Path) -> None:
+def test_the_agent_is_built_again_only_when_the_sources_change(tmp_path: Path, sources: Path) -> None:
     first = build("x86_64", tmp_path)
     written = first.stat().st_mtime_ns
     assert build("x86_64", tmp_path) == first
@@ -61,7 +63,7 @@ def test_built_once_and_again_when_the_sources_change(tmp_path: Path, sources: P
     assert "zombies:" in listed and "zombies_cgroup" not in listed
 
 
-def test_labs_at_the_same_time(tmp_path: Path) -> None:
+def test_concurrent_builds_make_one_agent(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         paths = set(pool.map(lambda _: build("x86_64", tmp_path), range(3)))
     assert len(paths) == 1
@@ -69,7 +71,7 @@ def test_labs_at_the_same_time(tmp_path: Path) -> None:
     assert len(list((tmp_path / "agent").iterdir())) == 1
 
 
-def test_broken_source_is_a_build_error_with_the_compilers_words(tmp_path: Path, sources: Path) -> None:
+def test_a_build_error_has_the_message_of_the_compiler(tmp_path: Path, sources: Path) -> None:
     (sources / "workloads" / "broken.c").write_text("int broken(void) { return missing; }\n")
     with pytest.raises(BuildError, match=r"(?s)broken\.c:1.*missing"):
         build("x86_64", tmp_path)
@@ -77,7 +79,7 @@ def test_broken_source_is_a_build_error_with_the_compilers_words(tmp_path: Path,
 
 
 @pytest.mark.parametrize("arch", get_args(Arch))
-def test_missing_compiler_names_the_package(
+def test_the_error_for_a_missing_compiler_names_the_package(
     arch: Arch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -88,7 +90,7 @@ def test_missing_compiler_names_the_package(
     assert ("apt install gcc " if native else "apt install gcc-") in caught.value.hint
 
 
-def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("a file where a folder should be")
-    with pytest.raises(LabError, match="building the agent in"):
+    with pytest.raises(LabError, match="cannot build the agent in"):
         build("x86_64", tmp_path)

@@ -42,34 +42,34 @@ def recorded(name: str) -> str:
 def test_recorded_consoles(
     name: str, records: RecordsSeen, ending: Ending, outcome: str, detail: str
 ) -> None:
-    found, told = classify(recorded(name), records, ending)
+    found, reason = classify(recorded(name), records, ending)
     assert found == outcome
-    assert detail in told
-    assert "\n" not in told
+    assert detail in reason
+    assert "\n" not in reason
 
 
-def test_a_kernel_that_panics_after_bye_panicked() -> None:
+def test_a_panic_after_bye_is_a_panic() -> None:
     assert classify(recorded("no-init"), BYE, RESET)[0] == "panic"
 
 
-def test_the_agents_own_word_goes_before_the_console() -> None:
-    said = RecordsSeen(lines=2, error="the plan is empty")
-    assert classify(recorded("power-off"), said, OFF) == ("agent-error", "the plan is empty")
+def test_an_error_record_takes_precedence_over_the_console() -> None:
+    records = RecordsSeen(lines=2, error="the plan is empty")
+    assert classify(recorded("power-off"), records, OFF) == ("agent-error", "the plan is empty")
 
 
-def test_a_broken_emulator_is_not_the_guests_fault() -> None:
+def test_a_failure_of_qemu_is_an_infrastructure_error() -> None:
     ending = Ending("broken", "QEMU ended by itself (killed by signal 9)")
     assert classify(recorded("oom"), BYE, ending) == ("infrastructure-error", ending.detail)
 
 
-def test_an_oops_that_killed_the_agent_is_the_kernels() -> None:
+def test_an_oops_that_killed_the_agent_is_a_panic() -> None:
     oops = "[    2.5] BUG: kernel NULL pointer dereference, address: 0000000000000008\n"
     outcome, detail = classify(oops + recorded("crash"), STARTED, RESET)
     assert outcome == "panic"
     assert "NULL pointer" in detail
 
 
-def test_a_killed_workload_that_leaves_the_guest_silent_is_out_of_memory() -> None:
+def test_a_silent_guest_after_an_oom_kill_is_out_of_memory() -> None:
     text = "[   12.0][  T1] Out of memory: Killed process 77 (agent) total-vm:1kB\n"
     assert classify(text, STARTED, Ending("silent", "quiet"))[0] == "oom"
 
@@ -79,7 +79,7 @@ def test_a_cgroup_at_its_limit_is_not_out_of_memory() -> None:
     assert classify(text, STARTED, Ending("silent", "quiet"))[0] == "hang"
 
 
-def test_a_hang_tells_the_kernels_complaint_rather_than_the_last_line() -> None:
+def test_the_reason_of_a_hang_is_the_kernels_complaint_rather_than_the_last_line() -> None:
     text = "[ 60.1] rcu: INFO: rcu_sched self-detected stall on CPU\n[ 60.2] Code: 90 90\n"
     assert classify(text, STARTED, Ending("silent", "quiet")) == (
         "hang",
@@ -87,11 +87,11 @@ def test_a_hang_tells_the_kernels_complaint_rather_than_the_last_line() -> None:
     )
 
 
-def test_a_cut_record_is_mentioned() -> None:
+def test_a_cut_record_is_reported() -> None:
     assert classify("", RecordsSeen(cut=12), RESET)[1].endswith("the last record was cut after 12 bytes")
 
 
-def test_a_console_that_was_cut_is_never_ok() -> None:
+def test_a_cut_console_without_bye_is_never_ok() -> None:
     whole = recorded("oom")
     for length in range(0, len(whole), 97):
         outcome, detail = classify(whole[:length], STARTED, RESET)
@@ -100,7 +100,7 @@ def test_a_console_that_was_cut_is_never_ok() -> None:
 
 
 @given(st.binary(max_size=400), st.sampled_from(["powered-off", "reset", "silent", "broken"]), st.booleans())
-def test_garbage_has_an_outcome(console: bytes, how: str, bye: bool) -> None:
+def test_any_bytes_have_an_outcome(console: bytes, how: str, bye: bool) -> None:
     ending = Ending(how, "why")  # type: ignore[arg-type]
     outcome, detail = classify(console.decode(errors="replace"), RecordsSeen(bye=bye), ending)
     assert outcome in OUTCOMES

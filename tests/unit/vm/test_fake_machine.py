@@ -14,23 +14,23 @@ def job(folder: Path, seed: int) -> BootJob:
     return BootJob(nothing, nothing, "x86_64", "icount", 1, 64, seed, folder / f"console-{seed}", 1.0)
 
 
-def test_it_plays_what_the_script_says(tmp_path: Path) -> None:
+def test_the_fake_machine_follows_its_script(tmp_path: Path) -> None:
     fake = FakeMachine(lambda j: FakeBoot((b"%d" % j.seed, b"x"), "panic", "why", console=b"Oops"))
     machine: Machine = fake
-    heard: list[bytes] = []
-    result = machine.boot(job(tmp_path, 5), heard.append)
+    received: list[bytes] = []
+    result = machine.boot(job(tmp_path, 5), received.append)
     assert (result.outcome, result.detail) == ("panic", "why")
-    assert heard == [b"5", b"x"]
+    assert received == [b"5", b"x"]
     assert (tmp_path / "console-5").read_bytes() == b"Oops"
     assert fake.jobs == [job(tmp_path, 5)]
 
 
-def test_it_fails_after_its_lines_where_told_to(tmp_path: Path) -> None:
+def test_the_fake_machine_raises_after_its_lines(tmp_path: Path) -> None:
     machine = FakeMachine(lambda _: FakeBoot((b"one",), raises=OSError("disk full")))
-    heard: list[bytes] = []
+    received: list[bytes] = []
     with pytest.raises(OSError, match="disk full"):
-        machine.boot(job(tmp_path, 1), heard.append)
-    assert heard == [b"one"]
+        machine.boot(job(tmp_path, 1), received.append)
+    assert received == [b"one"]
 
 
 def test_nothing_boots_after_stop(tmp_path: Path) -> None:

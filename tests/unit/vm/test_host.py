@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kteardown.vm import host
 
 
-def test_facts_are_json_and_of_this_machine() -> None:
+def test_facts_describe_this_host_and_are_json() -> None:
     facts = host.facts()
     assert json.loads(json.dumps(facts)) == facts
     assert facts["cpu"]["usable"] == len(os.sched_getaffinity(0))
@@ -18,7 +18,7 @@ def test_facts_are_json_and_of_this_machine() -> None:
     assert facts["memory_kb"] * 1024 >= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
-def test_load_is_the_kernels() -> None:
+def test_the_load_average_is_not_negative() -> None:
     assert host.load_average() >= 0
 
 

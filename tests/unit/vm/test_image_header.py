@@ -35,7 +35,7 @@ def test_an_arm64_image_is_a_kernel(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"MZ", bytes(range(256)) * 40, b"\x7fELF" + bytes(9000)])
-def test_anything_else_is_not(tmp_path: Path, data: bytes) -> None:
+def test_any_other_file_is_not_a_kernel(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "image").write_bytes(data)
     with pytest.raises(InputError, match="not a kernel image") as caught:
         check_image(tmp_path / "image", "x86_64")
@@ -43,18 +43,18 @@ def test_anything_else_is_not(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("missing", [1, 500, 1600])
-def test_a_cut_bzimage_is_told(tmp_path: Path, missing: int) -> None:
+def test_a_cut_bzimage_is_an_error(tmp_path: Path, missing: int) -> None:
     (tmp_path / "image").write_bytes(bzimage()[:-missing])
     with pytest.raises(InputError, match="cut off"):
         check_image(tmp_path / "image", "x86_64")
 
 
-def test_the_other_architecture_is_told(tmp_path: Path) -> None:
+def test_an_image_for_another_architecture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "image").write_bytes(arm64_image())
     with pytest.raises(InputError, match="kernel for arm64, expected x86_64"):
         check_image(tmp_path / "image", "x86_64")
 
 
-def test_no_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_image_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read the kernel image"):
         check_image(tmp_path / "image", "x86_64")

@@ -16,7 +16,7 @@ _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40)
 
 
 def read(data: bytes) -> list[Entry]:
-    """Every member up to the trailer, by the format's own description."""
+    """Parse every member up to the trailer, as the format's documentation describes it."""
     entries: list[Entry] = []
     at = 0
     while True:
@@ -34,12 +34,12 @@ def read(data: bytes) -> list[Entry]:
 
 
 @given(st.lists(st.tuples(_names, st.binary(max_size=300), st.sampled_from([0o644, 0o755, 0o600]))))
-def test_every_member_comes_back(files: list[tuple[str, bytes, int]]) -> None:
+def test_every_member_survives_writing_and_parsing(files: list[tuple[str, bytes, int]]) -> None:
     entries = [folder("a"), character_device("a/c", 5, 1), *(file(f"a/{n}", d, p) for n, d, p in files)]
     assert read(archive(entries)) == entries
 
 
-def test_the_same_input_is_the_same_bytes(tmp_path: Path) -> None:
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_bytes(b"\x7fELF" + bytes(1000))
     first = pack(tmp_path / "one", agent=agent, plan="kteardown-plan 1\n").read_bytes()
@@ -48,7 +48,7 @@ def test_the_same_input_is_the_same_bytes(tmp_path: Path) -> None:
     assert pack(tmp_path / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
 
 
-def test_pack_has_what_the_guest_needs(tmp_path: Path) -> None:
+def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
     agent, module = tmp_path / "agent", tmp_path / "virtio_console.ko"
     agent.write_bytes(b"agent")
     module.write_bytes(b"module")
@@ -64,7 +64,7 @@ def test_pack_has_what_the_guest_needs(tmp_path: Path) -> None:
     assert paths.index("modules") < paths.index("modules/virtio_console.ko")
 
 
-def test_programs_are_there_to_be_run(tmp_path: Path) -> None:
+def test_programs_are_executable_files_in_bin(tmp_path: Path) -> None:
     program = tmp_path / "busybox"
     program.write_bytes(b"program")
     packed = pack(tmp_path / "i", agent=program, plan="", programs=[program])
@@ -74,17 +74,17 @@ def test_programs_are_there_to_be_run(tmp_path: Path) -> None:
     assert "bin" not in {e.path for e in read(pack(tmp_path / "j", agent=program, plan="").read_bytes())}
 
 
-def test_a_missing_agent_is_told(tmp_path: Path) -> None:
+def test_a_missing_agent_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing"):
         pack(tmp_path / "i", agent=tmp_path / "missing", plan="")
 
 
-def test_others_read_it_too(tmp_path: Path) -> None:
+def test_other_programs_can_unpack_the_archive(tmp_path: Path) -> None:
     archived = tmp_path / "archive"
     archived.write_bytes(archive([folder("d"), file("d/x", b"12345", 0o755)]))
     readers = {"cpio": ["-i", "--quiet", "-F"], "bsdtar": ["-xf"]}
     there = [tool for tool in readers if shutil.which(tool)]
-    assert there, "install cpio: kernel builds need it as well"
+    assert there, "install cpio, which kernel builds need as well"
     for tool in there:
         (tmp_path / tool).mkdir()
         subprocess.run([tool, *readers[tool], str(archived)], cwd=tmp_path / tool, check=True)

@@ -29,7 +29,7 @@ def after(command: list[str], option: str) -> str:
     return command[command.index(option) + 1]
 
 
-def test_the_instruction_clock_hears_nothing_of_the_host() -> None:
+def test_the_instruction_clock_does_not_depend_on_the_host() -> None:
     command = qemu_command(JOB, CHANNELS)
     assert after(command, "-icount") == "shift=0,sleep=off"
     assert after(command, "-rtc") == "base=2026-01-01,clock=vm"
@@ -39,7 +39,7 @@ def test_the_instruction_clock_hears_nothing_of_the_host() -> None:
 
 
 @pytest.mark.parametrize("acceleration", ["mttcg", "kvm"])
-def test_wall_clocks_count_no_instructions(acceleration: Acceleration) -> None:
+def test_the_wall_clock_counts_no_instructions(acceleration: Acceleration) -> None:
     command = qemu_command(replace(JOB, acceleration=acceleration), CHANNELS)
     assert "-icount" not in command
     assert "-rtc" not in command
@@ -53,20 +53,20 @@ def test_no_guest_has_a_network(arch: Arch, acceleration: Acceleration) -> None:
     assert not any("net" in word.split(",")[0] or word == "-nic" for word in command)
 
 
-def test_possible_cpus_are_all_there_and_only_some_come_up() -> None:
+def test_only_some_of_the_possible_cpus_come_online() -> None:
     job = replace(JOB, possible_cpus=32)
     assert after(qemu_command(job, CHANNELS), "-smp") == "32"
     assert "maxcpus=2" in kernel_arguments(job)
 
 
 @pytest.mark.parametrize("possible", [None, 2])
-def test_all_cpus_come_up_where_no_more_are_possible(possible: int | None) -> None:
+def test_all_cpus_come_online_if_no_more_are_possible(possible: int | None) -> None:
     job = replace(JOB, possible_cpus=possible)
     assert after(qemu_command(job, CHANNELS), "-smp") == "2"
     assert not any(word.startswith("maxcpus") for word in kernel_arguments(job))
 
 
-def test_fewer_possible_than_online_is_wrong() -> None:
+def test_fewer_possible_than_online_cpus_are_an_error() -> None:
     with pytest.raises(InputError, match="possible_cpus = 1"):
         qemu_command(replace(JOB, possible_cpus=1), CHANNELS)
 
@@ -75,11 +75,11 @@ def test_the_jobs_own_kernel_arguments_come_last() -> None:
     assert kernel_arguments(replace(JOB, kernel_args=("loglevel=8", "x=1")))[-2:] == ["loglevel=8", "x=1"]
 
 
-def test_the_seed_reaches_the_kernels_own_random_numbers() -> None:
+def test_the_seed_is_an_argument_of_the_kernel() -> None:
     assert "kteardown.seed=7" in kernel_arguments(JOB)
 
 
-def test_a_comma_in_a_path_is_not_the_end_of_an_option() -> None:
+def test_a_comma_in_a_path_is_escaped() -> None:
     assert "file,id=console,path=/r/console,,1.txt" in qemu_command(JOB, CHANNELS)
 
 
@@ -89,7 +89,7 @@ def test_each_architecture_has_its_console() -> None:
     assert "no_timer_check" not in kernel_arguments(replace(JOB, arch="arm64"))
 
 
-def test_nodes_share_memory_and_cpus_and_the_few_cpus_that_come_up_are_not_on_one() -> None:
+def test_memory_is_divided_among_nodes_and_cpus_are_assigned_round_robin() -> None:
     words = qemu_command(replace(JOB, memory_mb=301, possible_cpus=4, numa_nodes=2), CHANNELS)
     assert words[words.index("-smp") + 1] == "4,sockets=4,cores=1,threads=1"
     nodes = [word for before, word in pairwise(words) if before == "-numa"]
@@ -101,6 +101,6 @@ def test_nodes_share_memory_and_cpus_and_the_few_cpus_that_come_up_are_not_on_on
     assert [word.rsplit("=")[-1] for word in memory] == ["150M", "151M"]
 
 
-def test_a_node_without_a_cpu_is_told() -> None:
+def test_a_node_without_a_cpu_is_an_error() -> None:
     with pytest.raises(InputError, match="numa_nodes = 3 is more than the 2 CPUs"):
         qemu_command(replace(JOB, numa_nodes=3), CHANNELS)

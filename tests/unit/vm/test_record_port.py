@@ -8,13 +8,13 @@ from kteardown.vm.record_port import RecordLines
 
 
 @given(st.lists(st.binary(max_size=30)))
-def test_lines_do_not_depend_on_how_they_arrive(chunks: list[bytes]) -> None:
+def test_lines_do_not_depend_on_the_chunks_in_which_they_arrive(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
-    heard: list[bytes] = []
-    lines = RecordLines(heard.append, 0.0)
+    received: list[bytes] = []
+    lines = RecordLines(received.append, 0.0)
     for chunk in chunks:
         lines.feed(chunk)
-    assert heard == whole.split(b"\n")[:-1]
+    assert received == whole.split(b"\n")[:-1]
     assert lines.seen().lines == whole.count(b"\n")
     assert lines.seen().cut == len(whole.split(b"\n")[-1])
 
@@ -26,18 +26,18 @@ def seen(*lines: bytes) -> RecordsSeen:
     return records.seen()
 
 
-def test_bye_is_noticed() -> None:
+def test_a_bye_record_is_recognized() -> None:
     assert seen(b'{"type":"bye","trials":3}\n') == RecordsSeen(lines=1, bye=True)
 
 
-def test_an_error_is_noticed_with_its_detail() -> None:
+def test_an_error_record_is_recognized_with_its_detail() -> None:
     assert seen(b'{"type":"error","detail":"no plan"}\n') == RecordsSeen(lines=1, error="no plan")
 
 
-def test_the_words_alone_are_no_records() -> None:
+def test_other_records_that_contain_the_words_do_not_count() -> None:
     alive = b'{"type":"alive","trial":0,"detail":"says \\"bye\\""}\n'
     assert seen(alive, b'"bye"\n', b'{"x":"error"}\n') == RecordsSeen(lines=3)
 
 
-def test_a_record_without_its_newline_is_cut() -> None:
+def test_a_record_without_a_newline_is_cut() -> None:
     assert seen(b'{"type":"bye","trials":3}') == RecordsSeen(cut=25)
