@@ -1,9 +1,9 @@
-"""The documentation: every command in it is one, and the site builds without a broken link.
+"""The documentation: every command in it is valid, and the site builds without a broken link.
 
-All commands, in blocks and in running text, are parsed by the real command line. Those of verbs that need
-no guest are run, in a folder that has what they name; ``run`` is run as ``plan``, with the same options, and
-``compare`` up to where kernels would be built. The tutorial's own are run with guests by
-``tests/vm/test_tutorial.py``.
+All commands, in code blocks and in running text, are parsed by the real command line. The commands of verbs
+that need no guest are run, in a folder that contains the files that they name; ``run`` is run as ``plan``,
+with the same options, and ``compare`` stops before kernels would be built. The commands of the tutorial are
+run with guests by ``tests/vm/test_tutorial.py``.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from unit.run import killable
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
 RUN = ("list", "plan", "run", "show", "report", "diff", "query", "export", "new")
-"""Verbs whose commands are run. The others build kernels, boot guests, ask, serve, or need many runs."""
-# What a run has and a plan has not.
+"""Verbs whose commands are run. The others build kernels, boot guests, prompt, serve, or need many runs."""
+# Options of `run` that `plan` does not have, with the number of their arguments.
 _OUTPUT = {"--json": 1, "--markdown": 1, "--html": 1, "--fail-on": 1, "-v": 0, "-q": 0}
 _PLACEHOLDER = re.compile(r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b")
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
 def commands(text: str) -> list[str]:
-    """Every call of kteardown in a page, one line each, without the prompt and what comes after a pipe."""
+    """Return every command line of kteardown in a page, without the prompt, pipes and redirections."""
     text = re.sub(r"\\\n\s*", "", text)
     lines = re.findall(r"^(?:    |\$ |    \$ )(?:\.venv/bin/)?(kteardown .*)$", text, re.MULTILINE)
     inline = re.findall(r"(?<!`)`(kteardown [^`]+)`(?!`)", re.sub(r"\s*\n\s*", " ", text))
     found = [re.split(r"\s+(?:\||>|#)\s?", line)[0] for line in lines + inline]
-    # Names of people in patches, and outputs that repeat a command.
+    # Without duplicates, and without the author's name in patches.
     return [line for line in dict.fromkeys(found) if not line.startswith("kteardown developers")]
 
 
 def examples(verb: str) -> list[str]:
-    """The examples in the help of a verb."""
+    """Return the examples in the help of a verb."""
     text = re.sub(r"(kteardown [^\n]*)\n {2,}(?!kteardown)(\S)", r"\1 \2", VERBS[verb].help or "")
     return [
         re.split(r"\s+[|>]\s", line)[0] for line in re.findall(r"^\s+(kteardown .*)$", text, re.MULTILINE)
@@ -64,17 +64,17 @@ EVERY = sorted({
 
 
 def runnable(line: str) -> bool:
-    """Whether a command can be run as it stands: a whole one that boots nothing, no word for another."""
+    """Return whether a command can be run unchanged: it is complete, boots nothing and has no placeholder."""
     _, verb, *arguments = shlex.split(line)
-    whole = bool(arguments) or verb in ("list", "show", "report")
-    return whole and verb in RUN and not _PLACEHOLDER.search(line) and "--resume" not in arguments
+    complete = bool(arguments) or verb in ("list", "show", "report")
+    return complete and verb in RUN and not _PLACEHOLDER.search(line) and "--resume" not in arguments
 
 
 RUNNABLE = [line for line in EVERY if runnable(line)]
 COMPARED = [line for line in EVERY if line.startswith("kteardown compare ")]
 
 
-def test_commands_are_found_wherever_they_stand() -> None:
+def test_commands_are_found_in_code_blocks_and_in_running_text() -> None:
     page = (
         "a `kteardown list\nruns` b\n\n"
         "    .venv/bin/kteardown show last \\\n       --console 1  # c\n\n"
@@ -84,24 +84,24 @@ def test_commands_are_found_wherever_they_stand() -> None:
 
 
 @pytest.mark.parametrize("line", EVERY)
-def test_every_command_is_one(line: str) -> None:
+def test_every_command_is_valid(line: str) -> None:
     verb, *arguments = shlex.split(line)[1:]
     if verb == "VERB" or verb.startswith("-"):
         return
     assert verb in VERBS, line
-    # A verb alone, in running text, is its name.
+    # A verb without arguments, in running text, is only mentioned.
     if arguments and "--help" not in arguments:
         VERBS[verb].make_context(verb, arguments)
 
 
-def test_there_are_many_and_most_are_run() -> None:
+def test_many_commands_are_found_and_most_are_run() -> None:
     assert len(EVERY) > 40
     assert len(RUNNABLE) > 20
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all that the commands name: a finished run, results, patches, an experiment."""
+    """A folder with everything that the commands name: a finished run, results, patches, an experiment."""
     folder = tmp_path_factory.mktemp("docs")
     done = killable.make_run(folder / "runs", "instructions")
     killable.measure(done.path)
@@ -122,10 +122,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("line", RUNNABLE)
-def test_a_command_that_needs_no_guest_does_what_it_says(
+def test_a_command_that_needs_no_guest_succeeds(
     line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whatever the page calls its run, there is one here.
+    # Replace the name of the run in the page by that of the run in this folder.
     verb, *arguments = shlex.split(re.sub(r"\b20\d{6}-\d{6}\b", "last", line))[1:]
     if verb == "run":
         verb, arguments = "plan", _planned(arguments)
@@ -144,7 +144,7 @@ def test_a_command_that_needs_no_guest_does_what_it_says(
 
 @pytest.fixture(scope="module")
 def linux(home: Path) -> Path:
-    """``~/linux`` of the pages: a git tree with the tag and the branches that they name."""
+    """A git tree, ``~/linux`` in the pages, with the tag and the branches that they name."""
     tree = home / "linux"
     (tree / "kernel").mkdir(parents=True)
     git(tree, "init", "-q", "-b", "master")
@@ -161,7 +161,7 @@ def linux(home: Path) -> Path:
 
 
 @pytest.mark.parametrize("line", COMPARED)
-def test_a_comparison_is_ready_to_be_built(
+def test_a_comparison_is_prepared_up_to_the_build(
     line: str, home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(home))
@@ -180,7 +180,7 @@ def test_a_comparison_is_ready_to_be_built(
 
 
 def _planned(arguments: list[str]) -> list[str]:
-    """The arguments of ``run`` that ``plan`` takes."""
+    """Return those arguments of ``run`` that ``plan`` also accepts."""
     kept, skip = [], 0
     for word in arguments:
         if skip:

@@ -1,6 +1,6 @@
-"""The agent on the host: its own unit tests under the sanitizers, and what its command line does.
+"""The agent on the host: its unit tests with the sanitizers, and its command line.
 
-Its workloads run in guests only (tests/vm); here no plan has a trial.
+Its workloads run only in guests (tests/vm); the plans here have no trials.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The unit tests of the agent, built with the address and undefined behaviour sanitizers."""
+    """The program of the agent's unit tests, built with the address and undefined behaviour sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
     done = subprocess.run(
@@ -52,7 +52,7 @@ def run_plan(agent: Path, folder: Path, plan: str) -> subprocess.CompletedProces
     return run(agent, "--run-on-this-host", folder / "plan")
 
 
-def test_units_under_the_sanitizers(sanitized: Path) -> None:
+def test_the_unit_tests_of_the_agent_pass_with_the_sanitizers(sanitized: Path) -> None:
     done = run(sanitized)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(" 0 failed\n")
@@ -84,24 +84,24 @@ def test_numbers_of_64_bits_are_json_numbers(sanitized: Path, numbers: list[int]
     assert [line["value"] for line in echoed] == expected
 
 
-def test_refuses_to_run_when_not_asked_by_name(agent: Path) -> None:
+def test_without_arguments_the_agent_refuses_to_run_on_the_host(agent: Path) -> None:
     done = run(agent)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "--help" in done.stderr
 
 
-def test_refuses_unknown_arguments(agent: Path) -> None:
+def test_unknown_arguments_are_an_error(agent: Path) -> None:
     assert run(agent, "--frobnicate").returncode == 2
 
 
-def test_help_says_what_it_can_do(agent: Path) -> None:
+def test_help_names_the_option_to_run_a_plan(agent: Path) -> None:
     done = run(agent, "--help")
     assert done.returncode == 0
     assert "--run-on-this-host PLAN" in done.stdout
 
 
-def test_workloads_and_their_files_agree(agent: Path) -> None:
+def test_the_parameters_of_each_workload_are_those_of_its_toml_file(agent: Path) -> None:
     listed: dict[str, list[str]] = {}
     for line in run(agent, "--list").stdout.splitlines():
         if line.startswith(" "):
@@ -114,7 +114,7 @@ def test_workloads_and_their_files_agree(agent: Path) -> None:
     }
 
 
-def test_plan_without_trials_says_hello_and_bye(agent: Path, tmp_path: Path) -> None:
+def test_a_plan_without_trials_gives_hello_and_bye(agent: Path, tmp_path: Path) -> None:
     done = run_plan(agent, tmp_path, "kteardown-plan 1\nseed 0\n")
     assert done.returncode == 0, done.stderr
     hello, bye = [parse(line) for line in done.stdout.splitlines()]
@@ -136,7 +136,7 @@ def test_plan_without_trials_says_hello_and_bye(agent: Path, tmp_path: Path) -> 
         ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3\n", "plan line 2: parameter make"),
     ],
 )
-def test_bad_plan_is_an_error_record(agent: Path, tmp_path: Path, plan: str, words: str) -> None:
+def test_a_bad_plan_gives_an_error_record(agent: Path, tmp_path: Path, plan: str, words: str) -> None:
     done = run_plan(agent, tmp_path, plan)
     assert done.returncode == 1
     (error,) = [parse(line) for line in done.stdout.splitlines()]
@@ -144,7 +144,7 @@ def test_bad_plan_is_an_error_record(agent: Path, tmp_path: Path, plan: str, wor
     assert words in error.detail
 
 
-def test_missing_plan_is_an_error_record(agent: Path, tmp_path: Path) -> None:
+def test_a_missing_plan_gives_an_error_record(agent: Path, tmp_path: Path) -> None:
     done = run(agent, "--run-on-this-host", tmp_path / "none")
     (error,) = [parse(line) for line in done.stdout.splitlines()]
     assert isinstance(error, AgentError)
