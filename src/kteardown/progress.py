@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class Standing:
+class InterimResult:
     """The interim result of one metric for one variant, formatted as text.
 
     ``base`` and ``changed`` (medians over boots), ``change`` and ``verdict`` are those of the last point,
@@ -42,10 +42,10 @@ class Reporter(Protocol):
     def command(self, argv: list[str]) -> None:
         """Report a command that is about to be run; shown with ``-v``."""
 
-    def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Offer the interim results after a boot ended.
 
-        ``look`` computes them, which takes time: the reporter calls it only if they are shown, and not
+        ``compute`` returns them, which takes time: the reporter calls it only if they are shown, and not
         after every boot.
         """
 
@@ -67,7 +67,7 @@ class SilentReporter:
     def command(self, argv: list[str]) -> None:
         return
 
-    def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         return
 
     @contextmanager

@@ -17,7 +17,7 @@ from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
 from kteardown.model.result import Result
-from kteardown.progress import SilentReporter, Standing
+from kteardown.progress import InterimResult, SilentReporter
 from kteardown.report.interim import rows, rows_of
 from kteardown.run import lab, run_kernels
 from kteardown.rundir.directory import RunDir
@@ -251,11 +251,11 @@ def test_what_is_shown_meanwhile_is_what_the_report_will_say(
     class Watching(Notes):
         def __init__(self) -> None:
             super().__init__()
-            self.seen: list[Sequence[Standing]] = []
+            self.seen: list[Sequence[InterimResult]] = []
 
-        def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+        def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
             before = sorted(path.name for path in run.path.rglob("*"))
-            self.seen.append(look())
+            self.seen.append(compute())
             assert sorted(path.name for path in run.path.rglob("*")) == before
 
     run, watching = make_run(**design), Watching()

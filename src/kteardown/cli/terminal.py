@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from kteardown.progress import Standing, Task
+from kteardown.progress import InterimResult, Task
 
 _PLAIN_INTERVAL_S = 15.0
 _LOOK_INTERVAL_S = 5.0
@@ -76,7 +76,7 @@ class _LineTask:
 class _Display:
     """What moves: bars, what every guest does, and how the comparisons stand."""
 
-    def __init__(self, console: Console, rows: Sequence[Standing]) -> None:
+    def __init__(self, console: Console, rows: Sequence[InterimResult]) -> None:
         self.progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
@@ -106,7 +106,7 @@ class _Display:
         return Group(*parts)
 
 
-def standing_table(rows: Sequence[Standing]) -> Table:
+def standing_table(rows: Sequence[InterimResult]) -> Table:
     """How the comparisons stand so far, the base beside each change."""
     table = Table(
         title="so far, at the last point; the verdict is the report's",
@@ -138,7 +138,7 @@ class TerminalReporter:
         self._tasks = 0
         self._lock = threading.Lock()
         # A run that stops when sure boots in several stages; what was seen stays on the screen.
-        self._rows: Sequence[Standing] = ()
+        self._rows: Sequence[InterimResult] = ()
         self._next_look = 0.0
 
     def note(self, text: str) -> None:
@@ -152,13 +152,13 @@ class TerminalReporter:
             line = "+ " + shlex.join(argv)
             self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-    def standing(self, look: Callable[[], Sequence[Standing]]) -> None:
+    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Show how the run stands, where it is watched: at most every five seconds, and never for more than
         a twentieth of the time."""
         began = time.monotonic()
         if self._display is None or began < self._next_look:
             return
-        self._rows = self._display.rows = look()
+        self._rows = self._display.rows = compute()
         self._display.live.refresh()
         ended = time.monotonic()
         # The first one loads the statistics; what it takes tells nothing about the next.

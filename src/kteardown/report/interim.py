@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from kteardown.errors import KteardownError
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
-from kteardown.progress import Standing
+from kteardown.progress import InterimResult
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 
 
-def rows_of(run: RunDir) -> list[Standing]:
+def rows_of(run: RunDir) -> list[InterimResult]:
     """The interim comparisons of a run, by the statistics of the report; empty while data is insufficient."""
     from kteardown.analysis.conclude import analyse_run
 
@@ -26,7 +26,7 @@ def rows_of(run: RunDir) -> list[Standing]:
         return []
 
 
-def rows(result: Result, workloads: Mapping[str, Workload]) -> list[Standing]:
+def rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:
     """One row for each headline metric and variant, of the last point, with the verdicts of all points."""
     return [
         _row(result, group, mine)
@@ -36,10 +36,10 @@ def rows(result: Result, workloads: Mapping[str, Workload]) -> list[Standing]:
     ]
 
 
-def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> Standing:
+def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> InterimResult:
     last = mine[-1]
     unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
-    return Standing(
+    return InterimResult(
         metric=group.name,
         point=_point(mine),
         base=_value(last.base.compared, unit),

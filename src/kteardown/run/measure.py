@@ -15,7 +15,7 @@ from kteardown.model.plan import Plan, blocks_of
 from kteardown.model.record import LAYOUT, TWIN
 from kteardown.model.result import Result
 from kteardown.paths import cache_dir
-from kteardown.progress import Reporter, Standing
+from kteardown.progress import InterimResult, Reporter
 from kteardown.run import lab as labs
 from kteardown.run import run_kernels
 from kteardown.run.execute import Lab, execute
@@ -35,7 +35,7 @@ def measure(
     *,
     jobs: int | None = None,
     after: Result | None = None,
-    interim: Callable[[], Sequence[Standing]] = tuple,
+    interim: Callable[[], Sequence[InterimResult]] = tuple,
 ) -> None:
     """Boot what the plan has left: all of it, or up to the next look if the run stops when it is certain.
 
@@ -50,7 +50,7 @@ def measure(
 
     def boot(plan: Plan) -> None:
         kernels = run_kernels.bootable(snapshot.run)
-        execute(plan, kernels, lab, log, reporter, expected.weight, lambda: reporter.standing(interim))
+        execute(plan, kernels, lab, log, reporter, expected.weight, lambda: reporter.interim_results(interim))
 
     missing = run_kernels.missing_kernels(snapshot.run)
     if missing:

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from kteardown.cli import terminal
 from kteardown.cli.terminal import TerminalReporter, standing_table
-from kteardown.progress import Standing
+from kteardown.progress import InterimResult
 
 ROWS = [
-    Standing(
+    InterimResult(
         metric="freeze_user_ns",
         point="zombies=15,000",
         base="1,028,528",
@@ -43,21 +43,21 @@ class Looks:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self) -> Sequence[Standing]:
+    def __call__(self) -> Sequence[InterimResult]:
         self.count += 1
         return ROWS
 
 
 def work(reporter: TerminalReporter, looks: Looks) -> None:
     """A run as the pipeline tells it."""
-    reporter.standing(looks)
+    reporter.interim_results(looks)
     reporter.note("run directory: here")
     reporter.command(["qemu-system-x86_64", "-append", "a b"])
     with reporter.task("booting 6 guests, 2 at a time", total=6) as task:
         task.update(1, "base, seed 1: zombies zombies=0\none, seed 1: zombies zombies=0")
-        reporter.standing(looks)
+        reporter.interim_results(looks)
         task.update(2, "two, seed 1: zombies zombies=3000\nbase, seed 2: starting")
-        reporter.standing(looks)
+        reporter.interim_results(looks)
 
 
 def test_a_watcher_sees_bars_guests_and_how_it_stands() -> None:
@@ -92,7 +92,7 @@ def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
 ) -> None:
     now = [100.0]
 
-    def slow() -> Sequence[Standing]:
+    def slow() -> Sequence[InterimResult]:
         now[0] += 3.0
         return looks()
 
@@ -101,7 +101,7 @@ def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
         monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now[0]))
         for at, expected in ((100.0, 1), (107.9, 1), (108.1, 2), (171.0, 2), (171.2, 3)):
             now[0] = at
-            reporter.standing(slow)
+            reporter.interim_results(slow)
             assert looks.count == expected
 
 
