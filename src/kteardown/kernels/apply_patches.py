@@ -32,6 +32,7 @@ class PatchedFiles:
 
     @property
     def changes_kconfig(self) -> bool:
+        """Whether a Kconfig file was changed, created or removed."""
         return any(PurePosixPath(name).name.startswith("Kconfig") for name in (*self.changed, *self.removed))
 
     def install(self, tree: Path) -> None:

@@ -49,6 +49,8 @@ class Tier:
 
 @dataclass(frozen=True)
 class Package:
+    """One version of a binary package, and the tier in which it was found."""
+
     name: str
     version: str
     tier: Tier
@@ -220,6 +222,7 @@ class _Root:
         (folder / "etc" / "sources.list.d" / "lab.sources").write_text("\n".join(blocks))
 
     def fresh(self) -> bool:
+        """Return whether the package lists were fetched within the last 24 hours."""
         return self._stamp.exists() and time.time() - self._stamp.stat().st_mtime < _LISTS_FRESH_S
 
     def update(self, reporter: Reporter) -> list[str]:
@@ -236,6 +239,7 @@ class _Root:
         return [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))] or [done.stderr]
 
     def versions(self, pattern: str) -> list[tuple[str, str]]:
+        """Return name and version of each package whose whole name matches ``pattern``."""
         names = _output(["apt-cache", "pkgnames", re.split(r"[\[(\\.*+?]", pattern)[0]], self._environment)
         matching = [name for name in names.split() if re.fullmatch(pattern, name)]
         if not matching:

@@ -53,6 +53,7 @@ class _Plan:
 
     @property
     def title(self) -> str:
+        """The kernel in progress and messages: source, series and architecture."""
         # Commits are abbreviated to 12 digits.
         source = re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", self.source.id)
         return " ".join(filter(None, (source, self.request.series, self.request.arch)))

@@ -49,10 +49,12 @@ class Tree:
 
     @property
     def build(self) -> Path:
+        """The build folder."""
         return self.path / BUILD
 
     @property
     def image(self) -> Path:
+        """The path of the bootable image after a build."""
         return self.build / ARCHITECTURES[self.arch].image
 
 

@@ -90,6 +90,7 @@ class _Reader:
         self._current: _Definition | None = None
 
     def line(self, number: int, words: str) -> None:
+        """Process one line, without the spaces around it and without help texts."""
         if _BLOCK.match(words):
             self._block(number, words)
         elif self._in_menu and words.startswith(("depends on ", "visible if ")):

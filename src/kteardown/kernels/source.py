@@ -33,6 +33,7 @@ class Source:
 
     @property
     def kind(self) -> str:
+        """The part of ``id`` before the colon: ``debian``, ``git`` or ``tar``."""
         return self.id.partition(":")[0]
 
 

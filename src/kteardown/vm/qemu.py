@@ -131,6 +131,7 @@ class _PeakMemory:
         self.peak_kb: int | None = None
 
     def sample(self) -> None:
+        """Read the peak so far; it is unchanged if the process has exited."""
         with contextlib.suppress(OSError):
             peak = re.search(r"^VmHWM:\s+(\d+) kB", self._status.read_text(), re.MULTILINE)
             self.peak_kb = int(peak[1]) if peak else self.peak_kb
