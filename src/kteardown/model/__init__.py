@@ -1,1 +1,1 @@
-"""What the data of kteardown is: experiments, workloads, plans, records, results. No input or output."""
+"""The data of kteardown: experiments, workloads, plans, records, results. No input or output."""

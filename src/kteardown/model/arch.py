@@ -1,7 +1,7 @@
-"""The architectures of guests: one record with all that the lab must know about each.
+"""The architectures of guests: one record with everything that depends on the architecture.
 
-A further architecture is a name in ``Arch``, a record in ``ARCHITECTURES``, ``kernels/ARCH.config`` and its
-cross compiler.
+To add an architecture, add a name to ``Arch``, a record to ``ARCHITECTURES``, the file
+``kernels/ARCH.config`` and its cross compiler.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ Arch = Literal["x86_64", "arm64"]
 
 @dataclass(frozen=True)
 class Probe:
-    """A guest of a few bytes that counts to a hundred million and then ends QEMU.
+    """A guest of a few bytes that counts to one hundred million and then ends QEMU.
 
-    ``options`` are QEMU's, with ``{file}`` for the file that has ``code``; ``status`` is QEMU's exit status.
+    ``options`` are QEMU's, with ``{file}`` for the file that contains ``code``. ``status`` is the exit status
+    of QEMU.
     """
 
     code: bytes
@@ -31,7 +32,7 @@ class Architecture:
     """One architecture. Names of packages are Debian's."""
 
     machine: str
-    """As uname(2) calls it."""
+    """The name in uname(2)."""
     source_folder: str
     """Below ``arch/`` of the kernel's source."""
     image: str
@@ -41,7 +42,7 @@ class Architecture:
     debian: str
     """The package architecture."""
     compiler: str
-    """The compiler for kernel and agent; on such a host plain ``gcc`` does for the agent."""
+    """The compiler for kernel and agent. On a host of this architecture, ``gcc`` compiles the agent."""
     compiler_package: str
     agent_packages: tuple[str, ...]
     """The cross compiler and the C library's headers, for the agent."""
@@ -54,8 +55,8 @@ class Architecture:
     probe: Probe
 
 
-# A boot sector, which the firmware puts at 0x7c00. On its way to the exit port it goes where a kernel
-# goes: protection, page tables, EFER, 64-bit code; then it counts, which only a real processor does in time.
+# A boot sector, which the firmware loads at 0x7c00. It does what a kernel does at boot (protected mode, page
+# tables, EFER, 64-bit code), counts, which only a real processor does in time, and writes to the exit port.
 _X86_PROBE = bytes.fromhex(
     "fa 31c0 8ed8 8ec0"  # cli; xor ax,ax; mov ds,ax; mov es,ax
     "66bf00100000 0f22df"  # mov edi,0x1000; mov cr3,edi: three page tables at 0x1000
@@ -93,18 +94,18 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
         agent_packages=("gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),
         qemu="qemu-system-x86_64",
         qemu_package="qemu-system-x86",
-        # Without the keyboard controller x86 boots 0.4 s sooner: the probe for a mouse waits.
+        # Without the keyboard controller x86 boots 0.4 s faster, because the probe for a mouse waits.
         board="pc,i8042=off",
         emulated_board_options="",
-        # No source of random numbers that the seed does not control.
+        # Without instructions whose random numbers the seed does not control.
         emulated_cpu="max,-rdrand,-rdseed",
         kernel_arguments=(
             "console=ttyS0",
-            # On a loaded host an emulated timer tick comes too late for the IO-APIC check, which panics.
+            # On a loaded host an emulated timer tick is too late for the IO-APIC check, which panics.
             "no_timer_check",
             # For the same reason the clocksource watchdog would disable the TSC during a trial.
             "tsc=reliable",
-            # Through a triple fault: this board has no keyboard controller to ask.
+            # Reboot by a triple fault, because this board has no keyboard controller.
             "reboot=t",
         ),
         probe=Probe(
@@ -143,10 +144,10 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
 
 
 def host_arch() -> str:
-    """The architecture of the host: one of ``Arch``, else as uname(2) calls it."""
+    """Return the architecture of the host: one of ``Arch``, else its name in uname(2)."""
     return arch_of_machine(platform.machine())
 
 
 def arch_of_machine(machine: str) -> str:
-    """The architecture that uname(2) calls ``machine``: one of ``Arch``, else ``machine``."""
+    """Return the architecture whose name in uname(2) is ``machine``: one of ``Arch``, else ``machine``."""
     return next((name for name, arch in ARCHITECTURES.items() if arch.machine == machine), machine)

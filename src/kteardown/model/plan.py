@@ -1,4 +1,4 @@
-"""What a plan is: every boot of a run in its order, with its trials."""
+"""The model of a plan: every boot of a run in order, with its trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlannedTrial(_Planned):
     warmup: int
     repetitions: int
     profile_ns: int = 0
-    """The period at which its measured executions are sampled; 0: they are not."""
+    """The sampling period of its measured executions; 0 if they are not sampled."""
 
 
 class PlannedBoot(_Planned):
@@ -34,31 +34,31 @@ class PlannedBoot(_Planned):
     seed: int
     trials: tuple[PlannedTrial, ...]
     machine: dict[str, int] = {}
-    """Which of the machines that the experiment sweeps; empty where it sweeps none."""
+    """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 
 
 class Plan(_Planned):
-    """Every boot in its order."""
+    """Every boot in order."""
 
     boots: tuple[PlannedBoot, ...]
     points: tuple[Point, ...] = ()
     """Every point that is measured, in the order of the report."""
     cpus: int
-    """The most, where they are swept; so with the next two."""
+    """The largest value if it is swept, as for the next two fields."""
     memory_mb: int
     silence_s: float
-    """Of the most patient workload, for hardware; the runner scales it to the acceleration."""
+    """The longest of all workloads, for hardware; the runner scales it to the acceleration."""
     possible_cpus: int | None = None
     numa_nodes: int | None = None
 
 
 def blocks_of(design: Design) -> int:
-    """How many blocks the design has, at most; blocks with higher numbers were added for the layout twin."""
+    """Return the maximum number of blocks; blocks with higher numbers were added for the layout twin."""
     return design.seeds if design.clock == "instructions" else design.boots
 
 
 def controls(design: Design) -> tuple[str, ...]:
-    """The kernels that are base under another name, or nearly, in every block."""
+    """Return the twins of base that are booted in every block."""
     if design.clock == "instructions":
         return ()
     return (TWIN, LAYOUT) if design.layout_twin else (TWIN,)

@@ -1,4 +1,4 @@
-"""What a profile says: the models behind ``profiles`` of result.json."""
+"""The models of a profile: ``profiles`` in result.json."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ class _Profiled(BaseModel):
 
 
 class ProfiledStretch(_Profiled):
-    """What was sampled of one kernel at one point: ``stretches`` repetitions of ``boots`` boots.
+    """The samples of one kernel at one point: ``stretches`` repetitions in ``boots`` boots.
 
-    ``stretch_ns`` is the mean length of one, sampling included. ``busy_ns`` is the time of all CPUs in
-    one, ``idle_share`` the share of time in which they had nothing to run. ``lost`` samples found no room.
+    ``stretch_ns`` is the mean length of one stretch, sampling included. ``busy_ns`` is the busy time of all
+    CPUs in one stretch; ``idle_share`` is the share of time in which they were idle. ``lost`` counts samples
+    that did not fit into the buffer.
     """
 
     kernel: str
@@ -32,16 +33,15 @@ class ProfiledStretch(_Profiled):
 
 
 class FunctionCost(_Profiled):
-    """What one function takes on one kernel at the largest point.
+    """The cost of one function on one kernel at the largest point.
 
-    ``self_share`` is its part of the busy time, ``all_share`` that of it and all that it calls,
-    ``smallest_share`` its part at the smallest point; ``self_ns`` the time in it for one object of the
-    workload (for one stretch, where the workload counts none). ``no_interrupts`` is the part of that in
-    which its CPU took no interrupt for a period and a half and more.
-    ``exponent`` tells how the time of the whole stretch grows with the number of objects: 1 is in
-    proportion; None where it was not seen at two points. ``difference_ns`` is against base. Intervals
-    are at the profile's confidence. ``grows`` and ``differs`` stand where the samples carry the claim,
-    as ``Profile`` says.
+    ``self_share`` is its share of the busy time, ``all_share`` includes its callees, and ``smallest_share``
+    is its share at the smallest point. ``self_ns`` is the time in it for one object of the workload, or for
+    one stretch if the workload has no such parameter. ``no_interrupts`` is the part of that in which its CPU
+    took no interrupt for at least one and a half periods. ``exponent`` says how its time in the whole stretch
+    grows with the number of objects: 1 is proportional; None if it was not sampled at two points.
+    ``difference_ns`` is relative to base. Intervals are at the confidence of the profile. ``grows`` and
+    ``differs`` are true if the samples support the claim, as defined in ``Profile``.
     """
 
     kernel: str
@@ -61,8 +61,11 @@ class FunctionCost(_Profiled):
 
 
 class ProfiledFunction(_Profiled):
-    """One function with its costs, a kernel each. ``callers``: on base, or where base never was in it, the
-    functions through which most of its time was reached, the nearest first, while one has most of it."""
+    """One function with its costs on each kernel.
+
+    ``callers`` are the functions through which more than half of its time was reached, the nearest first, on
+    base or, if it was not sampled there, on the first kernel on which it was.
+    """
 
     function: str
     callers: tuple[str, ...]
@@ -72,17 +75,17 @@ class ProfiledFunction(_Profiled):
 class Profile(_Profiled):
     """Where the time of one workload goes, over the values of ``param``.
 
-    ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that grow
-    or differ; the most time first. A function ``grows`` where its exponent is above 1 + ``margin`` with the
-    chance of naming any function of the profile wrongly below 1 - ``confidence`` (Bonferroni);
-    it ``differs`` where its difference is not zero in the same sense and at least ``least_share``
-    of base's time.
+    ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that grow or
+    differ, by decreasing time. A function ``grows`` if its exponent is above 1 + ``margin``, where the
+    probability of naming any function of the profile wrongly is below 1 - ``confidence`` (Bonferroni). It
+    ``differs`` if its difference is significant in the same sense and at least ``least_share`` of base's
+    time.
     """
 
     workload: str
     param: str
     rest: dict[str, ParamValue]
-    """The other parameters of the points, those that the experiment chose."""
+    """The other parameters of the points that the experiment sets."""
     confidence: float
     least_share: float
     margin: float

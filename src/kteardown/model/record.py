@@ -1,23 +1,23 @@
-"""What a record is: one line of NDJSON, from the agent or from the lab.
+"""The models of a record: one line of NDJSON, from the agent or from the lab.
 
-The agent writes ``hello``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
-``trial_end``, ``error`` and ``bye``; the lab adds ``boot_start`` and ``boot_end`` around them and
-puts ``boot`` and ``attempt`` on every line. Raw samples are kept, nothing is averaged.
+The agent writes ``hello``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``, ``trial_end``,
+``error`` and ``bye``. The lab adds ``boot_start`` and ``boot_end`` around them and puts ``boot`` and
+``attempt`` on every line. Samples are stored unchanged; nothing is averaged.
 
-An attempt at a boot that did not reach its ``boot_end`` was cut short: the lab died. Its
-completed trials, those with a ``trial_end``, are never lost:
+An attempt at a boot that has no ``boot_end`` was cut short, because the lab was interrupted. Its completed
+trials, those with a ``trial_end``, are kept:
 
-- On the instruction clock (``acceleration`` "icount") a trial's figures depend on all that the
-  guest did before it, so the next attempt runs the whole boot again. It gives the same records to the
-  byte; where it does not, the result says so.
-- In real time the next attempt runs only the trials that no cut attempt completed. The boot is then
-  the sum of its parts: every trial comes whole from one guest.
+- On the instruction clock (``acceleration`` "icount") the figures of a trial depend on everything that the
+  guest did before, so the next attempt runs the whole boot again. It gives the same records, byte for byte;
+  if it does not, the result says so.
+- In real time the next attempt runs only the trials that no earlier attempt completed. The boot is then the
+  union of its attempts: every trial is from a single guest.
 
-An attempt that ended as ``infrastructure-error`` says nothing about the kernel; the next one starts as if
-it had not been. Readers take, for every boot, the last attempt that ended, and with it the trials that
-cut attempts before it completed and it did not begin.
+An attempt that ended as ``infrastructure-error`` has no information about the kernel, and the next attempt
+starts as if it had not happened. Readers use, for every boot, the last attempt that ended, and the trials
+that attempts before it completed and that it did not start.
 
-Fields with a default of None or nothing came later than the first records, which do not have them.
+Fields with a default of None or an empty value are newer than the first records, which do not have them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ ParamValue = int | str
 BASE = "base"
 """The name in the records of the kernel that the others are compared with."""
 TWIN = "base-twin"
-"""The same kernel once more: what differs between the two is noise."""
+"""The same kernel once more: a difference between the two is noise."""
 LAYOUT = "base-layout"
-"""Base with a function that is never called: what differs is where the code lies."""
+"""Base with a function that is never called: a difference is an effect of code layout."""
 
 
 class _Record(BaseModel):
@@ -56,9 +56,9 @@ class BootStart(_Record):
     started_at: str
     """Host time, ISO 8601. Never part of a result."""
     session: int = 0
-    """Which of the run's sessions (environment.json) booted it, from 0."""
+    """The index of the session of the run (environment.json) that booted it."""
     machine: dict[str, int] = {}
-    """Which of the machines that the experiment sweeps, such as ``{"possible_cpus": 32}``."""
+    """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
 
 
 class BootEnd(_Record):
@@ -72,15 +72,15 @@ class BootEnd(_Record):
     command: list[str]
     host_load: float
     peak_rss_kb: int | None = None
-    """The most memory of the host that QEMU had at once; None where it was not seen."""
+    """The largest memory of the host that QEMU used at once; None if it was not recorded."""
 
 
 class Hello(_Record):
     """The guest as its kernel describes it, before the first trial.
 
-    Counts are 0 where the kernel does not say. ``mitigations`` are those that the guest's kernel is
-    vulnerable to or defends against; ``debug`` names what it announced when it booted and that costs time
-    everywhere (``lockdep``, ``kasan``, ``init_on_alloc``).
+    Counts are 0 if the kernel does not report them. ``mitigations`` are those for vulnerabilities of the CPU,
+    as the kernel of the guest reports them. ``debug`` names features that the kernel reported at boot and
+    that add overhead everywhere (``lockdep``, ``kasan``, ``init_on_alloc``).
     """
 
     type: Literal["hello"] = "hello"
@@ -93,12 +93,12 @@ class Hello(_Record):
     memory_kb: int
     cmdline: str
     clocksource: str = ""
-    """When the agent began: on x86 often not yet that of the trials."""
+    """At the start of the agent; on x86 often not yet the one of the trials."""
     banner: str = ""
-    """The kernel's whole version, compiler included."""
+    """The complete version string of the kernel, including the compiler."""
     cpu_model: str = ""
     hypervisor: str = ""
-    """As the CPU calls it, such as ``KVMKVMKVM`` or ``TCGTCGTCGTCG``."""
+    """The CPUID signature, such as ``KVMKVMKVM`` or ``TCGTCGTCGTCG``."""
     packages: int = 0
     cores: int = 0
     nodes: int = 0
@@ -109,7 +109,7 @@ class Hello(_Record):
 
 
 class Settled(_Record):
-    """The guest's timers are as fine as they will get: what the trials are timed with."""
+    """The final clock source and timer resolution of the guest, which time the trials."""
 
     type: Literal["settled"] = "settled"
     clocksource: str
@@ -124,7 +124,7 @@ class TrialStart(_Record):
 
 
 class Sample(_Record):
-    """One measured value of ``metric``, in the unit that its name ends in."""
+    """One measured value of ``metric``, in the unit at the end of its name."""
 
     type: Literal["sample"] = "sample"
     trial: int
@@ -135,10 +135,10 @@ class Sample(_Record):
 
 
 class Buckets(_Record):
-    """All values of ``metric`` in a repetition, counted in buckets; several such lines of one add up.
+    """All values of ``metric`` in a repetition, counted in buckets; several lines of one metric add up.
 
-    A bucket is its lowest value and how many there were. There are 2 ** ``bits`` of them for each power
-    of two; values below 2 ** (``bits`` + 1) have each their own. ``analysis.estimate.histogram`` reads them.
+    A bucket is its lowest value and the number of values. There are 2 ** ``bits`` buckets for each power of
+    two; each value below 2 ** (``bits`` + 1) has its own bucket. ``analysis.estimate.histogram`` reads them.
     """
 
     type: Literal["histogram"] = "histogram"
@@ -162,20 +162,22 @@ class Check(_Record):
 
 
 class TrialEnd(_Record):
-    """``void``: an invariant failed, the samples must not be used. ``failed``: it could not run."""
+    """``void``: an invariant failed, and the samples must not be used. ``failed``: the trial could
+    not run.
+    """
 
     type: Literal["trial_end"] = "trial_end"
     trial: int
     status: Literal["ok", "void", "failed"]
     detail: str = ""
     at_s: float | None = None
-    """Host seconds since this attempt started its machine, stamped by the lab. Never part of a result."""
+    """Host seconds since this attempt started its machine, added by the lab. Never part of a result."""
 
 
 class ProfileStretch(_Record):
-    """One stretch was sampled: a repetition, or what the workload's profile is about in it.
+    """One sampled stretch: a repetition, or the part of it that the workload's profile is about.
 
-    ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more found no room.
+    ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more did not fit into the buffer.
     """
 
     type: Literal["profile"] = "profile"
@@ -191,7 +193,7 @@ class ProfileStretch(_Record):
 class Stack(_Record):
     """``count`` samples of a stretch with the same stack, ``outermost;...;innermost``.
 
-    ``ns``: for how long they stand, each for the time since its CPU's sample before.
+    ``ns`` is the time that they represent: for each, the time since the previous sample of its CPU.
     """
 
     type: Literal["stack"] = "stack"
@@ -203,7 +205,7 @@ class Stack(_Record):
 
 
 class AgentError(_Record):
-    """The agent cannot go on: a bad plan, a missing file, a failed mount."""
+    """The agent cannot continue: a bad plan, a missing file, a failed mount."""
 
     type: Literal["error"] = "error"
     detail: str
@@ -217,7 +219,7 @@ class Bye(_Record):
 
 
 class Alive(_Record):
-    """Slow, not hung: what the trial is doing now."""
+    """The guest is slow but not hung; ``detail`` is what the trial does now."""
 
     type: Literal["alive"] = "alive"
     trial: int
@@ -235,5 +237,5 @@ _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 
 
 def parse(raw: bytes | str) -> Record:
-    """One line as a record. Raises ``pydantic.ValidationError`` (a ValueError) where it is none."""
+    """Parse one line. Raises ``pydantic.ValidationError`` (a ValueError) if it is not a record."""
     return _adapter.validate_json(raw)

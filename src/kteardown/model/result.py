@@ -1,6 +1,6 @@
-"""What statistics hand to reports: the models behind ``result.json``.
+"""The models of ``result.json``, which the analysis produces and reports read.
 
-Field names are fixed by schema 1; more may be added.
+Field names are fixed by schema 1; fields may be added.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class _Result(BaseModel):
 
 
 class Summary(_Result):
-    """Of one kernel at one point: the median over boots of the medians inside them.
+    """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
 
-    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile``: the
-    median over boots of the percentile inside them, where one is compared; else None.
+    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile`` is the
+    median over boots of the percentile inside them if a percentile is compared, else None.
     """
 
     median: float
@@ -38,24 +38,24 @@ class Summary(_Result):
 
     @property
     def compared(self) -> float:
-        """What the ratio is of: the percentile where one is compared, else the median."""
+        """Return the compared value: the percentile if one is compared, else the median."""
         return self.median if self.percentile is None else self.percentile
 
 
 class Comparison(_Result):
-    """One metric at one parameter point, changed against base.
+    """One metric at one point, changed compared with base.
 
-    ``statistic`` is what is taken inside each boot: ``median``, or a percentile as ``p99`` or ``p99.9``.
-    ``ratio`` is changed / base of it; ``ci`` its interval at ``confidence``; ``mde`` the smallest relative
-    difference that this many boots could have detected. ``exact``: every sample of each side is the
-    same number, or seed by seed both sides are (instruction clock).
+    ``statistic`` is computed inside each boot: ``median``, or a percentile such as ``p99`` or ``p99.9``.
+    ``ratio`` is changed / base of it; ``ci`` is its interval at ``confidence``; ``mde`` is the smallest
+    detectable change. ``exact`` (instruction clock): every sample of each side is the same number, or both
+    sides are equal seed by seed.
 
-    The nulls, each the interval of base against a kernel that does the same: ``null_ci`` of the A/A twin,
-    ``layout_ci`` of the layout twin; None without one. The chances, each before Holm's correction and
-    None where nothing can be tested: ``p`` of a difference like this without any, two-sided; ``p_holm``
-    the same after the correction over the report, which the verdict uses; ``p_rank`` the same by a rank
-    test over boots (wall clock); ``p_same`` of being this close with a true change of the margin or
-    more (two one-sided tests). ``outliers`` counts boots, of both sides, that ``Result.outliers`` names.
+    The controls are intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
+    ``layout_ci`` of the layout twin; None without a twin. The p-values are None if nothing can be tested.
+    ``p`` is the two-sided p-value of no change, before Holm's correction; ``p_holm`` is the same after the
+    correction over the report, which the verdict uses; ``p_rank`` is that of a rank test over boots (wall
+    clock); ``p_same`` is that of a true change of the margin or more (two one-sided tests). ``outliers``
+    counts the boots of both sides that ``Result.outliers`` names.
     """
 
     workload: str
@@ -75,7 +75,7 @@ class Comparison(_Result):
     null_ci: tuple[float, float] | None = None
     p: float | None = None
     reason: str = ""
-    """Why the verdict is what it is, in a few words."""
+    """The reason of the verdict, in a few words."""
     statistic: str = "median"
     layout_ci: tuple[float, float] | None = None
     p_holm: float | None = None
@@ -83,13 +83,13 @@ class Comparison(_Result):
     p_same: float | None = None
     outliers: int = 0
     same_within: float | None = None
-    """The margin of the verdict "same"; None in results that did not say."""
+    """The margin of the verdict "same"; None in results that did not record it."""
 
 
 class Distribution(_Result):
-    """All values of a metric of one kernel at one point, merged over its boots. Shown, never judged.
+    """All values of a metric of one kernel at one point, merged over its boots. It has no verdict.
 
-    ``percentiles`` by their percent, as ``"99.9"``; each is off by at most the share ``error`` of itself.
+    ``percentiles`` are by their percent, such as ``"99.9"``; ``error`` is their largest relative error.
     """
 
     workload: str
@@ -103,9 +103,9 @@ class Distribution(_Result):
 
 
 class Prediction(_Result):
-    """A law carried on to ``at``, in the metric's unit, with its prediction interval.
+    """A growth law evaluated at ``at``, in the metric's unit, with its prediction interval.
 
-    ``refused`` says why there is no figure, where the data does not support one; it is empty else.
+    ``refused`` is the reason why there is no value, if the data does not support one; otherwise it is empty.
     """
 
     at: float
@@ -116,10 +116,10 @@ class Prediction(_Result):
 
 
 class Law(_Result):
-    """How a metric of one kernel grows with one parameter, the others held at ``point``.
+    """How a metric of one kernel grows with one parameter; the other parameters are fixed at ``point``.
 
-    ``per_unit``: cost of one more, in the metric's unit (the slope of the straight line);
-    ``exponent``: of the power law of the part that grows. None where it cannot be told.
+    ``per_unit`` is the cost of one more, in the metric's unit (the slope of the straight line). ``exponent``
+    is that of the power law of the part that grows. None if it cannot be estimated.
     """
 
     workload: str
@@ -140,10 +140,10 @@ class Law(_Result):
 
 
 class PatchSet(_Result):
-    """Which patches of a series a kernel has: ``patches``, counted from 1, of ``total``.
+    """The patches of a series that a kernel has: ``patches``, counted from 1, of ``total``.
 
-    ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to
-    tell what the patches carry, not asked for as a variant.
+    ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to find
+    the effect of each patch, and not requested as a variant.
     """
 
     series: str
@@ -154,12 +154,12 @@ class PatchSet(_Result):
 
     @property
     def whole(self) -> bool:
-        """Every patch of the series."""
+        """Return whether it has every patch of the series."""
         return self.patches == tuple(range(1, self.total + 1))
 
 
 class KernelFacts(_Result):
-    """One kernel of a result, as it was built and as it called itself when it ran."""
+    """One kernel of a result, as it was built and with the release that it reported when it ran."""
 
     release: str
     source: str
@@ -173,7 +173,7 @@ class KernelFacts(_Result):
 
 
 class Unavailable(_Result):
-    """A kernel of an ablation that there is not, and why: its patches do not apply, or do not build."""
+    """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not build."""
 
     kernel: str
     patch_set: PatchSet
@@ -181,11 +181,12 @@ class Unavailable(_Result):
 
 
 class Part(_Result):
-    """What one patch does to one metric, as a change and as a share of what the whole series does.
+    """The effect of one patch on one metric, as a change and as a share of the effect of the whole series.
 
     ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
-    over that of the whole: 0.6 is sixty percent of the change, a negative one works against it. None
-    where it cannot be told; ``reason`` then says why. ``exact``: all figures that went in are.
+    divided by that of the whole: 0.6 is sixty percent of the change, and a negative share has the opposite
+    direction. None if it cannot be estimated; ``reason`` then says why. ``exact``: all values that it is
+    computed from are exact.
     """
 
     ratio: float | None = None
@@ -197,7 +198,7 @@ class Part(_Result):
 
 
 class PatchParts(_Result):
-    """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` takes it alone away."""
+    """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it alone."""
 
     patch: int
     subject: str
@@ -206,9 +207,10 @@ class PatchParts(_Result):
 
 
 class Ablation(_Result):
-    """How much of what a series does to a metric at a point each of its patches carries.
+    """The share of each patch in the effect of a series on a metric at a point.
 
-    ``ratio``, ``ci`` and ``exact`` are those of the whole against base; the shares of the steps add up to 1.
+    ``ratio``, ``ci`` and ``exact`` are those of the whole compared with base; the shares of the steps add up
+    to 1.
     """
 
     workload: str
@@ -227,11 +229,11 @@ class Ablation(_Result):
 
 
 class Outlier(_Result):
-    """A boot whose figure lies far from those of the other boots of its kernel. It is kept.
+    """A boot whose value is far from those of the other boots of its kernel. It is not removed.
 
-    ``value`` is the boot's (of ``statistic``), ``median`` that over all boots; ``ranges`` how many
-    interquartile ranges of the logarithms lie between it and the nearer quartile, None where the
-    quartiles are one.
+    ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is the
+    distance from the nearer quartile in interquartile ranges of the logarithms, None if the quartiles are
+    equal.
     """
 
     kernel: str
@@ -246,12 +248,12 @@ class Outlier(_Result):
 
 
 class Stopping(_Result):
-    """How a run that stops when sure stood at its last look.
+    """The status of a run with a stopping rule at its last look.
 
     ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
-    stop, the last one the most; ``stopped_at`` is the look of this result. ``confidence`` is the level
-    of tests and intervals there, ``alpha`` the error spent by all looks until then. ``spent``: the budget of
-    time is used up. ``done``: nothing is left to measure; ``reason`` says why in a few words.
+    stop; the last one is the maximum. ``stopped_at`` is the look of this result. ``confidence`` is the level
+    of tests and intervals there, ``alpha`` the error that all looks so far have spent. ``spent``: the time
+    budget is used up. ``done``: nothing is left to measure; ``reason`` says why in a few words.
     """
 
     rule: str
@@ -265,7 +267,7 @@ class Stopping(_Result):
 
 
 class VoidTrials(_Result):
-    """Trials that cannot be used, counted by kernel, workload and what was wrong."""
+    """Trials that cannot be used, counted by kernel, workload and reason."""
 
     kernel: str
     workload: str
@@ -291,7 +293,7 @@ class Result(_Result):
     voids: tuple[VoidTrials, ...] = ()
     notes: tuple[str, ...] = ()
     stopping: Stopping | None = None
-    """None where the whole design is measured."""
+    """None if the whole design is measured."""
     ablations: tuple[Ablation, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     profiles: tuple[Profile, ...] = ()
@@ -305,10 +307,10 @@ class Result(_Result):
 
     @property
     def asked_for(self) -> tuple[Comparison, ...]:
-        """The comparisons of the variants that were asked for, without the parts of an ablation."""
+        """Return the comparisons of requested variants, without the parts of an ablation."""
         return tuple(c for c in self.comparisons if self.is_asked_for(c.variant))
 
     def is_asked_for(self, kernel: str) -> bool:
-        """Not built for an ablation alone."""
+        """Return whether the kernel was requested, and not built only for an ablation."""
         facts = self.kernels.get(kernel)
         return facts is None or facts.patch_set is None or not facts.patch_set.for_ablation

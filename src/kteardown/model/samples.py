@@ -1,6 +1,6 @@
-"""What a report draws beside a result: every sample that counts, boot by boot, and the sampled stacks.
+"""The data that charts need in addition to a result: every valid sample by boot, and the sampled stacks.
 
-A result holds what was concluded; this holds what it was concluded from, for charts that hide nothing.
+A result has the conclusions; this has the samples that they are based on.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ PointOf = Mapping[str, ParamValue]
 
 @dataclass(frozen=True)
 class Samples:
-    """Every sample that counts of one metric of one kernel at one point.
+    """Every valid sample of one metric of one kernel at one point.
 
-    ``boots``: block -> values in the order in which they came. ``intervals``: by statistic (``median``,
-    ``p99``), the interval of its median over boots; without those of a single boot.
+    ``boots`` has the values by block, in order of measurement. ``intervals`` has, by statistic (``median``,
+    ``p99``), the interval of its median over boots; it is empty for a single boot.
     """
 
     kernel: str
@@ -35,14 +35,16 @@ class Samples:
 
     @property
     def count(self) -> int:
-        """Samples of all boots."""
+        """Return the number of samples of all boots."""
         return sum(len(values) for values in self.boots.values())
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """Where one kernel was at one point: ns of one stretch by stack, outermost function first, without
-    the time in which a CPU had nothing to run. ``param`` is what the profiled points run over."""
+    """The profile of one kernel at one point: ns of one stretch by stack, outermost function first.
+
+    Idle time of CPUs is not included. ``param`` is the parameter over which points are profiled.
+    """
 
     kernel: str
     workload: str
@@ -53,7 +55,7 @@ class Stacks:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All of a run that a report can draw; empty where only a result is known."""
+    """The samples and stacks of a run that a report can draw; empty if only a result is known."""
 
     samples: tuple[Samples, ...] = ()
     stacks: tuple[Stacks, ...] = ()
@@ -63,5 +65,5 @@ class Evidence:
         return {(s.kernel, s.workload, s.metric, *sorted(s.point.items())): s for s in self.samples}
 
     def of(self, kernel: str, workload: str, metric: str, point: PointOf) -> Samples | None:
-        """The samples of this figure; None where there are none."""
+        """Return the samples of this metric; None if there are none."""
         return self._index.get((kernel, workload, metric, *sorted(point.items())))

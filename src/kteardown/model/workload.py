@@ -1,4 +1,4 @@
-"""What a workload is: its parameters, metrics and needs. Read from ``workloads/NAME.toml``."""
+"""The model of a workload: its parameters, metrics and requirements, read from ``workloads/NAME.toml``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 
 class SpecModel(BaseModel):
-    """Read-only, and strict: an unknown key is an error."""
+    """Base class of read-only models in which an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Parameter(SpecModel):
-    """One parameter of a workload: an integer in a range, or a word out of ``choices``."""
+    """One parameter of a workload: an integer in a range, or one of the words in ``choices``."""
 
     help: str
     default: ParamValue
@@ -27,29 +27,31 @@ class Parameter(SpecModel):
     max: int = 2**31 - 1
     choices: tuple[str, ...] = ()
     programs: dict[str, tuple[str, ...]] = {}
-    """By choice: what the guest must have beside the agent, out of ``kernels.guest_programs``."""
+    """By choice, the programs that the guest needs besides the agent, from ``kernels.guest_programs``."""
 
 
 class Metric(SpecModel):
-    """One metric of a workload; its unit is what its name ends in."""
+    """One metric of a workload; its unit is at the end of its name."""
 
     help: str
     better: Better = "lower"
     unit: Literal["ns", "kb", "share", "count", "us", "per_s"] = "ns"
     headline: bool = False
-    """Shown in the main table; the others are in result.json and the detail table."""
+    """Shown in the main table; other metrics are in result.json and the table of other metrics."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
-    """Of a latency metric: percentiles of the samples of a boot, compared beside the median."""
+    """Of a latency metric: percentiles of the samples of a boot that are compared in addition to the
+    median.
+    """
     optional: bool = False
-    """Only some kernels or settings can give it; where none does, that is not worth a word."""
+    """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True
-    """False for cross-checks, which are reported and never judged."""
+    """False for cross-checks, which are reported but have no verdict."""
 
 
 class Histogram(SpecModel):
-    """All values of a time, counted in buckets, beside the metrics that are made of them.
+    """All values of a time, counted in buckets, in addition to the metrics that are computed from them.
 
-    Merged over all boots they are shown, and not compared: a boot is a replication, a value in it is none.
+    Values of all boots are merged and shown but not compared, because only a boot is a replication.
     """
 
     help: str
@@ -58,21 +60,24 @@ class Histogram(SpecModel):
 
 
 class Workload(SpecModel):
-    """``workloads/NAME.toml``: what the agent's ``workloads/NAME.c`` needs and reports."""
+    """``workloads/NAME.toml``: what the agent's ``workloads/NAME.c`` requires and reports."""
 
     name: Name
     summary: str
     config: tuple[str, ...] = ()
-    """Fragments of ``kernels/fragments`` that the kernel must have beyond ``kernels/base.config``."""
+    """Fragments of ``kernels/fragments`` that the kernel needs in addition to ``kernels/base.config``."""
     silence_s: float = Field(gt=0)
-    """Seconds without a record, on hardware, after which the guest is hung."""
+    """Seconds without a record, on hardware, after which the guest counts as hung."""
     cpus: int = Field(default=1, ge=1)
     memory_mb: int = Field(default=256, ge=64)
     law: str = ""
     """The parameter over which a growth law is fitted."""
     profile_ns: int = Field(default=499_979, ge=10_000)
-    """How often each CPU is sampled where a profile is asked for. A sample costs thousands of instructions:
-    seldom distorts less. A prime number keeps out of step with the kernel's own timers."""
+    """The sampling period of each CPU in a profile.
+
+    A sample costs thousands of instructions, so a longer period distorts less. A prime number avoids
+    synchronization with the timers of the kernel.
+    """
     parameters: dict[Name, Parameter] = {}
     metrics: dict[Name, Metric]
     histograms: dict[Name, Histogram] = {}
