@@ -1,1 +1,1 @@
-"""One metric over the kernels and the time of many runs."""
+"""The history: one metric over the kernels and dates of many runs."""

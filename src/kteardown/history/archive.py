@@ -1,6 +1,6 @@
-"""The runs together: what their directories tell as one.
+"""Read the history from the directories of all runs.
 
-Unlike ``pipeline`` nothing here builds, boots or writes.
+Unlike ``pipeline``, this module builds, boots and writes nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.sql.boot_figures import BootFigure, boot_figures
 
 LEAST = 0.02
-"""The margin of the verdict "same", unless the user says otherwise."""
+"""The margin of the verdict "same", unless the user gives another one."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which lines of the history; what is None or empty wants all. ``points`` has values by parameter."""
+    """The filter for lines of the history. None or empty matches everything; ``points`` has values by
+    parameter.
+    """
 
     experiment: str | None = None
     workload: str | None = None
@@ -35,11 +37,11 @@ class Wanted:
     points: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict)
 
     def of_run(self, experiment: Experiment) -> bool:
-        """Whether a run can have such lines."""
+        """Return whether a run can contain matching lines."""
         return self.experiment in (None, experiment.name) and self.clock in (None, experiment.design.clock)
 
     def of_figure(self, figure: BootFigure) -> bool:
-        """Whether a figure can be in such a line."""
+        """Return whether a figure can be in a matching line."""
         params = dict(figure.params)
         return (
             self.workload in (None, figure.workload)
@@ -48,7 +50,7 @@ class Wanted:
         )
 
     def of_line(self, line: Line) -> bool:
-        """Whether a line is one of them."""
+        """Return whether a line matches."""
         return (
             self.experiment in (None, line.experiment)
             and self.clock in (None, line.clock)
@@ -62,7 +64,7 @@ class Wanted:
 def history_of(
     runs: Sequence[RunDir], wanted: Wanted, *, order: Order = "release", least: float = LEAST
 ) -> History:
-    """The wanted lines over ``runs``; those of a run that cannot be read are left out, and it is named."""
+    """Return the matching lines of ``runs``. Runs that cannot be read are listed in ``unread``."""
     known: dict[str, RunFacts] = {}
     unread: list[str] = []
     for run in runs:
@@ -79,7 +81,9 @@ def history_of(
 
 
 def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
-    """Why there is no such line, by what there is: the first word of ``wanted`` that no line left has."""
+    """Return an error that names the first condition of ``wanted`` that no line meets, and the possible
+    values.
+    """
     left = list(everything)
     for name in ("experiment", "clock", "workload", "metric", "kernel"):
         word = getattr(wanted, name)
@@ -88,7 +92,8 @@ def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
         if not left:
             listed = ", ".join(has) or "none"
             return InputError(
-                f"no such run has the {name} {word!r}{did_you_mean(word, has)}", hint=f"there are: {listed}."
+                f"no matching run has the {name} {word!r}{did_you_mean(word, has)}",
+                hint=f"the runs have: {listed}.",
             )
     return InputError("no run has figures at that point", hint="`kteardown history` shows the points.")
 

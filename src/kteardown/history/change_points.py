@@ -1,20 +1,21 @@
-"""Where a series of figures changes its level.
+"""Find the changes of level in a series of figures.
 
 The segmentation is optimal: PELT (Killick, Fearnhead & Eckley, "Optimal detection of changepoints with a
 linear computational cost", JASA 107, 2012), by the library ruptures (Truong, Oudre & Vayatis, "Selective
 review of offline change point detection methods", Signal Processing 167, 2020), on the logarithms of the
-figures. What a change has to gain depends on the noise ``s`` and the number ``n`` of figures:
+figures. The penalty of a change depends on the noise ``s`` and the number ``n`` of figures:
 
-- In real time absolute deviations from a level's median count (Bai, "Least absolute deviation estimation of
-  a shift", Econometric Theory 11, 1995), so that a lone outlier is no level, and a change has to gain
-  ``2.5 s log n``. The factor is set by simulation: the unit tests say how often a change is then seen where
-  there is none.
-- Counts of instructions have no outliers, and one figure can be a level: squared deviations from its mean,
-  and ``2 (2 s)^2 log n``, Schwarz's criterion (Yao, "Estimating the number of change-points via Schwarz'
-  criterion", Statistics & Probability Letters 6, 1988) with twice the noise.
+- In real time the cost is the absolute deviation from the median of a level (Bai, "Least absolute deviation
+  estimation of a shift", Econometric Theory 11, 1995), so that a single outlier does not make a level, and
+  the penalty is ``2.5 s log n``. The factor is from simulation: the unit tests say how often a change is
+  found where there is none.
+- Instruction counts have no outliers, and a single figure can be a level. The cost is the squared deviation
+  from the mean of a level, and the penalty is ``2 (2 s)^2 log n``, Schwarz's criterion (Yao, "Estimating the
+  number of change-points via Schwarz' criterion", Statistics & Probability Letters 6, 1988) with twice the
+  noise.
 
-The noise is that inside the runs, by the spread of their boots, and in real time at least that from one run
-to the next: the median of the successive differences, which a few true changes do not touch.
+The noise is that inside the runs, from the spread of their boots. In real time it is at least that between
+successive runs: the median of the successive differences, on which a few true changes have no influence.
 """
 
 from __future__ import annotations
@@ -27,33 +28,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_WALL = 5
-"""Runs in real time with fewer figures than these have no noise that could be told."""
+"""With fewer figures in real time, the noise cannot be estimated."""
 _REAL_GAIN = 2.5
 _EXACT_NOISE = 2.0
 _TO_SD = 1.4826 / math.sqrt(2)
-"""The median of absolute differences of two normal figures as the standard deviation of one."""
+"""Converts the median absolute difference of two normal values to the standard deviation of one."""
 _MEDIAN_ERROR = 1.2533
-"""The standard error of a median over that of a mean, for normal figures."""
+"""The standard error of a median divided by that of a mean, for normal values."""
 _TINY = 1e-9
-"""Relative: below any difference of two exact figures."""
+"""Relative; smaller than any difference of two exact figures."""
 
 
 def change_points(
     figures: Sequence[Sequence[float]], *, exact: bool, least: float
 ) -> tuple[tuple[int, ...], str]:
-    """The indexes of the first figure after each change of level; and why none was looked for, else empty.
+    """Return the indexes of the first figure after each change of level, and why there was no search, if so.
 
-    ``figures`` has for every run, in order, the figures of its boots; a run stands for their median.
-    ``exact``: a count of instructions, which another run of the same kernel would give again; one figure is
-    then enough for a level, in real time it takes two. A change by less than ``least`` (0.02 is two percent)
-    is none.
+    ``figures`` has the values of the boots of every run, in order; a run is represented by their median.
+    ``exact``: instruction counts, which another run of the same kernel would repeat; a single figure is then
+    enough for a level, while in real time two are needed. A change smaller than ``least`` (0.02 is two
+    percent) is ignored.
     """
     if len(figures) < 2:
-        return (), "one figure has nothing before it"
+        return (), "there is only one figure"
     if not exact and len(figures) < FEWEST_WALL:
-        return (), f"fewer than {FEWEST_WALL} figures in real time have no noise that could be told"
+        return (), f"the noise of fewer than {FEWEST_WALL} figures in real time cannot be estimated"
     levels = _levels(figures)
-    noise = _inside(figures)
+    noise = _noise_within_runs(figures)
     if not exact:
         noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
     found = _segment(levels, max(noise, _TINY), exact=exact)
@@ -61,15 +62,17 @@ def change_points(
 
 
 def _levels(figures: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """One number a run: the logarithm, or where something is not positive, the share of the typical size."""
+    """Return the logarithm of each run's median, or its ratio to the largest one if not all are positive."""
     medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
     if (medians > 0).all():
         return np.log(medians)
     return medians / (float(np.max(np.abs(medians))) or 1.0)
 
 
-def _inside(figures: Sequence[Sequence[float]]) -> float:
-    """The standard error of a run's median by its own boots, relative: root mean square over runs."""
+def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
+    """Return the relative standard error of a run's median from its own boots: the root mean square over
+    runs.
+    """
     errors = [
         _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
         for boots in figures
@@ -79,7 +82,7 @@ def _inside(figures: Sequence[Sequence[float]]) -> float:
 
 
 def _segment(levels: NDArray[np.float64], noise: float, *, exact: bool) -> list[int]:
-    # Here, not above: it takes longer to import than most verbs run.
+    # Imported here because the import takes longer than most commands run.
     import ruptures
 
     gain = math.log(len(levels))
@@ -94,7 +97,7 @@ def _segment(levels: NDArray[np.float64], noise: float, *, exact: bool) -> list[
 
 
 def _large_enough(levels: NDArray[np.float64], found: list[int], least: float) -> list[int]:
-    """Without the changes that are too small to matter, the smallest first: its sides become one level."""
+    """Remove changes below ``least``, the smallest first; the two levels are then merged."""
     kept = list(found)
     while kept:
         medians = [float(np.median(part)) for part in np.split(levels, kept)]

@@ -1,8 +1,8 @@
-"""A metric over kernels and time: the figures of many runs in lines, and where a line changes.
+"""Arrange the figures of many runs in lines, and find where a line changes.
 
-A line has what can be held against each other: one experiment, clock, workload, metric and point, one set of
-patches, guests with as many CPUs; in real time also one CPU model of the host and one acceleration, since
-another machine gives other figures.
+A line has figures that can be compared: of one experiment, clock, workload, metric and point, one set of
+patches, and guests with equally many CPUs. In real time they are also of one CPU model of the host and one
+acceleration, because another machine gives other figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNPATCHED = "unpatched"
 _FACTS = ("release", "source", "compiler", "config_hash")
 _HASH_DIGITS = 12
 _FINAL = 1 << 30
-"""As the number of a release candidate: later than any."""
+"""The candidate number of a final release, so that it is later than any release candidate."""
 
 
 class _Model(BaseModel):
@@ -35,9 +35,9 @@ class _Model(BaseModel):
 
 
 class Figure(_Model):
-    """What one run says of one kernel: the median over its boots, and its lowest and highest boot.
+    """The result of one run for one kernel: the median over its boots, and its lowest and highest boot.
 
-    ``at`` is when the first of the boots began, UTC, ISO 8601.
+    ``at`` is the start of the first of the boots, UTC, ISO 8601.
     """
 
     run: str
@@ -51,9 +51,10 @@ class Figure(_Model):
 
 
 class Shift(_Model):
-    """A change of level: ``index`` is the first figure after it, ``ratio`` of the medians of both levels.
+    """A change of level: ``index`` is the first figure after it, ``ratio`` that of the medians of both
+    levels.
 
-    ``why``: what the records say that differs between the figures on its two sides, before / after.
+    ``why`` lists the recorded differences between the figures before and after the change.
     """
 
     index: int
@@ -65,10 +66,10 @@ class Shift(_Model):
 
 
 class Line(_Model):
-    """Figures that can be held against each other, in their order.
+    """Figures that can be compared, in order.
 
-    ``kernel`` is ``unpatched`` or what the patches are called. ``unlooked`` says why no shift was looked
-    for, and is empty where one was.
+    ``kernel`` is ``unpatched`` or the name of the patches. ``unlooked`` is the reason why there was no search
+    for changes; it is empty if there was one.
     """
 
     experiment: str
@@ -82,15 +83,14 @@ class Line(_Model):
     point: dict[str, ParamValue]
     cpus: int
     host: str
-    """In real time: the CPU model of the host and the acceleration; else empty."""
+    """In real time, the CPU model of the host and the acceleration; otherwise empty."""
     figures: tuple[Figure, ...]
     shifts: tuple[Shift, ...]
     unlooked: str
 
 
 class History(_Model):
-    """Every line; ``least`` is the relative size below which a change is none; ``unread`` names the runs
-    that cannot be read."""
+    """Every line. ``least`` is the relative size of the smallest change; ``unread`` names unreadable runs."""
 
     schema_: int = 1
     order: Order
@@ -105,7 +105,7 @@ class History(_Model):
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a line takes from a run beside its figures; ``metrics`` by workload and name."""
+    """What a line needs of a run besides its figures; ``metrics`` are by workload and name."""
 
     experiment: str
     clock: Clock
@@ -114,27 +114,27 @@ class RunFacts:
     metrics: Mapping[tuple[str, str], Metric]
 
 
-_Place = tuple[object, ...]
+_LineKey = tuple[object, ...]
 
 
 def history(
     figures: Iterable[BootFigure], runs: Mapping[str, RunFacts], *, order: Order, least: float
 ) -> History:
-    """The lines that ``figures`` make, points in order.
+    """Return the lines that ``figures`` form, ordered by point.
 
-    Figures of base's twins, and of a run that is not known, are left out.
+    Figures of base's twins and of unknown runs are ignored.
     """
-    places: dict[_Place, list[BootFigure]] = {}
+    keys: dict[_LineKey, list[BootFigure]] = {}
     for figure in figures:
         facts = runs.get(figure.run)
         if facts is not None and figure.kernel in facts.kernels and figure.kernel != LAYOUT:
-            places.setdefault(_place(figure, facts), []).append(figure)
-    lines = (_line(found, runs, order, least) for found in places.values())
+            keys.setdefault(_line_of(figure, facts), []).append(figure)
+    lines = (_line(found, runs, order, least) for found in keys.values())
     return History(order=order, least=least, lines=tuple(sorted(lines, key=_line_key)))
 
 
 def release_key(release: str) -> tuple[object, ...]:
-    """Orders releases as they came: 6.9 before 6.12, 7.0-rc3 before 7.0; what is none of these first."""
+    """Return a key that orders releases by date: 6.9 before 6.12, 7.0-rc3 before 7.0, other names first."""
     numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?", release)
     if numbers is None:
         return (0, 0, 0, 0, release)
@@ -142,14 +142,14 @@ def release_key(release: str) -> tuple[object, ...]:
     return (int(major), int(minor), int(patch or 0), int(candidate or _FINAL), release)
 
 
-def _place(figure: BootFigure, facts: RunFacts) -> _Place:
+def _line_of(figure: BootFigure, facts: RunFacts) -> _LineKey:
     params = tuple(sorted(figure.params))
     question = (facts.experiment, facts.clock, figure.workload, figure.metric, params)
     return (*question, _patches(figure, facts), figure.cpus, _host(figure, facts))
 
 
 def _patches(figure: BootFigure, facts: RunFacts) -> str:
-    """A second source is a kernel without patches, as base is."""
+    """Return the name of the patches. A second source is a kernel without patches, as base is."""
     kernel = facts.kernels[figure.kernel]
     return figure.kernel if kernel.patch_set is not None or kernel.series else UNPATCHED
 
@@ -171,7 +171,7 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
     ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
     values = [[figure.value for figure in boots] for boots in ordered]
-    # Here, not above: numpy takes longer to import than the rest of a command that needs none of it.
+    # Imported here because numpy takes longer to import than commands take that do not need it.
     from kteardown.history.change_points import change_points
 
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
@@ -240,24 +240,24 @@ def _shifts(
 
 
 def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator[str]:
-    """What differs between two runs beside the figure."""
+    """Yield the recorded differences between two runs."""
     facts_a, facts_b = runs[a.run], runs[b.run]
     ours, theirs = facts_a.kernels[a.kernel], facts_b.kernels[b.kernel]
-    told = False
+    differ = False
     for name in _FACTS:
         one, other = getattr(ours, name), getattr(theirs, name)
         if one != other:
-            told = True
+            differ = True
             yield f"{name.replace('_', ' ')}: {_short(name, one)} / {_short(name, other)}"
     for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch):
         if facts_a.clock == "wall" or sentence.startswith("QEMU"):
-            told = True
+            differ = True
             yield sentence
-    if not told and ours.image_hash != theirs.image_hash:
+    if not differ and ours.image_hash != theirs.image_hash:
         yield "the patches"
-    elif not told:
-        host = ", so it is the host" if facts_a.clock == "wall" else ""
-        yield f"nothing that is recorded: the kernel's image is the same{host}"
+    elif not differ:
+        host = ", so the cause is the host" if facts_a.clock == "wall" else ""
+        yield f"nothing that is recorded: the image of the kernel is the same{host}"
 
 
 def _short(name: str, value: object) -> str:

@@ -79,7 +79,7 @@ def test_figures_that_may_be_zero_are_compared_as_they_are() -> None:
 
 
 def test_too_few_figures_are_said_to_be_so() -> None:
-    assert "nothing before it" in change_points([[1.0]], exact=True, least=_LEAST)[1]
+    assert "only one figure" in change_points([[1.0]], exact=True, least=_LEAST)[1]
     few = [[float(n + 1)] for n in range(FEWEST_WALL - 1)]
     found, why = change_points(few, exact=False, least=_LEAST)
     assert found == () and f"fewer than {FEWEST_WALL}" in why

@@ -74,7 +74,7 @@ def test_a_run_stands_for_the_median_of_its_boots() -> None:
     (line,) = lines(figures, {"t1": facts()}).lines
     (figure,) = line.figures
     assert (figure.value, figure.low, figure.high, figure.boots) == (4, 3, 9, 3)
-    assert "nothing before it" in line.unlooked
+    assert "only one figure" in line.unlooked
 
 
 def test_a_second_source_is_a_kernel_without_patches_and_a_series_has_its_own_line() -> None:
@@ -153,7 +153,7 @@ def test_a_change_that_nothing_recorded_explains_says_so() -> None:
     figures = [boot("t1", 1000), boot("t2", 1500), boot("t3", 3000)]
     (line,) = lines(figures, {"t1": facts(), "t2": facts(), "t3": other}).lines
     assert [shift.why for shift in line.shifts] == [
-        ("nothing that is recorded: the kernel's image is the same",),
+        ("nothing that is recorded: the image of the kernel is the same",),
         ("the patches",),
     ]
 
