@@ -50,7 +50,7 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Resul
             measure(load(run), log, reporter, expected, jobs=jobs, after=result, interim=so_far)
             result = analyse_and_save(run)
             if result.stopping is not None:
-                reporter.note(forecast_text.standing(result, load(run).workloads))
+                reporter.note(forecast_text.look_summary(result, load(run).workloads))
             certain = result.stopping is None or result.stopping.done
             if certain and not add_layout_twin(load(run), result, reporter):
                 break

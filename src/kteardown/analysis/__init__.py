@@ -1,1 +1,1 @@
-"""From records to a result: dataset, comparisons, growth laws, ablations."""
+"""Statistics: from records to a result."""

@@ -1,16 +1,16 @@
-"""How much of what a series does each of its patches carries.
+"""The effect of each patch of a series, and its share of the effect of the whole series.
 
-A series that changes a cost by the factor R is the product of what its patches do, so shares are taken
-on the log scale. By steps: log(first k patches / first k - 1) / log R; these add up to 1. By leaving
-out: log(whole / whole without patch k) / log R; these do not where patches need each other. The
-first depends on the order of the series, the second does not (sequential and partial effects: N. Draper,
-H. Smith, "Applied Regression Analysis", 1998, chapter 6).
+A series that changes a cost by the factor R is the product of its patches, so shares are computed on the log
+scale. The share of a step is log(first k patches / first k - 1) / log R; the shares of all steps add up to 1.
+The share by leaving out is log(whole / whole without patch k) / log R; these shares do not add up to 1 if
+patches depend on each other. The first kind depends on the order of the series, the second does not
+(sequential and partial effects: N. Draper, H. Smith, "Applied Regression Analysis", 1998, chapter 6).
 
-A share is a ratio of two noisy figures of the same blocks. Its interval is Fieller's (E. Fieller, J. Royal
-Statistical Society B 16, 1954): every share s with which "part - s * whole" cannot be told from nothing. The
-variances are those of the hierarchical bootstrap, and the width in standard errors is that of the
-whole's own interval. It is finite only where the whole can be told from no change; where it cannot, a share
-is refused.
+A share is a ratio of two noisy values of the same blocks. Its interval is Fieller's (E. Fieller, J. Royal
+Statistical Society B 16, 1954): it contains every share s for which "part - s * whole" does not differ
+significantly from zero. The variances are those of the hierarchical bootstrap, and the width in standard
+errors is that of the interval of the whole. The interval is finite only if the change of the whole is
+significant; otherwise the share is refused.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from kteardown.model.record import BASE
 from kteardown.model.result import Ablation, Comparison, KernelFacts, Part, PatchParts, PatchSet, Unavailable
 from kteardown.model.workload import Metric
 
-_NO_CHANGE = "the whole cannot be told from no change"
+_NO_CHANGE = "the change of the whole series is not significant"
 
 
 @dataclass(frozen=True)
 class _Series:
-    """The kernels of one series: the whole, and what stands for each set of its patches."""
+    """The kernels of one series: the whole, and the kernel for each set of its patches."""
 
     variant: str
     whole: PatchSet
     kernels: Mapping[tuple[int, ...], str]
-    """By the patches that they have; base has none."""
+    """By the patches that the kernels have; base has none."""
     missing: Mapping[tuple[int, ...], Unavailable]
 
     def name(self, patches: Sequence[int]) -> str | None:
@@ -48,14 +48,14 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Boots:
-    """What the kernels of a series took at one point, all with the same blocks."""
+    """The boots of the kernels of a series at one point, restricted to common blocks."""
 
     data: Data
     boots: Mapping[str, Boots]
     _pairs: dict[tuple[str, str], Interval | None] = field(default_factory=dict)
 
     def interval(self, one: str, other: str) -> Interval | None:
-        """Of other / one; None where there is none."""
+        """Return the interval of ``other`` / ``one``, or of its inverse; None if there is no interval."""
         names = (one, other) if one < other else (other, one)
         if names not in self._pairs:
             first, second = (self.boots[name] for name in names)
@@ -74,7 +74,7 @@ class _Boots:
         return self._pairs[names]
 
     def variance(self, one: str, other: str) -> float:
-        """Of the log ratio of two kernels that have an interval."""
+        """Return the variance of the log ratio of two kernels; 0 if there is no interval."""
         found = self.interval(one, other) if one != other else None
         return found.se**2 if found else 0.0
 
@@ -85,7 +85,7 @@ def ablations(
     comparisons: Sequence[Comparison],
     unavailable: Sequence[Unavailable],
 ) -> tuple[Ablation, ...]:
-    """For each whole series with parts that were built or tried, each headline metric and point."""
+    """Return the ablation of each whole series with partial kernels, for each headline metric and point."""
     wholes = {
         (c.variant, c.workload, c.metric, tuple(c.point.items())): c
         for c in comparisons
@@ -153,14 +153,14 @@ def _ablation(
 
 
 def _refused(whole: Comparison) -> str:
-    """Why nothing can be a share of this, or nothing."""
+    """Return why the change of the whole has no shares; empty if it has."""
     if whole.ratio is None or whole.ci is None:
-        return "the whole has no ratio with an interval"
+        return "the whole series has no ratio with an interval"
     if whole.ratio <= 0:
-        return "the whole has no logarithm"
+        return "the ratio of the whole series is not above zero"
     if whole.ci[0] <= 1 <= whole.ci[1]:
         return _NO_CHANGE
-    return f"the whole is inconclusive: {whole.reason}" if whole.verdict == "inconclusive" else ""
+    return f"the whole series is inconclusive: {whole.reason}" if whole.verdict == "inconclusive" else ""
 
 
 def _part(
@@ -173,7 +173,7 @@ def _part(
             missing = series.missing.get(tuple(patches))
             return Part(reason=missing.reason if missing else "not built")
         if name not in boots.boots:
-            return Part(reason=f"{name} has no samples here")
+            return Part(reason=f"{name} has no samples at this point")
         names.append(name)
     return _share(boots, names[0], names[1], series.variant, refused)
 
@@ -199,9 +199,9 @@ def _share(boots: _Boots, without: str, having: str, variant: str, refused: str)
 def _fieller(
     boots: _Boots, pair: tuple[str, str], variant: str, a: float, b: float
 ) -> tuple[float, float] | None:
-    """The ends of the interval of a / b; None where it has none."""
+    """Return the ends of the interval of a / b; None if it is not finite."""
     one, other = pair
-    # The covariance of two differences, out of variances of differences alone.
+    # The covariance of two differences, computed from variances of differences only.
     covariance = (
         boots.variance(other, BASE)
         + boots.variance(one, variant)
@@ -219,7 +219,7 @@ def _fieller(
 
 
 def _width(*intervals: Interval | None) -> float:
-    """Half an interval in standard errors: of the first one that has any."""
+    """Return half the width of the first interval that has a standard error, in standard errors."""
     for found in intervals:
         if found is not None and found.se > 0:
             return math.log(found.high / found.low) / 2 / found.se

@@ -1,9 +1,9 @@
-"""The stage: records in, a Result out. Knows no machine and prints nothing.
+"""Compute a Result from records. This stage knows no machine and prints nothing.
 
 The statistic inside a boot is the median of its measured repetitions, or a percentile that the metric
-declares; that of a kernel at a point is the median over its boots. The same records give the same Result, bit
-for bit: every draw is seeded from the experiment's design, and nothing of the host's time or load comes in
-but what ``environment_notes`` says.
+declares. The statistic of a kernel at a point is the median over its boots. Equal records give an equal
+Result, bit for bit: every random draw is seeded from the design of the experiment, and nothing about the time
+or load of the host is used except ``environment_notes``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
 LAYOUT_CLAIM = 0.1
-"""A smaller change is not claimed without the layout twin: moving code alone was seen to make 4 to 9%."""
+"""A smaller change is not claimed without the layout twin: moving code alone changed results by 4 to 9%."""
 _MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
-"""Units of what the placing of code can change; it makes no object and no kB."""
+"""Units of metrics that code layout can change; it does not change counts of objects or kB."""
 
 
 def analyse(
@@ -46,15 +46,15 @@ def analyse(
     unavailable: Sequence[Unavailable] = (),
     predict_at: Mapping[str, Sequence[float]] | None = None,
 ) -> Result:
-    """The whole result of a run, or of the part of it that is there.
+    """Return the result of a run, or of the part of it that is finished.
 
-    ``boots`` holds the last finished attempt of each boot; ``kernels`` base and the variants, in
-    report order; ``machine`` the host as it was read, stable facts only; ``command`` what repeats the run.
+    ``boots`` are the last finished attempts of each boot. ``kernels`` are base and the variants in report
+    order. ``machine`` has stable facts of the host. ``command`` is the command that repeats the run.
     ``points`` are those of the plan.
-    ``blocks``: use only the blocks numbered below it; ``confidence``: instead of the design's. Blocks
-    numbered beyond the design's hold base and its layout twin, and serve only to compare these two.
-    ``unavailable``: kernels of an ablation that could not be had. ``predict_at``: by parameter, where its
-    laws are carried on to, instead of to twice the largest value measured.
+    ``blocks`` restricts the analysis to blocks with lower numbers; ``confidence`` replaces that of the
+    design. Blocks with numbers beyond the design's contain base and its layout twin, and are used only to
+    compare these two. ``unavailable`` are kernels of an ablation that could not be built. ``predict_at`` has,
+    by parameter, the values at which growth laws are evaluated, instead of twice the largest measured value.
     """
     design = experiment.design
     planned = design.boots if design.clock == "wall" else design.seeds
@@ -66,7 +66,7 @@ def analyse(
         experiment=experiment,
         workloads=workloads,
         collected=Dataset(main),
-        moved=Dataset(_beside_layout(used)),
+        moved=Dataset(_layout_blocks(used)),
         expected=points,
         variants=variants,
         rules=Rules(confidence or design.confidence, design.same_within),
@@ -94,8 +94,11 @@ def analyse(
 
 
 def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool:
-    """A claim is made that the placing of the code alone could explain, with no layout twin beside it:
-    on the wall clock, of a metric of time, and of less than ten percent."""
+    """Return whether a verdict could be explained by code layout alone and there is no layout twin.
+
+    This applies to verdicts of better or worse on the wall clock, of a metric that layout can change, with a
+    change below ten percent.
+    """
     return result.clock == "wall" and any(
         c.verdict in ("better", "worse")
         and c.layout_ci is None
@@ -106,8 +109,8 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
     )
 
 
-def _beside_layout(boots: Sequence[BootRecords]) -> list[BootRecords]:
-    """The boots of the layout twin, and those of base in the same blocks."""
+def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:
+    """Return the boots of the layout twin, and those of base in the same blocks."""
     blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
     return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
 
@@ -129,8 +132,9 @@ def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
     if not any(boot.start.acceleration == "mttcg" for boot in boots):
         return ()
     return (
-        "multi-threaded emulation, not hardware: real time of translated code, without caches or interrupts "
-        "between CPUs as hardware has them",
+        "multi-threaded emulation, not hardware: real time of translated code, in which caches and "
+        "interrupts "
+        "between CPUs differ from hardware",
     )
 
 
@@ -144,13 +148,13 @@ def _notes(
     ]
     given = {workload for workload, _ in collected.metrics} & workloads.keys()
     notes += [
-        f"no trial of workload {workload} gave {metric}, which it declares"
+        f"no trial of workload {workload} recorded {metric}, which the workload declares"
         for workload in sorted(given)
         for metric, spec in workloads[workload].metrics.items()
         if not spec.optional and (workload, metric) not in collected.metrics
     ]
     notes += [
-        f"{name} was built as {facts.release} and called itself {collected.releases[name]} when it ran"
+        f"{name} was built as {facts.release} and reported the release {collected.releases[name]} when it ran"
         for name, facts in kernels.items()
         if facts.release and collected.releases.get(name, facts.release) != facts.release
     ]
@@ -158,23 +162,23 @@ def _notes(
 
 
 def _cautions(result: Result, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
-    """What the reader of the verdicts has to know."""
+    """Return warnings about the verdicts."""
     notes = []
     if needs_layout_twin(result, workloads):
         notes.append(
-            f"claims below {LAYOUT_CLAIM:.0%} stand here without a layout twin: moving code alone was seen "
-            "to change a result by 4 to 9%"
+            f"claims below {LAYOUT_CLAIM:.0%} are made without a layout twin: moving code alone has changed "
+            "results by 4 to 9%"
         )
     extreme = {(c.metric, c.statistic): None for c in result.comparisons if _is_extreme(c)}
     notes += [
-        f"{metric} {statistic}: a boot has too few samples to tell it from their largest or smallest"
+        f"{metric} {statistic}: a boot has too few samples to distinguish it from their maximum or minimum"
         for metric, statistic in extreme
     ]
     return tuple(notes)
 
 
 def _is_extreme(comparison: Comparison) -> bool:
-    """A percentile beyond which not even one of a boot's samples is to be expected."""
+    """Return whether fewer than one sample of a boot is expected beyond the percentile."""
     if comparison.statistic == "median":
         return False
     percent = float(comparison.statistic.removeprefix("p"))

@@ -1,4 +1,4 @@
-"""Every comparison of a report: each variant against base, by metric, statistic and point."""
+"""The comparisons of a result: each variant with base, by metric, statistic and point."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
-from kteardown.analysis.estimate.outliers import FarOut, far_out
+from kteardown.analysis.estimate.outliers import OutlierBoot, find_outliers
 from kteardown.analysis.estimate.rank_test import rank_tests
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import (
     MEDIAN,
-    Beside,
+    Controls,
     Estimate,
     Rules,
     estimate,
@@ -30,8 +30,11 @@ from kteardown.model.workload import Metric, Workload
 
 @dataclass(frozen=True)
 class Data:
-    """All that comparisons are made of. ``moved`` has the boots of the layout twin and, of base, those
-    in the same blocks; the others are in ``collected``."""
+    """The input of all comparisons.
+
+    ``moved`` has the boots of the layout twin, and those of base in the same blocks; the other boots are in
+    ``collected``.
+    """
 
     experiment: Experiment
     workloads: Mapping[str, Workload]
@@ -44,13 +47,13 @@ class Data:
 
     @property
     def clock(self) -> Clock:
-        """The design's."""
+        """Return the clock of the design."""
         return self.experiment.design.clock
 
 
 @dataclass(frozen=True)
-class _Figure:
-    """What is compared at a point: a metric, and what is taken of it inside each boot."""
+class _Quantity:
+    """A compared quantity at a point: a metric, and the quantile that is taken inside each boot."""
 
     point: Point
     metric: str
@@ -62,7 +65,7 @@ class _Figure:
         return "median" if self.quantile == MEDIAN else f"p{self.quantile * 100:.6g}"
 
     def of(self, kernel: str) -> tuple[str, str, Key, str, float]:
-        """What names the figure of one kernel."""
+        """Return the key of this quantity of one kernel."""
         return (kernel, self.point.workload, self.point.full, self.metric, self.quantile)
 
 
@@ -70,43 +73,45 @@ class _Figure:
 class _Pair:
     """One comparison before its verdict."""
 
-    figure: _Figure
+    figure: _Quantity
     variant: str
     base: Boots
     changed: Boots
     found: Estimate
-    beside: Beside
+    controls: Controls
 
     @property
     def figures(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Base's and changed's, by block."""
+        """Return the values of base and changed, by block."""
         return self.base.quantiles(self.figure.quantile), self.changed.quantiles(self.figure.quantile)
 
 
 def compare_all(data: Data) -> tuple[tuple[Comparison, ...], tuple[Outlier, ...]]:
-    """The comparisons, headline metrics first, and the boots that lie far from the others.
+    """Return the comparisons, headline metrics first, and the outlier boots.
 
-    Holm's correction is over all of them, percentiles and lesser metrics too: each prints a verdict.
+    Holm's correction is over all comparisons, including percentiles and metrics outside the main tables,
+    because each of them has a verdict.
     """
     figures = _figures(data)
     pairs = [pair for figure in figures for pair in _pairs(data, figure)]
     if data.clock == "wall":
         tests = rank_tests([pair.figures for pair in pairs])
         pairs = [
-            replace(pair, beside=replace(pair.beside, rank=test))
+            replace(pair, controls=replace(pair.controls, rank=test))
             for pair, test in zip(pairs, tests, strict=True)
         ]
-    far = _far(data, figures)
+    outliers_of = _outlier_boots(data, figures)
     adjusted = holm([pair.found.p for pair in pairs])
     comparisons = tuple(
-        _comparison(pair, p, _count(pair, far), data.rules) for pair, p in zip(pairs, adjusted, strict=True)
+        _comparison(pair, p, _count(pair, outliers_of), data.rules)
+        for pair, p in zip(pairs, adjusted, strict=True)
     )
-    return comparisons, tuple(_outliers(figures, far, [BASE, TWIN, *data.variants]))
+    return comparisons, tuple(_outlier_results(figures, outliers_of, [BASE, TWIN, *data.variants]))
 
 
-def _figures(data: Data) -> list[_Figure]:
+def _figures(data: Data) -> list[_Quantity]:
     return [
-        _Figure(point, metric, spec, quantile)
+        _Quantity(point, metric, spec, quantile)
         for name, metric, spec in compared(data.experiment, data.workloads)
         for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
         for point in data.expected
@@ -114,10 +119,10 @@ def _figures(data: Data) -> list[_Figure]:
     ]
 
 
-def _pairs(data: Data, figure: _Figure) -> list[_Pair]:
-    """Every variant that has samples against base, each with what the twins show."""
+def _pairs(data: Data, figure: _Quantity) -> list[_Pair]:
+    """Return every variant that has samples, compared with base, and the results of the twins."""
 
-    def against(base: Boots, changed: Boots) -> Estimate:
+    def compared_with(base: Boots, changed: Boots) -> Estimate:
         return estimate(base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile)
 
     def boots(kernel: str, collected: Dataset = data.collected) -> Boots | None:
@@ -126,43 +131,47 @@ def _pairs(data: Data, figure: _Figure) -> list[_Pair]:
     base = boots(BASE)
     if base is None:
         return []
-    twin, still, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
-    beside = Beside(
-        twin=against(base, twin) if twin else None,
-        layout=against(still, moved) if still and moved else None,
+    twin, not_moved, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
+    controls = Controls(
+        twin=compared_with(base, twin) if twin else None,
+        layout=compared_with(not_moved, moved) if not_moved and moved else None,
     )
     pairs = []
     for variant in data.variants:
         changed = boots(variant)
         if changed is not None:
             before, after = paired(base, changed)
-            pairs.append(_Pair(figure, variant, before, after, against(before, after), beside))
+            pairs.append(_Pair(figure, variant, before, after, compared_with(before, after), controls))
     return pairs
 
 
-_Far = Mapping[tuple[str, str, Key, str, float], tuple[FarOut, ...]]
+_Outliers = Mapping[tuple[str, str, Key, str, float], tuple[OutlierBoot, ...]]
 
 
-def _far(data: Data, figures: Sequence[_Figure]) -> _Far:
-    """The boots far out, by kernel and figure; only where there are any."""
+def _outlier_boots(data: Data, figures: Sequence[_Quantity]) -> _Outliers:
+    """Return the outlier boots by kernel and quantity, only where there are any."""
     groups = {}
     for figure in figures:
         for kernel in (BASE, TWIN, *data.variants):
             boots = data.collected.boots(kernel, figure.point, figure.metric)
             if boots is not None:
                 groups[figure.of(kernel)] = boots.quantiles(figure.quantile)
-    found = far_out(list(groups.values()), data.rules.same_within)
+    found = find_outliers(list(groups.values()), data.rules.same_within)
     return {name: boots for name, boots in zip(groups, found, strict=True) if boots}
 
 
-def _count(pair: _Pair, far: _Far) -> int:
+def _count(pair: _Pair, outliers_of: _Outliers) -> int:
     sides = ((BASE, pair.base), (pair.variant, pair.changed))
     return sum(
-        boot.block in boots.samples for kernel, boots in sides for boot in far.get(pair.figure.of(kernel), ())
+        boot.block in boots.samples
+        for kernel, boots in sides
+        for boot in outliers_of.get(pair.figure.of(kernel), ())
     )
 
 
-def _outliers(figures: Sequence[_Figure], far: _Far, kernels: Sequence[str]) -> list[Outlier]:
+def _outlier_results(
+    figures: Sequence[_Quantity], outliers_of: _Outliers, kernels: Sequence[str]
+) -> list[Outlier]:
     return [
         Outlier(
             kernel=kernel,
@@ -177,13 +186,13 @@ def _outliers(figures: Sequence[_Figure], far: _Far, kernels: Sequence[str]) -> 
         )
         for figure in figures
         for kernel in kernels
-        for boot in far.get(figure.of(kernel), ())
+        for boot in outliers_of.get(figure.of(kernel), ())
     ]
 
 
 def _comparison(pair: _Pair, p_adjusted: float | None, outliers: int, rules: Rules) -> Comparison:
-    figure, found, beside = pair.figure, pair.found, pair.beside
-    verdict, reason = judge(found, beside, p_adjusted, figure.spec.better, rules)
+    figure, found, controls = pair.figure, pair.found, pair.controls
+    verdict, reason = judge(found, controls, p_adjusted, figure.spec.better, rules)
     return Comparison(
         workload=figure.point.workload,
         variant=pair.variant,
@@ -199,13 +208,13 @@ def _comparison(pair: _Pair, p_adjusted: float | None, outliers: int, rules: Rul
         mde=tidy(found.mde),
         verdict=verdict,
         exact=found.exact,
-        null_ci=tidy_pair(beside.twin.ci) if beside.twin else None,
+        null_ci=tidy_pair(controls.twin.ci) if controls.twin else None,
         p=tidy(found.p),
         reason=reason,
         statistic=figure.statistic,
-        layout_ci=tidy_pair(beside.layout.ci) if beside.layout else None,
+        layout_ci=tidy_pair(controls.layout.ci) if controls.layout else None,
         p_holm=tidy(p_adjusted),
-        p_rank=tidy(beside.rank.p) if beside.rank else None,
+        p_rank=tidy(controls.rank.p) if controls.rank else None,
         p_same=tidy(found.p_same),
         outliers=outliers,
         same_within=rules.same_within,

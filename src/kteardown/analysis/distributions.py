@@ -1,4 +1,4 @@
-"""Every histogram of a report: of each kernel at each point, merged over its boots."""
+"""The histograms of a result: of each kernel at each point, merged over its boots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kteardown.model.workload import Histogram
 
 
 def distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ...]:
-    """Of every histogram that a workload declares, by metric, kernel and point; those with values."""
+    """Return a distribution for every histogram, kernel and point that has values."""
     found = [
         _distribution(data, kernel, metric, spec, point)
         for workload in dict.fromkeys(point.workload for point in data.expected)

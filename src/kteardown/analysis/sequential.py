@@ -1,22 +1,24 @@
-"""Stop when sure: looks at a run while it grows, with an error rate that holds over all of them.
+"""Stopping rules: analyse a growing run at several looks, with an error rate that holds over all of them.
 
-Whoever looks again and again at 5% finds something sooner or later (P. Armitage, C. McPherson, B. Rowe, J.
-Royal Statistical Society A 132, 1969). Here the looks share one alpha: a spending function says how much of
-it has been spent when a share of the blocks is there (K. Lan, D. DeMets, Biometrika 70, 1983), and each look
-tests, and gives intervals, at what is added there. The function is alpha times the share to the power of 1.5
-(K. Kim, D. DeMets, Biometrika 74, 1987): of those tried it stops almost as early as a linear one at
-large effects, and finds nearly as much at the end as O'Brien and Fleming's (figures in METHODOLOGY.md).
+Repeated tests at 5% find a change sooner or later even if there is none (P. Armitage, C. McPherson, B. Rowe,
+J. Royal Statistical Society A 132, 1969). Here all looks share one alpha: a spending function gives the part
+of alpha that is spent when a share of the blocks is complete (K. Lan, D. DeMets, Biometrika 70, 1983). The
+tests and intervals of each look use the part that is added there. The function is alpha times the share to
+the power of 1.5 (K. Kim, D. DeMets, Biometrika 74, 1987). Of the functions that were tried, it stops almost
+as early as a linear one at large effects, and has nearly the power of that of O'Brien and Fleming at the end
+(figures in METHODOLOGY.md).
 
-The shares are added up (Bonferroni's bound), not turned into the sharper boundaries of jointly normal
-looks (C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7): those do not hold for medians
-of four boots, nor when Holm's correction divides them. So the chance of any false verdict in a report, at
-whichever look it ends, is at most alpha: at each look Holm's correction works inside that look's share.
+The parts are added up (Bonferroni's bound) instead of using the sharper boundaries for jointly normal looks
+(C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7). Those boundaries do not hold for
+medians of four boots, nor when Holm's correction divides them. The probability of any false verdict in a
+report, at whichever look it ends, is therefore at most alpha: at each look Holm's correction is applied
+within the part of that look.
 
-``ci=W%`` ends when every headline ratio is known to within W percent: on the log scale its interval reaches
-no further than log(1 + W) to either side. Intervals that are valid at the stop of such a rule need the same
-care, since small samples that happen to look quiet stop it (Y. Chow, H. Robbins, Annals of Mathematical
-Statistics 36, 1965, have it only as W goes to zero): they are repeated confidence intervals (C. Jennison,
-B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks at once.
+``ci=W%`` ends when every headline ratio is known to within W percent: on the log scale its interval extends
+at most log(1 + W) to either side. Intervals at the stop of such a rule need the same correction, because
+small samples that happen to have little spread stop it (Y. Chow, H. Robbins, Annals of Mathematical
+Statistics 36, 1965, guarantee coverage only as W goes to zero). They are repeated confidence intervals (C.
+Jennison, B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks together.
 """
 
 from __future__ import annotations
@@ -31,18 +33,20 @@ from kteardown.errors import InputError
 from kteardown.model.result import Comparison, Result, Stopping
 
 FIRST_LOOK = 4
-"""Blocks; fewer give intervals that decide nothing at a fraction of alpha."""
+"""In blocks; with fewer blocks, the intervals at a fraction of alpha are too wide for any decision."""
 _GROWTH = 1.4
 _POWER = 1.5
-"""Of the spending function."""
+"""The power of the spending function."""
 
 Headline = set[tuple[str, str]]
-"""Workload and metric of the comparisons that decide."""
+"""Workload and metric of the comparisons that decide when the run stops."""
 
 
 @dataclass(frozen=True)
 class StopRule:
-    """When a run may end. ``width``, of ``ci`` alone: 0.02 is two percent to either side of the ratio."""
+    """When a run may end. ``width`` is used by ``ci`` only: 0.02 is two percent to either side of
+    the ratio.
+    """
 
     kind: Literal["verdict", "ci"]
     width: float | None = None
@@ -52,23 +56,23 @@ class StopRule:
 
 
 def parse_until(text: str) -> StopRule:
-    """``verdict`` or ``ci=2%``. Raises InputError for anything else."""
+    """Parse ``verdict`` or ``ci=2%``. Raises InputError for anything else."""
     if text == "verdict":
         return StopRule("verdict")
     found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
     width = float(found[1]) / 100 if found else 0.0
     if width <= 0:
         raise InputError(
-            f"--until: {text!r} is no rule to stop by",
+            f"--until: {text!r} is not a stopping rule",
             hint="give verdict, or ci=W% with W above zero, as in ci=2%.",
         )
     return StopRule("ci", width)
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """After which numbers of blocks a run of at most ``most`` may stop; the last is ``most``.
+    """Return the numbers of blocks after which a run of at most ``most`` may stop; the last is ``most``.
 
-    They grow by about 1.4, since a look that adds little costs as much of alpha.
+    They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of alpha.
     """
     found = []
     look = FIRST_LOOK
@@ -79,7 +83,9 @@ def looks(most: int) -> tuple[int, ...]:
 
 
 def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
-    """The confidence used for tests and intervals at each look; their errors add up to 1 - ``confidence``."""
+    """Return the confidence of tests and intervals at each look; their errors add up to 1 -
+    ``confidence``.
+    """
     shares = [_share(look, looks[-1]) for look in looks]
     return tuple(
         1 - (1 - confidence) * (share - before) for before, share in zip([0.0, *shares], shares, strict=False)
@@ -87,7 +93,7 @@ def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
 
 
 def stop_here(result: Result, rule: StopRule, headline: Headline) -> tuple[bool, str]:
-    """Whether ``rule`` holds for all headline comparisons, and in a few words why or why not."""
+    """Return whether ``rule`` holds for all headline comparisons, and the reason in a few words."""
     decisive = [c for c in result.asked_for if (c.workload, c.metric) in headline]
     if not decisive:
         return False, "nothing to compare yet"
@@ -106,12 +112,12 @@ def conclude(
     headline: Headline,
     spent: bool = False,
 ) -> tuple[Result, Stopping | None]:
-    """The result at the first look where ``rule`` holds, else at the last one that is there.
+    """Return the result at the first look at which ``rule`` holds, or at the last look so far.
 
-    Pure: the same records give the same answer, whether the run went on in between or not.
-    ``analyse_at`` gets how many blocks to use and at which confidence. ``spent``: the budget is used
-    up, so this many blocks are all; they are the last look, which gets all of alpha that is left. Before
-    the first look there is a result at that look's confidence, and nothing is decided by it.
+    The function is pure: equal records give an equal result, whether the run continued in between or not.
+    ``analyse_at`` gets the number of blocks to use and the confidence. ``spent``: the time budget is used up,
+    so no blocks will be added; the last look then gets all of the remaining alpha. Before the first look, the
+    result is computed at the confidence of that look, and it decides nothing.
     """
     planned = looks(most)
     plan = list(zip(planned, levels(planned, confidence), strict=True))
@@ -120,7 +126,7 @@ def conclude(
         before = [(look, level) for look, level in reached if look < complete_blocks]
         reached = [*before, (complete_blocks, confidence + sum(1 - level for _, level in before))]
     if reached:
-        return _first_that_holds(analyse_at, reached, planned, rule, headline, spent=spent)
+        return _first_look_that_holds(analyse_at, reached, planned, rule, headline, spent=spent)
     stopping = Stopping(
         rule=str(rule),
         looks=planned,
@@ -133,7 +139,7 @@ def conclude(
     return analyse_at(complete_blocks, plan[0][1]), stopping
 
 
-def _first_that_holds(
+def _first_look_that_holds(
     analyse_at: Callable[[int, float], Result],
     reached: Sequence[tuple[int, float]],
     planned: tuple[int, ...],
@@ -175,7 +181,10 @@ def _decided(comparison: Comparison) -> bool:
 
 
 def _narrow(width: float) -> Callable[[Comparison], bool]:
-    """Whether the interval reaches no further than ``width``; without an interval, whether it is decided."""
+    """Return a test whether an interval extends at most ``width`` to either side.
+
+    Without an interval, the test is whether the comparison has a verdict other than inconclusive.
+    """
     limit = math.log1p(width)
 
     def narrow(comparison: Comparison) -> bool:

@@ -8,8 +8,8 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.diff import print_difference
 from kteardown.report import saved
-from kteardown.report.diff import hold, read
-from kteardown.report.formats import json as result_json
+from kteardown.report.diff import compare_results, read
+from kteardown.report.formats.registry.registry.registry import json as result_json
 from kteardown.rundir.find import find_run
 from kteardown.rundir.snapshot import load
 
@@ -48,4 +48,4 @@ def analyse(run: options.RunArg = "last") -> None:
         out.print("nothing changed: both results are the same to the byte", highlight=False)
         return
     old, new = read(before, str(directory.result_file)), read(result_json.dumps(result).encode(), str(file))
-    print_difference(hold(old, new, ("the saved result", "this analysis")), out)
+    print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

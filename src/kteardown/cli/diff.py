@@ -11,10 +11,10 @@ from rich.console import Console
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
-from kteardown.report.diff import Difference, Side, hold, read
+from kteardown.report.diff import Difference, Side, compare_results, read
 from kteardown.report.diff_tables import comparison_tables, passages, summary
-from kteardown.report.formats import json as result_json
-from kteardown.report.formats import text
+from kteardown.report.formats.registry.registry.registry import json as result_json
+from kteardown.report.formats.registry.registry.registry import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_run
@@ -52,7 +52,7 @@ def diff(
     """
     one, other = _found(a), _found(b)
     guests = guest_differences(one[1], other[1]) if one[1] and other[1] else []
-    found = hold(one[0], other[0], (a, b), tuple(guests))
+    found = compare_results(one[0], other[0], (a, b), tuple(guests))
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
     else:

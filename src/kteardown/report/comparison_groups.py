@@ -1,4 +1,4 @@
-"""What of a result belongs into one table: comparisons by metric and statistic, headline or not."""
+"""Group the comparisons of a result by metric and statistic, and select the headline metrics."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter
 from kteardown.report.table import Cell
 
-Place = tuple[tuple[str, ParamValue], ...]
+PointKey = tuple[tuple[str, ParamValue], ...]
+"""A point as a key of dictionaries: pairs of parameter and value."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The comparisons of one metric by one statistic, in the order of the result."""
+    """The comparisons of one statistic of one metric, in the order of the result."""
 
     workload: str
     metric: str
@@ -25,21 +26,21 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The metric, with the percentile where it is one."""
-        return named(self.metric, self.statistic)
+        """Return the metric, followed by the percentile if the statistic is one."""
+        return metric_label(self.metric, self.statistic)
 
     def of(self, variant: str) -> list[Comparison]:
-        """Those of one variant."""
+        """Return the comparisons of one variant."""
         return [c for c in self.comparisons if c.variant == variant]
 
 
-def named(metric: str, statistic: str) -> str:
-    """A figure's name: ``wakeup_ns``, ``wakeup_ns p99``."""
+def metric_label(metric: str, statistic: str) -> str:
+    """Return the name of a metric and statistic: ``wakeup_ns`` or ``wakeup_ns p99``."""
     return metric if statistic == "median" else f"{metric} {statistic}"
 
 
 def groups(result: Result) -> list[Group]:
-    """Every metric and statistic with comparisons of the variants that were asked for."""
+    """Return every metric and statistic that has comparisons of requested variants."""
     found: dict[tuple[str, str, str], list[Comparison]] = {}
     for c in result.asked_for:
         found.setdefault((c.workload, c.metric, c.statistic), []).append(c)
@@ -47,14 +48,15 @@ def groups(result: Result) -> list[Group]:
 
 
 def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
-    """Those that have a table of their own."""
+    """Return the groups of the headline metrics, which have a table each."""
     return [g for g in groups(result) if is_headline(workloads, g.workload, g.metric)]
 
 
 def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -> bool:
-    """A workload that marks none has all of them in the main tables.
+    """Return whether a metric is in the main tables: all are if the workload marks no headline metric.
 
-    What this kteardown does not know, because another one made the result, is none.
+    A workload or metric that this version does not know, in a result of another version, is not a headline
+    metric.
     """
     metrics = workloads[workload].metrics if workload in workloads else {}
     return metric in metrics and (
@@ -63,19 +65,22 @@ def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -
 
 
 def variants(result: Result) -> list[str]:
-    """The variants that were asked for; those of an ablation have their own table."""
+    """Return the variants that were requested, without the kernels that were built only for an ablation."""
     return list(dict.fromkeys(c.variant for c in result.asked_for))
 
 
-def place_of(comparison: Comparison) -> Place:
-    """A point as something that can be looked up."""
-    return tuple(comparison.point.items())
+def point_key(point: Mapping[str, ParamValue]) -> PointKey:
+    """Return a point as a key: its parameters and values, in their order."""
+    return tuple(point.items())
 
 
 def point_cells(
     points: Sequence[Mapping[str, ParamValue]],
 ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-    """The parameters that tell the points apart (all, where nothing does), and a row of cells for each."""
+    """Return the parameters whose values differ between the points, and a row of their values for each point.
+
+    All parameters are returned if none differs.
+    """
     names = list(dict.fromkeys(name for point in points for name in point))
     varying = [name for name in names if len({point.get(name) for point in points}) > 1] or names
     rows = [tuple(Cell(parameter(point.get(name, "-"))) for name in varying) for point in points]

@@ -1,5 +1,6 @@
-"""What a report says, out of a Result: sentences, tables in their order, and facts; text and Markdown only
-set them."""
+"""The contents of a report in order: verdicts, tables and facts. The text and Markdown formats only lay them
+out.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +12,37 @@ from typing import Any
 from kteardown.inputs.published import Reference
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups, headlines, is_headline, named, variants
+from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
 from kteardown.report.formatting import CLOCKS, VERDICTS, percent, place, sentence, tone
-from kteardown.report.sections.ablation_table import ablation_tables, sentences
+from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.main_table import seed_tables
+from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.profile_table import profile_tables
-from kteardown.report.sections.published_table import posting_tables
+from kteardown.report.sections.published_table import published_tables
 from kteardown.report.table import Block, Cell, Table
 
 _HASH = 10
 _LONG_FACT = 160
 _OUTLIERS = 10
 _COLUMNS = (
-    "A/A: base against itself; layout: base against itself with its code moved by functions that are never "
-    "called; mde: the smallest change that would have been found four times in five; rank p: of no change, "
-    "signed-rank test over boots, before Holm's correction"
+    "A/A: base against itself, booted once more; layout: base against itself with its code moved by "
+    "functions "
+    "that are never called; mde: smallest detectable change (80% power); rank p: p-value of the signed-rank "
+    "test over boots, before Holm's correction"
 )
+_OUTCOMES: Mapping[str, str] = {
+    "panic": "a panic",
+    "hang": "a hang",
+    "oom": "an out-of-memory condition",
+    "agent-error": "an error of the agent",
+    "infrastructure-error": "an error outside the guest",
+}
+"""By outcome: what the boot ended in."""
 
 
 def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
-    """A sentence for each variant and headline metric: what a reader wants to know first. Then what the
-    patches carry, and why the run stopped."""
+    """Return a sentence for each variant and headline metric, then the ablations and why the run stopped."""
     lines = []
     for variant in variants(result):
         for group in headlines(result, workloads):
@@ -41,10 +50,10 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
             if mine:
                 lines.append(Cell(sentence(group.name, variant, mine), tone(mine)))
     if len(result.kernels) == 1:
-        return [Cell("base ran alone: there is nothing to compare it with", "inconclusive")]
+        return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     if not lines:
         return [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
-    lines += [Cell(text) for text in sentences(result, workloads)]
+    lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
         lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))
     return lines
@@ -56,14 +65,16 @@ def all_tables(
     reference: Reference | None,
     room: tuple[int, int] | None = None,
 ) -> list[Table]:
-    """Every table but that of the kernels. ``room``: the characters of a line and between columns, where
-    bars can be drawn."""
+    """Return every table except the one of the kernels.
+
+    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
+    """
     tables = [
-        *seed_tables(result, workloads),
+        *headline_tables(result, workloads),
         *ablation_tables(result, workloads, room),
         *law_tables(result, workloads),
         *profile_tables(result),
-        *posting_tables(result, reference),
+        *published_tables(result, reference),
         *distribution_tables(result),
     ]
     last = (other_metrics(result, workloads), outliers_table(result))
@@ -71,7 +82,7 @@ def all_tables(
 
 
 def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
-    """The metrics that have no table of their own, a row for each of them and each variant."""
+    """Return the table of the metrics that have no table of their own: a row for each metric and variant."""
     rows = []
     for group in groups(result):
         if is_headline(workloads, group.workload, group.metric):
@@ -79,14 +90,14 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
         for variant in variants(result):
             mine = group.of(variant)
             counts = Counter(c.verdict for c in mine)
-            told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+            counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
             spans = [_span([c.ratio, c.ratio] for c in mine if c.ratio is not None)]
             spans += [
                 _span(c.null_ci for c in mine if c.null_ci),
                 _span(c.layout_ci for c in mine if c.layout_ci),
             ]
             if mine:
-                cells = (Cell(group.name), Cell(variant), Cell(told, tone(mine)))
+                cells = (Cell(group.name), Cell(variant), Cell(counted, tone(mine)))
                 rows.append((*cells, *(Cell(span) for span in spans)))
     if not rows:
         return None
@@ -98,13 +109,13 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
 
 
 def _span(intervals: Iterable[Sequence[float]]) -> str:
-    """The lowest and the highest end, as changes."""
+    """Return the lowest and the highest end of the intervals, as changes."""
     ends = [end for interval in intervals for end in interval]
     return f"{percent(min(ends))} to {percent(max(ends))}" if ends else ""
 
 
 def outliers_table(result: Result) -> Table | None:
-    """The boots that lie far from the others of their kernel, the farthest first."""
+    """Return the table of the outlier boots, the most distant first; None if there are no outliers."""
     boots: dict[tuple[str, int], list[Outlier]] = {}
     for outlier in result.outliers:
         boots.setdefault((outlier.kernel, outlier.block), []).append(outlier)
@@ -118,21 +129,24 @@ def outliers_table(result: Result) -> Table | None:
             Cell(str(block)),
             Cell(str(count)),
             Cell(f"{farthest.value / farthest.median:.2f}x"),
-            Cell(f"{named(farthest.metric, farthest.statistic)} {place(farthest.point)}".rstrip()),
+            Cell(f"{metric_label(farthest.metric, farthest.statistic)} {place(farthest.point)}".rstrip()),
         )
         for kernel, block, count, farthest in found
     )
-    columns = ("kernel", "block", "figures", "farthest", "of the median of")
-    notes = ["beyond the quartiles by more than three interquartile ranges; they are in all figures above"]
+    columns = ("kernel", "block", "values", "farthest / median", "metric and point")
+    notes = [
+        "values more than three interquartile ranges beyond the quartiles of their kernel; they are included "
+        "in all figures above"
+    ]
     if len(rows) > _OUTLIERS:
         notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
-    left = frozenset(("kernel", "of the median of"))
+    left = frozenset(("kernel", "metric and point"))
     block = Block(columns, rows[:_OUTLIERS], left)
-    return Table("Boots far from the others of their kernel", block, notes=tuple(notes))
+    return Table("Outlier boots", block, notes=tuple(notes))
 
 
 def kernels_table(result: Result) -> Table:
-    """What was booted, by the hashes of what went into it."""
+    """Return the table of the kernels that were booted, with the hashes of their inputs."""
     rows = tuple(
         (
             Cell(name),
@@ -151,13 +165,13 @@ def kernels_table(result: Result) -> Table:
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
-    """What was run, as names and values: clock, boots, unusable trials, host."""
+    """Return names and values of the conditions of the run: clock, boots, unusable trials, host."""
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
     lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
     if result.clock == "wall" and result.comparisons:
         lines.append(("columns", _COLUMNS))
     lines.append(("boots", boots or "none"))
-    lines += [("left out", text) for text in _left_out(result)]
+    lines += [("unusable trials", text) for text in _unusable_trials(result)]
     lines += [("note", note) for note in result.notes]
     lines += [(f"host {name}", text) for name, value in result.machine.items() if (text := _fact(value))]
     return lines
@@ -165,7 +179,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
 
 def _stopping(stopping: Stopping, unit: str) -> str:
     at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
-    how = f"stopped after {at}" if stopping.done else f"so far {at}"
+    how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
     return f"{how}: {stopping.reason} (--until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
 
 
@@ -173,20 +187,39 @@ def _distance(outlier: Outlier) -> float:
     return abs(math.log(outlier.value / outlier.median))
 
 
-def _left_out(result: Result) -> list[str]:
-    """Unusable trials; points that share kernel, workload and reason share a line."""
+def _unusable_trials(result: Result) -> list[str]:
+    """Return a line for the unusable trials of each kernel, workload and reason."""
     groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
     for void in result.voids:
         groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
     return [
-        f"{kernel}: {sum(void.count for void in voids)} x {workload}, "
-        f"{place(voids[0].point) if len(voids) == 1 else f'{len(voids)} points'}, {status}: {detail}"
+        f"{kernel}: {_count(sum(void.count for void in voids), 'trial')} "
+        f"{'lost' if status == 'missing' else status} "
+        f"at {_points(voids)} of {workload}: {_reason(status, detail)}"
         for (kernel, workload, status, detail), voids in groups.items()
     ]
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _points(voids: Sequence[VoidTrials]) -> str:
+    return (place(voids[0].point) or "the only point") if len(voids) == 1 else f"{len(voids)} points"
+
+
+def _reason(status: str, detail: str) -> str:
+    """Return why trials are unusable; the detail of a missing trial is ``boot: OUTCOME`` if its
+    boot failed.
+    """
+    outcome = detail.removeprefix("boot: ")
+    if status == "missing" and outcome in _OUTCOMES:
+        return f"the boot ended in {_OUTCOMES[outcome]}"
+    return detail
+
+
 def _fact(value: Any) -> str:
-    """A fact of the host on one line; what is long is left to result.json."""
+    """Return a fact of the host on one line. Long facts are only in result.json."""
     if isinstance(value, Mapping):
         known = {name: text for name, entry in value.items() if (text := _fact(entry))}
         text = ", ".join(f"{name} {entry}" for name, entry in known.items())

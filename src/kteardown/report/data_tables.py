@@ -1,4 +1,4 @@
-"""Tables with a row for every single thing, for a page that can filter them: comparisons, and samples."""
+"""Tables with a row for every comparison or sample group, which a page can filter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kteardown.report.table import Cell
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row, and what it is about; ``verdict`` is empty where it has none."""
+class DataRow:
+    """One row with the variant and metric that it is about. ``verdict`` is empty if it has none."""
 
     variant: str
     metric: str
@@ -26,24 +26,26 @@ class Row:
 
 @dataclass(frozen=True)
 class LongTable:
-    """Rows under ``columns``; those of words stand on the left."""
+    """Rows under ``columns``; the columns in ``left`` are text and are aligned left."""
 
     title: str
     columns: tuple[str, ...]
     left: frozenset[str]
-    rows: tuple[Row, ...]
+    rows: tuple[DataRow, ...]
 
 
 def comparison_table(result: Result) -> LongTable:
-    """Every comparison that was asked for, with its interval, what could have been seen, and why."""
+    """Return every comparison of requested variants with its interval, smallest detectable change
+    and reason.
+    """
     wall = result.clock == "wall"
-    beside = ("A/A", "mde", "rank p") if wall else ("mde",)
-    columns = ("variant", "metric", "point", "base", "changed", "change", *beside, "verdict", "why")
-    left = frozenset(("variant", "metric", "point", "verdict", "why"))
-    return LongTable("Every change as a figure", columns, left, tuple(_comparisons(result, wall=wall)))
+    controls = ("A/A", "mde", "rank p") if wall else ("mde",)
+    columns = ("variant", "metric", "point", "base", "changed", "change", *controls, "verdict", "reason")
+    left = frozenset(("variant", "metric", "point", "verdict", "reason"))
+    return LongTable("Every change in figures", columns, left, tuple(_comparisons(result, wall=wall)))
 
 
-def _comparisons(result: Result, *, wall: bool) -> Iterator[Row]:
+def _comparisons(result: Result, *, wall: bool) -> Iterator[DataRow]:
     for group in groups(result):
         unit = scale(
             group.comparisons[0].unit,
@@ -67,27 +69,27 @@ def _comparisons(result: Result, *, wall: bool) -> Iterator[Row]:
                 Cell(c.verdict, c.verdict),
                 Cell(c.reason),
             )
-            yield Row(c.variant, c.metric, c.verdict, cells)
+            yield DataRow(c.variant, c.metric, c.verdict, cells)
 
 
 def samples_table(material: Material) -> LongTable:
-    """What the samples of each kernel at each point come to."""
+    """Return a summary of the samples of each kernel at each point."""
     columns = ("kernel", "metric", "point", "boots", "samples", "smallest", "median", "mean", "largest", "sd")
     left = frozenset(("kernel", "metric", "point"))
     rows = tuple(_samples(s, material) for s in material.evidence.samples)
-    return LongTable("The samples of each kernel as figures", columns, left, rows)
+    return LongTable("The samples of each kernel in figures", columns, left, rows)
 
 
-def _samples(s: Samples, material: Material) -> Row:
+def _samples(s: Samples, material: Material) -> DataRow:
     values = [value for boot in s.boots.values() for value in boot]
     unit = scale(s.unit, material.result.clock, values)
-    told = (min(values), median(values), fmean(values), max(values), pstdev(values))
+    statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
     cells = (
         Cell(s.kernel),
         Cell(f"{s.metric} ({unit.unit})"),
         Cell(place(s.point)),
         Cell(f"{len(s.boots)}"),
         Cell(f"{len(values):,}"),
-        *(Cell(unit.text(value)) for value in told),
+        *(Cell(unit.text(value)) for value in statistics),
     )
-    return Row(s.kernel, s.metric, "", cells)
+    return DataRow(s.kernel, s.metric, "", cells)

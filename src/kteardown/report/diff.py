@@ -1,6 +1,6 @@
-"""Two results side by side: a reviewer's against an author's, one machine's against another's.
+"""Compare two results, for example those of a reviewer and an author, or of two machines.
 
-Reads result.json of any kteardown of schema 1, fields that it does not know included.
+Reads result.json of any version with schema 1; unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Comparison(_Read):
 
 
 class Side(_Read):
-    """What a result.json says, as far as it is held against another."""
+    """The parts of one result.json that are compared."""
 
     schema_: int = Field(alias="schema")
     experiment: str
@@ -61,8 +61,8 @@ class Side(_Read):
     comparisons: tuple[_Comparison, ...]
 
 
-class Told(BaseModel):
-    """What one side says of one comparison."""
+class SideValue(BaseModel):
+    """The result of one side for one comparison."""
 
     ratio: float | None
     ci: Interval | None
@@ -70,15 +70,15 @@ class Told(BaseModel):
 
     @property
     def tone(self) -> Verdict | None:
-        """The verdict, where it is one that this kteardown knows."""
+        """Return the verdict if this version knows it, else None."""
         return next((known for known in get_args(Verdict) if known == self.verdict), None)
 
 
-class Row(BaseModel):
+class ComparedRow(BaseModel):
     """One comparison that both sides have.
 
-    ``agree``: the two intervals overlap; None where a side has none. ``base_ratio``: the base's figure
-    in b / in a, None where the clocks differ or it is not positive.
+    ``agree``: the two intervals overlap; None if a side has no interval. ``base_ratio``: the value of base in
+    b / in a, None if the clocks differ or a value is not positive.
     """
 
     workload: str
@@ -87,34 +87,34 @@ class Row(BaseModel):
     unit: str
     statistic: str
     point: dict[str, ParamValue]
-    a: Told
-    b: Told
+    a: SideValue
+    b: SideValue
     agree: bool | None
     same_verdict: bool
     base_ratio: float | None
 
 
 class Difference(BaseModel):
-    """Two results side by side; each sentence gives a's word before b's."""
+    """Two compared results; each sentence gives the value of a before that of b."""
 
     a: str
     b: str
     environment: tuple[str, ...]
     kernels: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedRow, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
 
 
 def read(text: str | bytes, name: str) -> Side:
-    """A result.json. Raises InputError that names it and says what is wrong."""
+    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
     try:
         side = Side.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            f"{name} is no result.json: {place + ': ' if place else ''}{first['msg']}",
+            f"{name} is not a result.json: {place + ': ' if place else ''}{first['msg']}",
             hint="give a run, or the file that `kteardown run --json FILE` writes.",
         ) from error
     if side.schema_ != 1:
@@ -125,23 +125,25 @@ def read(text: str | bytes, name: str) -> Side:
     return side
 
 
-def hold(a: Side, b: Side, names: tuple[str, str], guests: tuple[str, ...] = ()) -> Difference:
-    """``a`` and ``b`` side by side; ``guests`` are sentences on their guests, where those are known."""
+def compare_results(a: Side, b: Side, names: tuple[str, str], guests: tuple[str, ...] = ()) -> Difference:
+    """Compare ``a`` with ``b``. ``guests`` are sentences about differences of their guests, if those are
+    known.
+    """
     ours = {row.key: row for row in a.comparisons}
     theirs = {row.key: row for row in b.comparisons}
     arch = a.kernels.get("base", {}).get("arch")
     return Difference(
         a=names[0],
         b=names[1],
-        environment=(*_questions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
+        environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels)),
         rows=tuple(_row(row, theirs[key], a.clock == b.clock) for key, row in ours.items() if key in theirs),
-        only_a=tuple(_called(row) for key, row in ours.items() if key not in theirs),
-        only_b=tuple(_called(row) for key, row in theirs.items() if key not in ours),
+        only_a=tuple(_label(row) for key, row in ours.items() if key not in theirs),
+        only_b=tuple(_label(row) for key, row in theirs.items() if key not in ours),
     )
 
 
-def _questions(a: Side, b: Side) -> Iterator[str]:
+def _conditions(a: Side, b: Side) -> Iterator[str]:
     if a.experiment != b.experiment:
         yield f"experiment: {a.experiment} / {b.experiment}"
     if a.clock != b.clock:
@@ -159,24 +161,24 @@ def _kernels(a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, An
                 yield f"{name}: {fact.replace('_', ' ')}: {_short(fact, ours)} / {_short(fact, theirs)}"
 
 
-def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> Row:
+def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
-    return Row(
+    return ComparedRow(
         workload=a.workload,
         variant=a.variant,
         metric=a.metric,
         unit=a.unit,
         statistic=a.statistic,
         point=a.point,
-        a=Told(ratio=a.ratio, ci=a.ci, verdict=a.verdict),
-        b=Told(ratio=b.ratio, ci=b.ci, verdict=b.verdict),
+        a=SideValue(ratio=a.ratio, ci=a.ci, verdict=a.verdict),
+        b=SideValue(ratio=b.ratio, ci=b.ci, verdict=b.verdict),
         agree=None if a.ci is None or b.ci is None else a.ci[0] <= b.ci[1] and b.ci[0] <= a.ci[1],
         same_verdict=a.verdict == b.verdict,
         base_ratio=base_b / base_a if same_clock and base_a > 0 and base_b > 0 else None,
     )
 
 
-def _called(row: _Comparison) -> str:
+def _label(row: _Comparison) -> str:
     statistic = "" if row.statistic == "median" else f" {row.statistic}"
     point = "".join(f" {name}={value}" for name, value in row.point.items())
     return f"{row.workload} {row.variant} {row.metric}{statistic}{point}"

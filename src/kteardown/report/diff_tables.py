@@ -1,20 +1,20 @@
-"""Two results side by side as a reader sees them: sentences on what differs, then tables."""
+"""Two compared results as text: sentences about what differs, then tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kteardown.report.comparison_groups import named
-from kteardown.report.diff import Difference, Row, Told
+from kteardown.report.comparison_groups import metric_label
+from kteardown.report.diff import ComparedRow, Difference, SideValue
 from kteardown.report.formatting import place
 from kteardown.report.table import Block, Cell, Table
 
-_AGREE = {True: "overlap", False: "apart", None: "-"}
+_AGREE = {True: "overlap", False: "disjoint", None: "-"}
 
 
 def passages(found: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Headings, each with its sentences."""
-    yield "environment, A / B", found.environment or ("nothing that can matter differs",)
+    """Yield headings, each with its sentences."""
+    yield "environment, A / B", found.environment or ("no difference that can matter",)
     yield "kernels, A / B", found.kernels or ("the same",)
     if found.only_a:
         yield "only in A", found.only_a
@@ -23,36 +23,41 @@ def passages(found: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def comparison_tables(found: Difference) -> list[Table]:
-    """A table for each metric and variant that both have, a row a point."""
+    """Return a table for each metric and variant that both results have, with a row for each point."""
     return [
-        _table(name, [row for row in found.rows if _title(row) == name])
-        for name in dict.fromkeys(map(_title, found.rows))
+        _table([row for row in found.rows if _key(row) == key])
+        for key in dict.fromkeys(map(_key, found.rows))
     ]
 
 
-def summary(rows: Sequence[Row]) -> str:
-    """How many comparisons both have, and how they agree."""
+def summary(rows: Sequence[ComparedRow]) -> str:
+    """Return how many comparisons both results have, and how many of them disagree."""
     if not rows:
-        return "no comparison is in both"
-    apart = sum(row.agree is False for row in rows)
+        return "no comparison is in both results"
+    disjoint = sum(row.agree is False for row in rows)
     other = sum(not row.same_verdict for row in rows)
     return (
-        f"{len(rows)} comparisons in both: the intervals of {apart} lie apart, the verdicts of {other} differ"
+        f"{len(rows)} comparisons in both results: {disjoint} with disjoint intervals, "
+        f"{other} with different verdicts"
     )
 
 
-def _title(row: Row) -> str:
-    return f"{row.workload}: {named(row.metric, row.statistic)}, {row.variant} against base"
+def _key(row: ComparedRow) -> tuple[str, ...]:
+    return row.workload, row.metric, row.statistic, row.variant
 
 
-def _table(title: str, rows: Sequence[Row]) -> Table:
+def _title(row: ComparedRow) -> str:
+    return f"{row.workload}: {metric_label(row.metric, row.statistic)}, {row.variant} against base"
+
+
+def _table(rows: Sequence[ComparedRow]) -> Table:
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
     cells = tuple(
         (
             Cell(place(row.point)),
-            Cell(_told(row.a)),
+            Cell(_change(row.a)),
             Cell(row.a.verdict, row.a.tone),
-            Cell(_told(row.b)),
+            Cell(_change(row.b)),
             Cell(row.b.verdict, row.b.tone),
             Cell(_AGREE[row.agree]),
             Cell("-" if row.base_ratio is None else f"{row.base_ratio:.3f}"),
@@ -60,11 +65,11 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
         for row in rows
     )
     left = frozenset(("point", "verdict of A", "verdict of B", "intervals"))
-    return Table(title, Block(columns, cells, left))
+    return Table(_title(rows[0]), Block(columns, cells, left))
 
 
-def _told(told: Told) -> str:
-    if told.ratio is None:
+def _change(side: SideValue) -> str:
+    if side.ratio is None:
         return "-"
-    interval = "" if told.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in told.ci))
-    return f"{100 * (told.ratio - 1):+.2f}%{interval}"
+    interval = "" if side.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in side.ci))
+    return f"{100 * (side.ratio - 1):+.2f}%{interval}"

@@ -1,4 +1,4 @@
-"""What is to come, in words: how long a plan takes, and how a run stands that stops when sure."""
+"""Describe the forecast of a plan, and the verdicts at a look, in sentences."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from kteardown.run.forecast import Forecast
 
 
 def building(cost: Building) -> list[str]:
-    """How many kernels are to be built, and how long that takes; nothing where none is."""
+    """Return how many kernels are to be built and how long that takes; empty if none is."""
     if not cost.kernels:
         return []
     what = f"to build: {', '.join(cost.kernels)}"
     if cost.seconds is None:
-        return [f"{what}; how long is unknown: the cache has no record of such a build"]
-    return [f"{what}; about {duration(cost.seconds)}, as long as those in the cache took"]
+        return [f"{what}; build time unknown: the cache has no record of such a build"]
+    return [f"{what}; about {duration(cost.seconds)}, from the build times in the cache"]
 
 
 def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
-    """How long the boots take and how much memory, with what that rests on."""
+    """Return how long the boots take and how much memory they need, and what the forecast is based on."""
     most = f"{found.jobs} x {memory_mb} MB" if found.jobs > 1 else f"{memory_mb} MB"
     if found.seconds is None:
         words = ", ".join(found.unknown)
-        return [f"time and memory: unknown: no earlier run of {words} like this; guests may take {most}"]
+        return [f"time and memory: unknown: no earlier run of {words} like this; guests may use {most}"]
     boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
-    rests = f"from {boots} of {_some(found.runs)}"
+    basis = f"from {boots} of {_some(found.runs)}"
     if found.carried:
-        rests += f"; {found.carried} of {found.points} points carried on from others"
+        basis += f"; {found.carried} of {found.points} points extrapolated"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
-    return [f"time: {time} of measuring, {rests}", f"memory: {_memory(found, most)}"]
+    return [f"time: {time} of measuring, {basis}", f"memory: {_memory(found, most)}"]
 
 
 def note_measuring(found: Forecast, memory_mb: int, reporter: Reporter, *, at_most: bool) -> None:
@@ -47,27 +47,27 @@ def note_measuring(found: Forecast, memory_mb: int, reporter: Reporter, *, at_mo
 
 
 def fields(found: Forecast) -> dict[str, Any]:
-    """The forecast for scripts: seconds, kB and what they rest on."""
-    told = asdict(found)
-    del told["trial_s"]
-    return told
+    """Return the forecast for JSON: seconds, kB and what they are based on."""
+    values = asdict(found)
+    del values["trial_s"]
+    return values
 
 
-def standing(result: Result, workloads: Mapping[str, Workload]) -> str:
-    """How the verdicts stand at this look: one line."""
+def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
+    """Return the verdicts at this look, on one line."""
     stopping = result.stopping
     rows = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     counts = Counter(row.verdict for row in rows)
     words = ", ".join(f"{counts[v]} {v}" for v in ("better", "worse", "same", "inconclusive") if counts[v])
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
-    widest = f"; widest interval {share(max(widths))} either way" if widths else ""
+    widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
     after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""
     end = f"; {stopping.reason}" if stopping and stopping.reason else ""
     return f"{after}{words or 'nothing to compare'}{widest}{end}"
 
 
 def duration(seconds: float) -> str:
-    """``40 s``, ``6 min`` or ``2.5 h``: no more digits than an estimate deserves."""
+    """Return ``40 s``, ``6 min`` or ``2.5 h``: no more digits than the accuracy of a forecast."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -75,11 +75,11 @@ def duration(seconds: float) -> str:
 
 def _memory(found: Forecast, most: str) -> str:
     if found.guest_kb is None:
-        return f"at most {most}; what guests really took was not recorded"
+        return f"at most {most}; the memory that guests used was not recorded"
     each = found.guest_kb // 1024
     total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
-    larger = f"; points that were not seen may take more, up to {most}" if found.carried else ""
-    return f"about {total} of the host, the most that such a guest had{larger}"
+    larger = f"; extrapolated points may use more, up to {most}" if found.carried else ""
+    return f"about {total} of the host, the most that such a guest used{larger}"
 
 
 def _some(runs: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and verdicts as people read them. Plain ASCII, for cover letters."""
+"""Format numbers, changes and verdicts as plain ASCII text, which cover letters need."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kteardown.model.result import Comparison, Part, Verdict
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "same", "inconclusive")
 
 CLOCKS: Mapping[Clock, str] = {
-    "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It tells "
-    "path length, growth and memory. It does not tell caches, lock contention or the latency of interrupts "
-    "between CPUs; several CPUs run in turn, rarely in another one.",
-    "wall": "real time; the boots of all kernels interleaved in randomized blocks, base twice (A/A). It "
-    "tells what this machine took, noise included; another machine can differ.",
+    "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It shows "
+    "path length, growth and memory. It does not show caches, lock contention or the latency of interrupts "
+    "between CPUs. Several CPUs run in turn, in an order that rarely changes.",
+    "wall": "real time; the boots of all kernels are interleaved in randomized blocks, with base twice "
+    "(A/A). It shows the time on this machine, noise included; another machine can differ.",
 }
 
 
@@ -30,14 +30,16 @@ class Scale:
     unit: str
 
     def text(self, value: float) -> str:
-        """A value with thousands separators; whole where the unit was not scaled."""
+        """Return ``value`` in this unit with thousands separators, without decimals where the unit is not
+        scaled.
+        """
         scaled = value / self.divisor
         whole = self.divisor == 1 and (abs(scaled) >= 1000 or scaled == int(scaled))
         return f"{scaled:,.0f}" if whole else number(scaled)
 
 
 def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
-    """A unit in which the largest of ``values`` has few digits; instructions are never scaled."""
+    """Return a unit in which the largest of ``values`` has few digits. Instructions are never scaled."""
     if unit == "ns":
         if clock == "instructions":
             return Scale(1, "instructions")
@@ -50,7 +52,7 @@ def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
 
 
 def number(value: float) -> str:
-    """Four significant digits, thousands separated, no exponent."""
+    """Return ``value`` with four significant digits and thousands separators, without an exponent."""
     if value == 0:
         return "0"
     decimals = max(0, min(6, 3 - math.floor(math.log10(abs(value)))))
@@ -58,20 +60,20 @@ def number(value: float) -> str:
 
 
 def percent(ratio: float, decimals: int = 1) -> str:
-    """A ratio as a change: 0.39 is -61.0%."""
-    # Adding 0.0 turns the -0.0 that rounding leaves into 0.0.
+    """Return a ratio as a change in percent: 0.39 is ``-61.0%``."""
+    # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
     return f"{round((ratio - 1) * 100, decimals) + 0.0:+,.{decimals}f}%"
 
 
 def change(comparison: Comparison, decimals: int = 1) -> str:
-    """The change with its interval: ``-61.0% [-61.2, -60.8]``, ``-61.0% exact``."""
+    """Return the change of a comparison with its interval: ``-61.0% [-61.2, -60.8]`` or ``-61.0% exact``."""
     return change_of(comparison.ratio, comparison.ci, exact=comparison.exact, decimals=decimals)
 
 
 def change_of(
     ratio: float | None, ci: tuple[float, float] | None, *, exact: bool = False, decimals: int = 1
 ) -> str:
-    """A ratio with its interval, as a change."""
+    """Return a ratio and its interval as a change in percent."""
     if ratio is None:
         return "no ratio"
     text = percent(ratio, decimals)
@@ -81,7 +83,7 @@ def change_of(
 
 
 def speedup(ratio: float | None, ci: tuple[float, float] | None = None, *, exact: bool = False) -> str:
-    """Base / changed with its interval: ``1.18x [1.15, 1.21]``, ``1.18x exact``."""
+    """Return base / changed with its interval: ``1.18x [1.15, 1.21]`` or ``1.18x exact``."""
     if not ratio:
         return "no ratio"
     text = f"{1 / ratio:.2f}x"
@@ -91,12 +93,16 @@ def speedup(ratio: float | None, ci: tuple[float, float] | None = None, *, exact
 
 
 def share(value: float | None) -> str:
-    """A relative size: ``6.1%``."""
-    return "-" if value is None else f"{value:.1%}" if value < 10 else "> 1,000%"
+    """Return a relative size in percent: ``6.1%``. A positive size that rounds to zero is ``<0.05%``."""
+    if value is None:
+        return "-"
+    if value >= 10:
+        return "> 1,000%"
+    return "<0.05%" if 0 < value < 0.0005 else f"{value:.1%}"
 
 
 def portion(part: Part) -> str:
-    """What a part is of the whole: ``65.1% [60.2, 70.0]``, ``65.1% exact``."""
+    """Return the share of the whole that a part has: ``65.1% [60.2, 70.0]`` or ``65.1% exact``."""
     if part.share is None:
         return "-"
     text = f"{_hundredths(part.share)}%"
@@ -106,44 +112,46 @@ def portion(part: Part) -> str:
 
 
 def _hundredths(value: float) -> str:
-    # Adding 0.0 turns the -0.0 that rounding leaves into 0.0.
+    # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
     return f"{round(value * 100, 1) + 0.0:.1f}"
 
 
 def probability(p: float | None) -> str:
-    """Three decimals: ``0.031``, ``<0.001``."""
+    """Return a probability with three decimals: ``0.031`` or ``<0.001``."""
     if p is None:
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def interval(ci: tuple[float, float], decimals: int = 1) -> str:
-    """An interval of a ratio as one of changes in percent."""
+    """Return an interval of a ratio as an interval of changes in percent."""
     low, high = (percent(end, decimals).rstrip("%") for end in ci)
     return f"[{low}, {high}]"
 
 
 def decimals(comparisons: Iterable[Comparison | Part]) -> int:
-    """One decimal, or two where most intervals are narrower than a tenth of a percent."""
+    """Return the number of decimals for changes: one, or two where most intervals are narrower than 0.2%."""
     widths = sorted(c.ci[1] - c.ci[0] for c in comparisons if c.ci and not c.exact)
     return 2 if widths and widths[len(widths) // 2] < 0.002 else 1
 
 
 def parameter(value: ParamValue) -> str:
-    """A parameter's value as text."""
+    """Return the value of a parameter as text."""
     return f"{value:,}" if isinstance(value, int) else value
 
 
 def place(point: Mapping[str, ParamValue]) -> str:
-    """A point as text: ``zombies=30,000``."""
+    """Return a point as text: ``zombies=30,000``."""
     return " ".join(f"{name}={parameter(value)}" for name, value in point.items())
 
 
 def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> str:
-    """What one variant did to one metric: ``V: better on 2 of 3 points of M (-61.0% at ...), same on 1``."""
+    """Return a summary of one variant and one metric.
+
+    The form is ``V: better on 2 of 3 points of M (-61.0% at ...), same on 1``.
+    """
     counts = Counter(comparison.verdict for comparison in comparisons)
-    seen = [verdict for verdict in VERDICTS if counts[verdict]]
-    first, rest = seen[0], seen[1:]
+    first, *rest = (verdict for verdict in VERDICTS if counts[verdict])
     last = [comparison for comparison in comparisons if comparison.verdict == first][-1]
     where = f" at {place(last.point)}" if last.point else ""
     detail = last.reason if first == "same" else f"{_short(last)}{where}"
@@ -153,10 +161,10 @@ def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> st
 
 
 def tone(comparisons: Iterable[Comparison]) -> Verdict:
-    """One verdict for several, the most alarming first."""
-    seen = {comparison.verdict for comparison in comparisons}
+    """Return one verdict for several comparisons, the most alarming that occurs."""
+    found = {comparison.verdict for comparison in comparisons}
     order: tuple[Verdict, ...] = ("worse", "better", "inconclusive", "same")
-    return next((verdict for verdict in order if verdict in seen), "inconclusive")
+    return next((verdict for verdict in order if verdict in found), "inconclusive")
 
 
 def _short(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""The history as tables: all lines with a small chart each, or one line figure by figure."""
+"""Tables of the history: all lines with a small chart each, or the figures of one line."""
 
 from __future__ import annotations
 
@@ -16,40 +16,45 @@ _DATE = len("2026-01-01T10:00")
 
 
 def overview(history: History, *, plain: bool = False) -> list[Table]:
-    """A table for each metric of each kernel, with a row a point. ``plain``: in ASCII."""
+    """Return a table for each metric of each kernel, with a row for each point. ``plain``: ASCII only."""
     return [summary(lines, plain=plain) for lines in grouped(history)]
 
 
 def grouped(history: History) -> list[list[Line]]:
-    """The lines by what they are of, without their points."""
-    groups: dict[str, list[Line]] = {}
+    """Return the lines in groups that differ only in the point and are shown in the same unit."""
+    groups: dict[tuple[object, ...], list[Line]] = {}
     for line in history.lines:
-        groups.setdefault(title(line), []).append(line)
+        # The unit after scaling: all rows of a table have the unit of its title.
+        unit = _scale(line).unit
+        question = (line.experiment, line.clock, line.workload, line.metric, unit, line.better)
+        groups.setdefault((*question, line.kernel, line.cpus, line.host), []).append(line)
     return list(groups.values())
 
 
 def worth_showing(history: History, *, every_metric: bool) -> History:
-    """The lines with something to compare; of headline metrics, unless every metric is wanted."""
+    """Return the lines with at least two figures, of headline metrics or, with ``every_metric``, of all."""
     lines = tuple(line for line in history.lines if len(line.figures) > 1 and (every_metric or line.headline))
     return history.model_copy(update={"lines": lines})
 
 
 def left_out(history: History, shown: History) -> Iterator[str]:
-    """What is in ``history`` and not in ``shown``, and why."""
+    """Yield what is in ``history`` and not in ``shown``, and why."""
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
     if alone:
-        yield f"{alone:,} lines have one figure only: nothing to compare it with (--json has them)"
+        yield f"{alone:,} lines with a single figure are not shown: there is nothing to compare (see --json)"
     if others:
-        yield f"{others:,} lines of other metrics: --metric NAME shows those"
+        yield f"{others:,} lines of other metrics are not shown: --metric NAME shows them"
     if not history.lines:
         yield "no run has figures yet"
     for name in history.unread:
-        yield f"{name} cannot be read and is left out"
+        yield f"{name} cannot be read and is not shown"
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:
-    """One line, a row a figure: its place between the least and the most, and where the level changes."""
+    """Return the table of one line with a row for each figure, its position in the range, and changes of
+    level.
+    """
     unit = _scale(line)
     shifts = {shift.index: shift for shift in line.shifts}
     strips = _strips(line, plain)
@@ -74,7 +79,7 @@ def detail(line: Line, *, plain: bool = False) -> Table:
 
 
 def title(line: Line) -> str:
-    """What a line is of, without its point."""
+    """Return the experiment, metric, kernel and host of a line, without its point."""
     host = f"; {line.host}" if line.host else ""
     cpus = f", {line.cpus} CPU{'s' if line.cpus != 1 else ''}{host}"
     unit = _scale(line).unit
@@ -85,36 +90,36 @@ def title(line: Line) -> str:
 
 
 def explain(line: Line) -> Iterator[str]:
-    """A sentence for each change of level, with what the records say that differs there."""
+    """Yield a sentence for each change of level, with the recorded differences at that place."""
     for shift in line.shifts:
         figure = line.figures[shift.index]
         yield (
-            f"{shift.verdict} from {figure.release} of {when(figure)} on: {size(line, shift)}; "
+            f"{shift.verdict} since {figure.release} of {when(figure)}: {size(line, shift)}; "
             f"what differs: {'; '.join(shift.why)}"
         )
     if line.unlooked:
-        yield f"no change was looked for: {line.unlooked}"
+        yield f"not searched for changes: {line.unlooked}"
 
 
 def size(line: Line, shift: Shift) -> str:
-    """A change of level in figures: ``1,028 to 2,056 ns (+100.0%)``."""
+    """Return a change of level in figures: ``1,028 to 2,056 ns (+100.0%)``."""
     unit = _scale(line)
     change = "" if shift.ratio is None else f" ({percent(shift.ratio)})"
     return f"{unit.text(shift.before)} to {unit.text(shift.after)} {unit.unit}{change}"
 
 
 def when(figure: Figure) -> str:
-    """Date and time to the minute."""
+    """Return date and time to the minute."""
     return figure.at[:_DATE].replace("T", " ")
 
 
 def figure_text(line: Line, value: float) -> str:
-    """A value of a line, in the unit of its title."""
+    """Return a value of a line in the unit of its title."""
     return _scale(line).text(value)
 
 
 def spark(line: Line, *, plain: bool = False) -> str:
-    """The figures of a line as a bar each, the least the lowest."""
+    """Return a chart with a bar for each figure of a line; the smallest figure has the lowest bar."""
     bars = _PLAIN_BARS if plain else _BARS
     values = [figure.value for figure in line.figures]
     least, span = min(values), max(values) - min(values)
@@ -124,7 +129,7 @@ def spark(line: Line, *, plain: bool = False) -> str:
 
 
 def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
-    """Lines that differ in their points alone, a row each."""
+    """Return the table of lines that differ only in their points, with a row for each."""
     names, keys = point_cells([line.point for line in lines])
     rows = tuple((*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True))
     columns = (*names, "figures", "releases", "history", "first", "last", "level")
@@ -133,17 +138,17 @@ def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
     return Table(
         title(lines[0]),
         Block(columns, rows, left),
-        notes=tuple(f"no change was looked for: {note}" for note in notes),
+        notes=tuple(f"not searched for changes: {note}" for note in notes),
     )
 
 
 def _row(line: Line, plain: bool) -> tuple[Cell, ...]:
     releases = list(dict.fromkeys(figure.release for figure in line.figures))
-    told = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+    shown = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
     first, last = line.figures[0], line.figures[-1]
     return (
         Cell(str(len(line.figures))),
-        Cell(told),
+        Cell(shown),
         Cell(spark(line, plain=plain)),
         Cell(figure_text(line, first.value)),
         Cell(figure_text(line, last.value)),
@@ -168,14 +173,17 @@ def _shift_cell(shift: Shift | None) -> Cell:
 
 
 def _step(figures: Sequence[Figure], index: int) -> str:
-    """Against the figure before."""
+    """Return the change from the previous figure."""
     if index == 0 or figures[index - 1].value <= 0 or figures[index].value < 0:
         return ""
     return percent(figures[index].value / figures[index - 1].value)
 
 
 def _strips(line: Line, plain: bool) -> list[str]:
-    """A dot for each figure at its place among them, in the range of its boots, which may go beyond."""
+    """Return a dot for each figure at its position in the range of all figures, with a dash for its boots.
+
+    The range of the boots is cut to the range of the figures.
+    """
     dot, dash = ("o", "-") if plain else ("●", "─")
     values = [figure.value for figure in line.figures]
     least, span = min(values), max(values) - min(values)

@@ -1,4 +1,4 @@
-"""How the comparisons stand while boots are still to come, in rows for somebody who watches."""
+"""The comparisons of a run that is not finished, as rows for a live display."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows_of(run: RunDir) -> list[InterimResult]:
 
 
 def rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:
-    """One row for each headline metric and variant, of the last point, with the verdicts of all points."""
+    """Return one row for each headline metric and variant: its last point, and the verdicts of all points."""
     return [
         _row(result, group, mine)
         for group in headlines(result, workloads)
@@ -56,7 +56,9 @@ def _value(value: float, unit: Scale) -> str:
 
 
 def _point(mine: Sequence[Comparison]) -> str:
-    """What tells the last point from the others; all of it where it is alone."""
+    """Return the parameters in which the last point differs from the others; all of them if it is the only
+    one.
+    """
     point = mine[-1].point
     varying = [name for name in point if len({c.point.get(name) for c in mine}) > 1] or list(point)
     return " ".join(f"{name}={parameter(point[name])}" for name in varying)

@@ -1,4 +1,4 @@
-"""What may be claimed of a result, in sentences that can stand in a cover letter, and what limits them."""
+"""The claims that a result supports and their limits, in sentences for a cover letter."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, parameter, percent, place, tone
 
 _MANY = 3
-"""So many points are named one by one; of more it is said how many."""
+"""Up to this many points are named individually; of more, the number is given."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence about one variant and one headline metric; ``verdict`` is what it rests on."""
+    """One sentence about one variant and one headline metric, and the ``verdict`` that it is based on."""
 
     variant: str
     metric: str
@@ -26,7 +26,7 @@ class Claim:
 
 
 def claims(material: Material) -> list[Claim]:
-    """A sentence for each variant and headline metric, the points with the same verdict together."""
+    """Return a claim for each variant and headline metric; points with the same verdict are combined."""
     return [
         _claim(group, variant, rows)
         for variant in variants(material.result)
@@ -36,28 +36,28 @@ def claims(material: Material) -> list[Claim]:
 
 
 def limits(result: Result) -> list[str]:
-    """What the claims rest on and what they do not tell, a sentence each."""
-    told = [_rests_on(result)]
+    """Return what the claims are based on and what they do not show, one sentence each."""
+    sentences = [_rests_on(result)]
     if result.clock == "instructions":
-        told.append(
-            "An instruction count tells path length, growth and memory. It does not tell caches, real lock "
+        sentences.append(
+            "An instruction count shows path length, growth and memory. It does not show caches, real lock "
             "contention, or the latency of interrupts between CPUs."
         )
     else:
-        told.append("Real time of one machine; another can differ.")
+        sentences.append("Real time on one machine; another machine can differ.")
         ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
-            told.append(f"Base against itself (A/A): its intervals reach from {span}.")
+            sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
     failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
     if failed:
-        told.append(
-            "Not all boots ended well: " + ", ".join(f"{n} {outcome}" for outcome, n in failed.items())
+        sentences.append(
+            "Not all boots ended ok: " + ", ".join(f"{n} {outcome}" for outcome, n in failed.items())
         )
     lost = sum(void.count for void in result.voids)
     if lost:
-        told.append(f"{lost} trials could not be used; the report says which and why.")
-    return told + [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes]
+        sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
+    return sentences + [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes]
 
 
 def _rests_on(result: Result) -> str:
@@ -74,7 +74,7 @@ def _rests_on(result: Result) -> str:
     model = cpu.get("model") if isinstance(cpu, Mapping) else cpu
     return (
         f"{what}; wall clock of a guest on {model or 'this machine'}, {boots} boots of each kernel in "
-        f"randomized blocks, base against itself as the control; intervals at {confidence}."
+        f"randomized blocks, with base twice as the control (A/A); intervals at {confidence}."
     )
 
 
@@ -95,12 +95,12 @@ def _part(verdict: Verdict, mine: Sequence[Comparison], rows: Sequence[Compariso
         reasons = list(dict.fromkeys(c.reason for c in mine if c.reason.startswith("within")))
         return f"the same{f' ({reasons[0]})' if len(reasons) == 1 else ''}{where}"
     if verdict == "inconclusive":
-        return f"not told apart from base{where}, where nothing may be claimed"
+        return f"not significantly different from base{where}"
     return f"{_size(mine)}{where}"
 
 
 def _size(mine: Sequence[Comparison]) -> str:
-    """``66.3% to 68.5% lower``: the smallest and the largest change of these points."""
+    """Return the smallest and the largest change of these points: ``66.3% to 68.5% lower``."""
     ratios = [c.ratio for c in mine if c.ratio is not None]
     if not ratios:
         return "different"
@@ -114,7 +114,7 @@ def _size(mine: Sequence[Comparison]) -> str:
 
 
 def _where(mine: Sequence[Comparison], rows: Sequence[Comparison]) -> str:
-    """At which points, where the whole has several: by the one parameter that varies, or how many."""
+    """Return the points as text: their parameters if there are few, else their number and range."""
     if len(rows) == 1:
         return f" at {place(rows[0].point)}" if rows[0].point else ""
     varying = _varying([c.point for c in rows])
@@ -126,7 +126,10 @@ def _where(mine: Sequence[Comparison], rows: Sequence[Comparison]) -> str:
 
 
 def _span(mine: Sequence[Comparison], rows: Sequence[Comparison], varying: Sequence[str]) -> str:
-    """``, zombies=3,000 to 15,000``, where these are neighbours in the one parameter that varies."""
+    """Return the range of these points, as `` (zombies=3,000 to 15,000)``.
+
+    Empty if several parameters vary, or if the points are not neighbours.
+    """
     if len(varying) != 1:
         return ""
     name = varying[0]

@@ -1,4 +1,4 @@
-"""Tables that know no format: what is in them, and how they are cut to a width."""
+"""Tables that are independent of the output format, and their division to fit a width."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kteardown.model.result import Verdict
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; ``tone`` is the verdict that colours it, where there is one."""
+    """One cell. ``tone`` is the verdict that gives it a colour, or None."""
 
     text: str
     tone: Verdict | None = None
@@ -18,16 +18,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that stay beside each other. ``rows`` hold a cell for each of ``columns``."""
+    """Columns that stay next to each other. Each row has one cell for each of ``columns``."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left: frozenset[str] = frozenset()
-    """Columns of words; the others are numbers and stand on the right."""
+    """The columns of text, which are aligned left; the others are numbers and are aligned right."""
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Characters of each column."""
+        """Return the number of characters of each column."""
         cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
         return tuple(
             max([len(name), *(len(cell.text) for cell in column)])
@@ -35,15 +35,16 @@ class Block:
         )
 
     def width(self, gap: int) -> int:
-        """Characters of a line, with ``gap`` between two columns."""
+        """Return the number of characters of a line with ``gap`` characters between two columns."""
         return sum(self.widths) + gap * (len(self.columns) - 1)
 
 
 @dataclass(frozen=True)
 class Table:
-    """``keys`` name the rows; each of ``blocks`` says something about them (a variant, mostly).
+    """A table: ``keys`` identifies the rows, and each of ``blocks`` adds columns, usually of one variant.
 
-    ``aside`` belongs beside every block: there where each has the room, else in a part of its own, first.
+    ``aside`` is shown next to every block if the width allows it for all of them. Otherwise it is in a part
+    of its own, which comes first.
     """
 
     title: str
@@ -53,25 +54,26 @@ class Table:
     aside: Block | None = None
 
     def cut(self, width: int, gap: int) -> list[Block]:
-        """The table as blocks of at most ``width`` characters, where one block beside the keys fits.
+        """Divide the table into blocks of at most ``width`` characters, each with the key columns.
 
-        ``gap`` is the room between two columns. The keys are repeated in each.
+        ``gap`` is the number of characters between two columns. A part is wider than ``width`` only where the
+        keys and a single block do not fit.
         """
         keys, parts = [self.keys], [[self.keys]]
         if self.aside is not None:
             with_aside = [self.keys, self.aside]
-            if all(_beside([*with_aside, block]).width(gap) <= width for block in self.blocks):
+            if all(_joined([*with_aside, block]).width(gap) <= width for block in self.blocks):
                 keys, parts = with_aside, [with_aside]
             else:
                 parts = [with_aside, keys]
         for block in self.blocks:
-            if len(parts[-1]) > len(keys) and _beside([*parts[-1], block]).width(gap) > width:
+            if len(parts[-1]) > len(keys) and _joined([*parts[-1], block]).width(gap) > width:
                 parts.append(keys)
             parts[-1] = [*parts[-1], block]
-        return [_beside(part) for part in parts]
+        return [_joined(part) for part in parts]
 
 
-def _beside(blocks: Sequence[Block]) -> Block:
+def _joined(blocks: Sequence[Block]) -> Block:
     rows = zip(*(block.rows for block in blocks), strict=True)
     return Block(
         columns=tuple(name for block in blocks for name in block.columns),

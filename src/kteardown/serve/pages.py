@@ -23,8 +23,8 @@ from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
-from kteardown.report.diff import hold, read
-from kteardown.report.formats import text
+from kteardown.report.diff import compare_results, read
+from kteardown.report.formats.registry.registry.registry import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs
@@ -149,7 +149,7 @@ class Pages:
                         f"{run.name} has no result yet", hint="compare it when it is done, or resume it."
                     )
             sides = [read(run.result_file.read_bytes(), run.name) for run in (a, b)]
-            found = hold(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
+            found = compare_results(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
         return self._page(
             "compare.html.j2",
             runs=done,

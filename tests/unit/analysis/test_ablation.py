@@ -115,7 +115,7 @@ def test_nothing_is_a_share_of_no_change(clock: Clock) -> None:
     found = first(analysed(experiment, simulate(experiment, lambda k, m, p: 1_000_000, noise)))
     for patch in found.patches:
         assert (patch.step.share, patch.step.share_ci) == (None, None)
-        assert patch.step.reason == "the whole cannot be told from no change"
+        assert patch.step.reason == "the change of the whole series is not significant"
         assert patch.step.ratio == pytest.approx(1, abs=0.1)
 
 
@@ -130,7 +130,7 @@ def test_what_is_not_there_is_told_and_the_rest_stays() -> None:
     assert one.step.share == pytest.approx(math.log(0.9) / WHOLE)
     assert (one.leave_out.share, one.leave_out.reason) == (None, "patch 2 does not apply")
     assert two.leave_out.reason == "not built"
-    assert {two.step.reason, three.step.reason, three.leave_out.reason} == {"s@2 has no samples here"}
+    assert {two.step.reason, three.step.reason, three.leave_out.reason} == {"s@2 has no samples at this point"}
 
 
 def test_a_series_of_one_patch_and_one_alone_have_none() -> None:

@@ -113,7 +113,7 @@ def test_trials_that_a_boot_did_not_reach_are_missing_with_the_reason() -> None:
         ("freezer-skip-exited", 9000, "missing", "not booted", 1),
     ]
     kept = one(result, "freezer-skip-exited", "freeze_user_ns", 3000)
-    assert (kept.changed.boots, kept.verdict, kept.reason) == (1, "inconclusive", "one seed: no interval")
+    assert (kept.changed.boots, kept.verdict, kept.reason) == (1, "inconclusive", "one seed gives no interval")
     assert not [c for c in result.comparisons if c.point == {"zombies": 9000}]
 
 

@@ -73,7 +73,7 @@ def test_the_layout_twin_is_a_null_of_its_own_and_no_variant() -> None:
     for c in result.comparisons:
         assert c.layout_ci is not None
         assert c.layout_ci[0] < 0.94 < c.layout_ci[1]
-        assert (c.verdict, c.reason) == ("inconclusive", "moving code alone does as much (layout twin)")
+        assert (c.verdict, c.reason) == ("inconclusive", "the layout twin differs from base by as much")
     assert not needs_layout_twin(result, WORKLOADS)
     lost = [b for b in boots if (b.start.kernel, b.start.block) != ("base-layout", 3)]
     assert [(v.kernel, v.detail) for v in analysed(with_twin, lost).voids] == [

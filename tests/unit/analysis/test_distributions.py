@@ -22,7 +22,7 @@ from kteardown.model.record import (
     TrialStart,
 )
 from kteardown.model.result import KernelFacts, Result
-from kteardown.report.formats import markdown, text
+from kteardown.report.formats.registry.registry.registry import markdown, text
 from kteardown.rundir.counting import BootRecords
 
 EXPERIMENT = Experiment(
@@ -113,5 +113,5 @@ def test_the_report_shows_the_percentiles_of_all_boots() -> None:
     text.render(result, WORKLOADS, None, Console(file=stream, width=120))
     told = stream.getvalue()
     assert "wakeups: wakeup_ns of all boots together, in ns" in told
-    assert "off by at most 0.2%" in told
+    assert "bucket error at most 0.2%" in told
     assert "| 2,002 | 2,002 | 2,002 | 4,004 |" in " ".join(markdown.render(result, WORKLOADS, None).split())

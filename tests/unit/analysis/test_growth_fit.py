@@ -114,10 +114,10 @@ def test_a_straight_line_is_carried_on() -> None:
 @pytest.mark.parametrize(
     ("cost", "n", "rows", "at", "reason"),
     [
-        (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points do not tell a law"),
-        (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot says nothing about the next"),
-        (lambda n: 2e4 + 205 * n, N, 5, FARTHEST * 30_000 + 1, "more than 4 times 30000"),
-        (lambda n: 2e4 + 6e6 * (1 - np.exp(-n / 6e4)), N, 5, 120_000, "fits what was measured"),
+        (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points are too few for a growth law"),
+        (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot does not show how boots differ"),
+        (lambda n: 2e4 + 205 * n, N, 5, FARTHEST * 30_000 + 1, "more than 4 times the largest measured value, 30,000"),
+        (lambda n: 2e4 + 6e6 * (1 - np.exp(-n / 6e4)), N, 5, 120_000, "models disagree"),
     ],
 )
 def test_a_prediction_that_the_data_does_not_support_is_refused(

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.estimate.outliers import far_out
+from kteardown.analysis.estimate.outliers import find_outliers
 
 QUIET = {n: 1000.0 + n for n in range(10)}
 groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(lambda values: dict(enumerate(values)))
 
 
 def test_a_boot_at_twice_the_time_is_named_with_how_far_out_it_is() -> None:
-    ((found,),) = far_out([{**QUIET, 3: 2000.0}], 0.02)
+    ((found,),) = find_outliers([{**QUIET, 3: 2000.0}], 0.02)
     assert (found.block, found.value, found.median) == (3, 2000.0, 1005.5)
     assert found.ranges is not None
     assert found.ranges > 3
@@ -22,14 +22,14 @@ def test_a_boot_at_twice_the_time_is_named_with_how_far_out_it_is() -> None:
 
 def test_a_fast_boot_is_as_far_out_as_a_slow_one() -> None:
     slow, fast = {**QUIET, 3: 2000.0}, {n: 1e6 / value for n, value in {**QUIET, 3: 2000.0}.items()}
-    ((one,), (other,)) = far_out([slow, fast], 0.02)
+    ((one,), (other,)) = find_outliers([slow, fast], 0.02)
     assert one.block == other.block
     assert one.ranges == pytest.approx(other.ranges)
 
 
 @given(groups, st.floats(1e-3, 1e3))
 def test_a_scale_changes_nothing(group: dict[int, float], scale: float) -> None:
-    one, other = far_out([group, {block: value * scale for block, value in group.items()}], 0.02)
+    one, other = find_outliers([group, {block: value * scale for block, value in group.items()}], 0.02)
     # A boot at the very fence may fall to either side by rounding.
     if all(boot.ranges is None or boot.ranges > 3 + 1e-6 for boot in (*one, *other)):
         assert [boot.block for boot in one] == [boot.block for boot in other]
@@ -37,28 +37,28 @@ def test_a_scale_changes_nothing(group: dict[int, float], scale: float) -> None:
 
 @given(st.lists(groups, max_size=5))
 def test_many_at_once_are_the_same_as_one_by_one(many: list[dict[int, float]]) -> None:
-    assert far_out(many, 0.02) == [far_out([group], 0.02)[0] for group in many]
+    assert find_outliers(many, 0.02) == [find_outliers([group], 0.02)[0] for group in many]
 
 
 def test_what_decides_nothing_is_not_named() -> None:
     near = {n: 1000.0 + n / 1000 for n in range(10)}
-    assert far_out([{**near, 3: 1015.0}], 0.02) == [()]
-    assert len(far_out([{**near, 3: 1025.0}], 0.02)[0]) == 1
+    assert find_outliers([{**near, 3: 1015.0}], 0.02) == [()]
+    assert len(find_outliers([{**near, 3: 1025.0}], 0.02)[0]) == 1
 
 
 def test_where_all_others_agree_there_is_no_range_to_count_in() -> None:
-    ((found,),) = far_out([{**dict.fromkeys(range(9), 1000.0), 9: 1300.0}], 0.02)
+    ((found,),) = find_outliers([{**dict.fromkeys(range(9), 1000.0), 9: 1300.0}], 0.02)
     assert (found.block, found.ranges) == (9, None)
 
 
 @pytest.mark.parametrize("group", [{}, {0: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}, {**QUIET, 3: 0.0}])
 def test_four_boots_and_zeros_name_none(group: dict[int, float]) -> None:
-    assert far_out([group], 0.02) == [()]
+    assert find_outliers([group], 0.02) == [()]
 
 
 @pytest.mark.parametrize(("boots", "most"), [(5, 0.15), (10, 0.06), (20, 0.03)])
 def test_normal_noise_is_rarely_named(boots: int, most: float) -> None:
     """Of 2,000 groups: 13%, 4.5% and 2% as the docstring says."""
     rng = np.random.default_rng(1)
-    found = far_out([dict(enumerate(rng.lognormal(5, 0.1, boots))) for _ in range(2000)], 0.02)
+    found = find_outliers([dict(enumerate(rng.lognormal(5, 0.1, boots))) for _ in range(2000)], 0.02)
     assert 0 < sum(map(bool, found)) / 2000 < most

@@ -56,7 +56,7 @@ def test_stacks_go_to_a_file_for_each_kernel_and_point(tmp_path: Path) -> None:
 
 def test_what_went_wrong_is_noted(tmp_path: Path) -> None:
     (note,) = told_by(tmp_path / "lost", trial(lost=7)).notes
-    assert "7 samples found no room beside 10" in note
+    assert "7 samples were lost after 10 filled the buffer" in note
     told = told_by(tmp_path / "failed", trial(status="failed"), "agent-error")
     assert told.profiles == ()
     assert [note.partition(": ")[2] for note in told.notes] == ["agent-error: ", "trial 0 failed: why"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.rank_test import RankTest
-from kteardown.analysis.estimate.verdict import Beside, Estimate, Rules, estimate, holm, judge, summary
+from kteardown.analysis.estimate.verdict import Controls, Estimate, Rules, estimate, holm, judge, summary
 from kteardown.inputs.published import load_reference
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Verdict
@@ -33,7 +33,7 @@ def verdict(base: Boots, changed: Boots, clock: Clock = "wall", null: Boots | No
     resampler = Resampler(1)
     found = estimate(base, changed, clock, RULES, resampler)
     nothing = estimate(base, null, clock, RULES, resampler) if null else None
-    return judge(found, Beside(twin=nothing), found.p, "lower", RULES)[0]
+    return judge(found, Controls(twin=nothing), found.p, "lower", RULES)[0]
 
 
 groups = st.lists(
@@ -61,21 +61,21 @@ def test_a_kernel_is_never_better_or_worse_than_itself(one: list[list[float]], c
 def test_identical_data_is_the_same_and_exact_on_the_instruction_clock(one: list[list[float]]) -> None:
     found = estimate(boots(*one), boots(*one), "instructions", RULES, Resampler(1))
     assert (found.ratio, found.ci, found.exact, found.identical) == (1, (1, 1), True, True)
-    assert judge(found, Beside(), found.p, "lower", RULES) == ("same", "identical")
+    assert judge(found, Controls(), found.p, "lower", RULES) == ("same", "identical")
 
 
 def test_one_number_on_each_side_is_an_exact_difference() -> None:
     found = estimate(boots([330, 330], [330]), boots([130, 130], [130]), "instructions", RULES, Resampler(1))
     assert found.exact
     assert found.ci == (130 / 330, 130 / 330)
-    assert judge(found, Beside(), found.p, "lower", RULES) == ("better", "exact")
-    assert judge(found, Beside(), found.p, "higher", RULES) == ("worse", "exact")
+    assert judge(found, Controls(), found.p, "lower", RULES) == ("better", "exact")
+    assert judge(found, Controls(), found.p, "higher", RULES) == ("worse", "exact")
 
 
 def test_one_seed_is_no_population() -> None:
     found = estimate(boots([330, 330]), boots([130, 130]), "instructions", RULES, Resampler(1))
     assert not found.exact
-    assert judge(found, Beside(), found.p, "lower", RULES) == ("inconclusive", "one seed: no interval")
+    assert judge(found, Controls(), found.p, "lower", RULES) == ("inconclusive", "one seed gives no interval")
 
 
 def test_a_large_effect_is_found_and_a_small_one_is_the_same() -> None:
@@ -107,7 +107,7 @@ def test_zeros_and_constants_do_not_crash() -> None:
         assert verdict(zero, zero, clock) == "same"
     none = estimate(zero, some, "instructions", RULES, Resampler(1))
     assert (none.ratio, none.ci) == (None, None)
-    assert judge(none, Beside(), none.p, "lower", RULES)[0] == "worse"
+    assert judge(none, Controls(), none.p, "lower", RULES)[0] == "worse"
 
 
 def test_a_share_that_falls_to_zero_is_better_by_ranks() -> None:
@@ -115,7 +115,7 @@ def test_a_share_that_falls_to_zero_is_better_by_ranks() -> None:
     gone = boots([0.0], [0.0], [0.0], [0.0], [0.0])
     found = estimate(blocked, gone, "wall", RULES, Resampler(1))
     assert (found.ratio, found.ci) == (0, None)
-    assert judge(found, Beside(), found.p, "lower", RULES) == ("better", "rank test: zeros leave no interval")
+    assert judge(found, Controls(), found.p, "lower", RULES) == ("better", "rank test without an interval: not all samples are above zero")
     assert verdict(blocked, gone, null=gone) == "inconclusive"
 
 
@@ -142,8 +142,8 @@ def test_holm_multiplies_the_smallest_most_and_keeps_the_order() -> None:
 
 def test_a_single_difference_among_many_comparisons_is_doubted() -> None:
     found = Estimate(0.9, (0.82, 0.99), 0.03, 0.1)
-    assert judge(found, Beside(), 0.03, "lower", RULES)[0] == "better"
-    assert judge(found, Beside(), 0.9, "lower", RULES)[0] == "inconclusive"
+    assert judge(found, Controls(), 0.03, "lower", RULES)[0] == "better"
+    assert judge(found, Controls(), 0.9, "lower", RULES)[0] == "inconclusive"
 
 
 def _with(rng: np.random.Generator, mean: float, sd: float) -> Boots:
@@ -193,10 +193,10 @@ CHANGED = Estimate(0.9, (0.85, 0.95), 0.001, 0.1)
     [
         (None, None, ("better", "")),
         ((0.95, 1.02), (0.93, 1.01), ("better", "")),
-        ((0.88, 1.02), (0.93, 1.01), ("inconclusive", "base differs as much from itself (A/A)")),
-        ((0.95, 1.02), (0.80, 0.95), ("inconclusive", "moving code alone does as much (layout twin)")),
+        ((0.88, 1.02), (0.93, 1.01), ("inconclusive", "the A/A twin differs from base by as much")),
+        ((0.95, 1.02), (0.80, 0.95), ("inconclusive", "the layout twin differs from base by as much")),
         # Widened to contain no change: 0.9 lies between 0.85 and 1.
-        (None, (0.80, 0.85), ("inconclusive", "moving code alone does as much (layout twin)")),
+        (None, (0.80, 0.85), ("inconclusive", "the layout twin differs from base by as much")),
         ((1.05, 1.30), (1.05, 1.30), ("better", "")),
     ],
 )
@@ -204,23 +204,23 @@ def test_both_nulls_can_explain_a_difference_away(
     twin: tuple[float, float] | None, layout: tuple[float, float] | None, expected: tuple[Verdict, str]
 ) -> None:
     one, other = (Estimate(1.0, ci, 0.5, 0.1) if ci else None for ci in (twin, layout))
-    beside = Beside(twin=one, layout=other)
+    beside = Controls(twin=one, layout=other)
     assert judge(CHANGED, beside, 0.001, "lower", RULES) == expected
 
 
 def test_the_rank_test_changes_no_verdict_and_is_heard_where_it_disagrees() -> None:
     def said(found: Estimate, rank: RankTest) -> tuple[Verdict, str]:
         assert found.p is not None
-        return judge(found, Beside(rank=rank), found.p, "lower", RULES)
+        return judge(found, Controls(rank=rank), found.p, "lower", RULES)
 
     assert said(CHANGED, RankTest(0.002, least=0.002)) == ("better", "")
-    assert said(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not see it")
+    assert said(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not find a change")
     # Four boots cannot give less than 0.125: no disagreement.
     assert said(CHANGED, RankTest(0.125, least=0.125)) == ("better", "")
     unsure = Estimate(0.9, (0.75, 1.08), 0.2, 0.2)
-    assert said(unsure, RankTest(0.2, least=0.002))[1] == "no change lies within the interval"
+    assert said(unsure, RankTest(0.2, least=0.002))[1] == "the interval includes 0%"
     told = said(unsure, RankTest(0.01, least=0.002))
-    assert told == ("inconclusive", "no change lies within the interval; only the rank test sees one")
+    assert told == ("inconclusive", "the interval includes 0%; only the rank test finds a change")
 
 
 @given(groups, groups)
@@ -242,7 +242,7 @@ def test_equivalence_is_claimed_where_half_the_error_allows_it_and_only_there() 
         base, changed = noisy(rng, 1000, 0.01), noisy(rng, 1000 * float(rng.uniform(0.97, 1.03)), 0.01)
         found = estimate(base, changed, "wall", RULES, Resampler(1))
         assert found.p_same is not None
-        said = judge(found, Beside(), found.p, "lower", RULES)[0]
+        said = judge(found, Controls(), found.p, "lower", RULES)[0]
         assert (said == "same") == (found.p_same <= 0.025)
         seen.add(said == "same")
     assert seen == {True, False}
@@ -269,6 +269,6 @@ def test_a_percentile_is_compared_as_the_median_is(quantile: float) -> None:
     expected = (1000 - 200 * math.log(1 - quantile)) / (1000 - 100 * math.log(1 - quantile))
     assert found.ci is not None
     assert found.ci[0] < expected < found.ci[1]
-    assert judge(found, Beside(), found.p, "lower", RULES)[0] == "worse"
+    assert judge(found, Controls(), found.p, "lower", RULES)[0] == "worse"
     assert summary(base, quantile).compared == base.quantile(quantile)
     assert summary(base).compared == base.median

@@ -9,8 +9,8 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.result import Result
-from kteardown.report.diff import Side, hold, read
-from kteardown.report.formats import json as result_json
+from kteardown.report.diff import Side, compare_results, read
+from kteardown.report.formats.registry.registry.registry import json as result_json
 
 
 def side(result: Result, change: dict[str, Any] | None = None) -> Side:
@@ -24,7 +24,7 @@ def comparisons(result: Result) -> list[dict[str, Any]]:
 
 
 def test_a_result_agrees_with_itself(freezer_result: Result) -> None:
-    found = hold(side(freezer_result), side(freezer_result), ("a", "b"))
+    found = compare_results(side(freezer_result), side(freezer_result), ("a", "b"))
     assert (found.environment, found.kernels, found.only_a, found.only_b) == ((), (), (), ())
     assert len(found.rows) == len(freezer_result.comparisons)
     assert all(row.agree in (True, None) and row.same_verdict for row in found.rows)
@@ -36,7 +36,7 @@ def test_what_differs_is_said_first(freezer_result: Result) -> None:
     kernels["base"]["compiler"] = "gcc 14"
     kernels["mine"] = kernels.pop("freezer-skip-nofreeze")
     other = side(freezer_result, {"kernels": kernels, "machine": {"cpu": "other", "qemu": "7.2.22"}})
-    found = hold(side(freezer_result), other, ("a", "b"), ("guest of base: CPU model: A / B",))
+    found = compare_results(side(freezer_result), other, ("a", "b"), ("guest of base: CPU model: A / B",))
     assert [sentence.partition(":")[0] for sentence in found.environment] == ["cpu", "guest of base"]
     assert [sentence.partition(": ")[0] for sentence in found.kernels] == [
         "base",
@@ -53,7 +53,7 @@ def test_intervals_that_lie_apart_are_found(freezer_result: Result) -> None:
     first |= {"ci": [high * 1.01, high * 1.02], "ratio": high * 1.015, "verdict": "worse"}
     first["base"]["median"] *= 2
     rows[1]["ci"] = None
-    found = hold(side(freezer_result), side(freezer_result, {"comparisons": rows}), ("a", "b"))
+    found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows}), ("a", "b"))
     assert (found.rows[0].agree, found.rows[0].same_verdict, found.rows[0].base_ratio) == (False, False, 2.0)
     assert found.rows[1].agree is None
     assert found.rows[0].a.ci == (low, high)
@@ -61,13 +61,13 @@ def test_intervals_that_lie_apart_are_found(freezer_result: Result) -> None:
 
 def test_what_only_one_has_is_listed(freezer_result: Result) -> None:
     rows = comparisons(freezer_result)
-    found = hold(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
+    found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
     assert len(found.only_a) == 1 and not found.only_b
     assert rows[0]["metric"] in found.only_a[0]
 
 
 def test_bases_on_two_clocks_are_not_divided(freezer_result: Result, wall_result: Result) -> None:
-    found = hold(side(freezer_result), side(wall_result), ("a", "b"))
+    found = compare_results(side(freezer_result), side(wall_result), ("a", "b"))
     assert "clock: instructions / wall, which measure different things" in found.environment
     assert found.rows and all(row.base_ratio is None for row in found.rows)
 
@@ -78,7 +78,7 @@ def test_fields_of_a_newer_kteardown_are_no_error(freezer_result: Result) -> Non
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": 1}'])
 def test_what_is_no_result_is_named(text: str) -> None:
-    with pytest.raises(InputError, match=r"r\.json is no result\.json"):
+    with pytest.raises(InputError, match=r"r\.json is not a result\.json"):
         read(text, "r.json")
 
 

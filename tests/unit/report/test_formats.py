@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.report.context import Material
-from kteardown.report.formats import benchstat, cover, mmtests
-from kteardown.report.formats.registry import TEXTS
+from kteardown.report.formats.registry.registry.registry import benchstat, cover, mmtests
+from kteardown.report.formats.registry.registry.registry import TEXTS
 from kteardown.report.summary import claims, limits
 from unit.report.contexts import instructions, rich, wall
 
@@ -73,13 +73,13 @@ def test_nothing_is_claimed_where_nothing_was_told_apart() -> None:
     plain = wall()
     unsure = tuple(c.model_copy(update={"verdict": "inconclusive"}) for c in plain.result.comparisons)
     found = claims(Material("x", plain.result.model_copy(update={"comparisons": unsure}), plain.workloads))
-    assert all("nothing may be claimed" in claim.text and "%" not in claim.text for claim in found)
+    assert all("not significantly different" in claim.text and "%" not in claim.text for claim in found)
 
 
 def test_limits_name_the_clock_the_boots_and_what_went_wrong() -> None:
     counted = " ".join(limits(instructions().result))
     assert "5 boots of each kernel with a seed each" in counted
-    assert "does not tell caches" in counted
+    assert "does not show caches" in counted
     timed = " ".join(limits(wall().result.model_copy(update={"boots": {"ok": 9, "panic": 2}})))
     assert "10 boots of each kernel in randomized blocks" in timed
     assert "2 panic" in timed

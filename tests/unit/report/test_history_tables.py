@@ -33,7 +33,7 @@ def test_one_line_is_told_figure_by_figure() -> None:
     assert table.keys.rows[0][4].text.index("●") == 0
     assert table.keys.rows[2][4].text.index("●") == 24
     assert table.notes == (
-        "worse from 7.2.1 of t3 on: 1,000 to 2,000 instructions (+100.0%); what differs: release: 6.12.1 / "
+        "worse since 7.2.1 of t3: 1,000 to 2,000 instructions (+100.0%); what differs: release: 6.12.1 / "
         "7.2.1; source: debian:6.12.1 / debian:7.2.1",
     )
 
@@ -68,9 +68,9 @@ def test_what_is_left_out_is_counted() -> None:
     shown = tables.worth_showing(found, every_metric=False)
     assert [line.metric for line in shown.lines] == ["freeze_user_ns"]
     assert list(tables.left_out(found, shown)) == [
-        "1 lines have one figure only: nothing to compare it with (--json has them)",
-        "1 lines of other metrics: --metric NAME shows those",
-        "t0 cannot be read and is left out",
+        "1 lines with a single figure are not shown: there is nothing to compare (see --json)",
+        "1 lines of other metrics are not shown: --metric NAME shows them",
+        "t0 cannot be read and is not shown",
     ]
 
 

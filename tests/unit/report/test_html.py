@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from kteardown.report.context import Material
-from kteardown.report.formats.html import all_charts, html_report
+from kteardown.report.formats.registry.registry.html import all_charts, html_report
 from unit.report.contexts import instructions, rich, wall
 
 
@@ -86,16 +86,16 @@ def test_the_verdict_comes_first_and_every_comparison_is_in_a_table(page: Page) 
 
 def test_every_part_is_there_with_its_table_and_how_to_repeat_it(page: Page) -> None:
     titles = (
-        "How it grows",
-        "Beside the posting",
+        "Growth",
+        "Published figures",
         "Every sample",
-        "What each patch carries",
+        "Effect of each patch",
         "Where the time goes",
         "How it was measured",
         "Repeat it",
         rich().result.command,
         "growth of freeze_user_ns with zombies",
-        "what each patch carries of freeze_user_ns",
+        "effect of each patch on freeze_user_ns",
         "gcc (Debian 12.2.0-14+deb12u1)",
     )
     assert [title for title in titles if title not in page.text] == []

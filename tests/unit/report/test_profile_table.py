@@ -106,7 +106,7 @@ def test_claims_are_said_in_words(freezer_result: Result) -> None:
         "point and 50.0% at the largest; 97% of its time without interrupts"
     )
     assert (
-        differs == "gate: do_exit takes -1,100 instructions for one of things [-1,200, -1,000] against base"
+        differs == "gate: do_exit differs from base by -1,100 [-1,200, -1,000] instructions for each of things"
     )
     assert len(about) == 5
     assert about[3].startswith("one boot of several CPUs")

@@ -7,7 +7,7 @@ import pytest
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_reference
 from kteardown.model.result import Comparison, Result, Summary, Verdict
-from kteardown.report.formats import markdown
+from kteardown.report.formats.registry.registry.registry import markdown
 from kteardown.report.sections.published_means import improvement
 
 
@@ -38,7 +38,7 @@ def told(result: Result, *comparisons: Comparison) -> list[list[str]]:
     """The rows of the table, each split into its cells."""
     result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
     report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_reference("throttle"))
-    title = "**Beside the posting: wakeup_p99_ns, posted in us: mean (standard deviation)**"
+    title = "**Published figures: wakeup_p99_ns, posted in us: mean (standard deviation)**"
     lines = report.split(title)[1].splitlines()[2:]
     table = lines[: lines.index("")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
@@ -50,7 +50,7 @@ def test_the_table_is_the_postings_with_ours_and_verdicts(wall_result: Result) -
         comparison(1, side(15_000, 750), side(16_500, 800), "inconclusive"),
         comparison(63, side(90_000_000, 1_000_000), side(89_100_000, 900_000), "same"),
     )
-    assert header[:5] == ["threads", "posted base", "posted changed", "change", "judged"]
+    assert header[:5] == ["threads", "posted base", "posted changed", "change", "verdict"]
     assert header[5:] == ["here: base, us depth=10", "sched-task-throttle", "change", "verdict"]
     first, *between, last = rows
     assert first[:5] == ["1", "15.00 (5.29)", "17.00 (1.00)", "-13.33%", "inconclusive"]

@@ -13,7 +13,7 @@ from rich.console import Console
 from kteardown.inputs.published import load_reference
 from kteardown.model.record import BootEnd
 from kteardown.model.result import Result
-from kteardown.report.formats import markdown, text
+from kteardown.report.formats.registry.registry.registry import markdown, text
 from kteardown.report.formatting import Scale, number, percent, scale
 from kteardown.report.table import Block, Cell, Table
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
@@ -82,11 +82,11 @@ def test_it_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Re
 
 
 def test_the_clock_says_what_it_cannot_tell(freezer_result: Result, wall_result: Result) -> None:
-    assert "does not tell caches" in printed(freezer_result, 200)
+    assert "does not show caches" in printed(freezer_result, 200)
     assert "freeze_user_ns in instructions" in printed(freezer_result)
     assert "base twice (A/A)" in printed(wall_result, 200)
     assert "A/A" in printed(wall_result)
-    assert "found four times in five" in printed(wall_result)
+    assert "smallest detectable change (80% power)" in printed(wall_result)
 
 
 def test_the_posting_stands_beside_it_with_its_source(freezer_result: Result) -> None:
@@ -108,7 +108,7 @@ def test_what_is_missing_is_told() -> None:
     report = printed(analysed(experiment, boots), 200)
     assert "nothing could be compared" in report
     assert "2 ok, 4 panic" in report
-    assert "freezer-skip-exited: 4 x zombies, 2 points, missing: boot: panic" in report
+    assert "freezer-skip-exited: 4 trials lost at 2 points of zombies: the boot ended in a panic" in report
 
 
 def test_base_alone_is_a_report_too() -> None:

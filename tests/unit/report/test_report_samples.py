@@ -22,8 +22,8 @@ from kteardown.model.result import (
     Stopping,
     Unavailable,
 )
-from kteardown.report.formats import json as result_json
-from kteardown.report.formats import markdown, text
+from kteardown.report.formats.registry.registry.registry import json as result_json
+from kteardown.report.formats.registry.registry.registry import markdown, text
 from kteardown.report.formatting import change_of, portion, probability, share
 from unit.simulation import WORKLOADS
 
@@ -95,12 +95,12 @@ def test_the_nulls_are_shown_where_there_is_little_room_too(wall_result: Result,
 
 def test_equivalence_says_how_sure_it_is(wall_result: Result) -> None:
     same = with_comparisons(wall_result, verdict="same", reason="within 2%", p_same=0.0123, exact=False)
-    assert "same 6x: within 2% (two one-sided tests: p at most 0.012)" in printed(same)
+    assert "6 same: within 2% (TOST p <= 0.012)" in printed(same)
 
 
 def test_a_rank_test_that_disagrees_is_told_under_the_table(wall_result: Result) -> None:
-    doubted = with_comparisons(wall_result, verdict="better", reason="the rank test does not see it")
-    assert "better 6x: the rank test does not see it" in printed(doubted)
+    doubted = with_comparisons(wall_result, verdict="better", reason="the rank test does not find a change")
+    assert "6 better: the rank test does not find a change" in printed(doubted)
 
 
 def test_a_percentile_has_a_table_and_a_sentence_of_its_own(wall_result: Result) -> None:
@@ -117,7 +117,7 @@ def test_a_percentile_has_a_table_and_a_sentence_of_its_own(wall_result: Result)
     posted = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
     both = wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
     again = markdown.render(both, WORKLOADS, load_reference("freezer"))
-    assert posted.split("Beside the posting")[1] == again.split("Beside the posting")[1]
+    assert posted.split("Published figures")[1] == again.split("Published figures")[1]
 
 
 def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_result: Result) -> None:
@@ -142,7 +142,7 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
         figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
     )
     told = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
-    posted = told.split("Beside the posting")[1]
+    posted = told.split("Published figures")[1]
     columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
     assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
     assert [c for c in columns if c[:1] in "f@" and c] == ["@1", "freezer-skip-exited"]
@@ -157,7 +157,7 @@ def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
         "(--until verdict; alpha spent: 0.021)" in report
     )
     going = STOPPING.model_copy(update={"done": False, "reason": "2 of 18 have"})
-    assert "so far 12 of at most 40 boots: 2 of 18 have" in printed(
+    assert "not finished, 12 of at most 40 boots: 2 of 18 have" in printed(
         wall_result.model_copy(update={"stopping": going})
     )
     level = with_comparisons(wall_result, confidence=0.9893)
@@ -166,7 +166,7 @@ def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
 
 def test_a_law_is_carried_on_or_says_why_not(wall_result: Result) -> None:
     ahead = Prediction(at=900_000, value=31e9, low=28e9, high=35e9)
-    refused = Prediction(at=900_000, refused="3 points do not tell a law")
+    refused = Prediction(at=900_000, refused="3 points are too few for a growth law")
     laws = tuple(
         law.model_copy(update={"predictions": (ahead if law.kernel == "base" else refused,)})
         for law in wall_result.laws
@@ -177,11 +177,11 @@ def test_a_law_is_carried_on_or_says_why_not(wall_result: Result) -> None:
     assert base[-1] == "31.00 (28.00 to 35.00)"
     assert other[-1] == "-"
     assert (
-        "no figure at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points do not tell a law"
+        "no prediction at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points are too few for a growth law"
         in report
     )
     none = tuple(law.model_copy(update={"predictions": (refused,)}) for law in wall_result.laws)
-    assert "no figure at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
+    assert "no prediction at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
 
 
 def outlier(kernel: str, block: int, value: float) -> Outlier:
@@ -201,14 +201,14 @@ def outlier(kernel: str, block: int, value: float) -> Outlier:
 def test_boots_far_from_the_others_are_named_the_farthest_first(wall_result: Result) -> None:
     found = (outlier("base", 3, 149.0), outlier("base", 3, 120.0), outlier("base-twin", 7, 50.0))
     report = printed(wall_result.model_copy(update={"outliers": found}))
-    _, _, one, other, note = rows(report, "Boots far from the others of their kernel")
+    _, _, one, other, note = rows(report, "Outlier boots")
     assert one == ["base-twin", "7", "1", "0.50x", "thaw_ns zombies=3,000"]
     assert other == ["base", "3", "2", "1.49x", "thaw_ns zombies=3,000"]
-    assert "they are in all figures above" in note[0]
+    assert "they are included in all figures above" in note[0]
     many = tuple(outlier("base", block, 200.0 + block) for block in range(13))
     crowded = printed(wall_result.model_copy(update={"outliers": many}))
     assert "3 more boots in result.json" in crowded
-    assert "Boots far" not in printed(wall_result.model_copy(update={"outliers": ()}))
+    assert "Outlier boots" not in printed(wall_result.model_copy(update={"outliers": ()}))
 
 
 def part(share_of: float) -> Part:
@@ -263,12 +263,12 @@ def ablated(result: Result) -> Result:
 def test_an_ablation_says_what_each_patch_carries_at_the_largest_point(wall_result: Result) -> None:
     report = printed(ablated(wall_result), 150)
     assert (
-        "freezer-skip-exited: patch 2 of 2 carries 110.0% [105.0, 115.0] of the change of freeze_user_ns "
+        "freezer-skip-exited: patch 2 of 2 accounts for 110.0% [105.0, 115.0] of the change of freeze_user_ns "
         "at zombies=30,000" in report
     )
-    assert report.count("what each patch carries") == 1
-    header, _, one, two, *notes = rows(report, "what each patch carries of freeze_user_ns at zombies=30,000")
-    assert header == ["patch", "added", "of the whole", "left out", "of the whole"]
+    assert report.count("effect of each patch") == 1
+    header, _, one, two, *notes = rows(report, "effect of each patch on freeze_user_ns at zombies=30,000")
+    assert header == ["patch", "added", "share", "left out", "share"]
     assert one == ["1", "-20.0% [-25.0, -15.0]", "-10.0% [-15.0, -5.0]", "-", "-"]
     assert two[1:4] == ["-20.0% [-25.0, -15.0]", "110.0% [105.0, 115.0]", "█" * 10]
     assert notes[:2] == [["1: freezer: a" + "b" * 60], ["2: freezer: skip"]]

@@ -1,28 +1,28 @@
-"""The interval of a ratio of medians, by a hierarchical bootstrap over blocks and their boots.
+"""Intervals of a ratio of medians, by a hierarchical bootstrap over blocks and their boots.
 
-The boot is the unit of replication: repetitions inside one boot share its layout, its placement and
-its luck, and say nothing about the next boot. So whole blocks are drawn with replacement, each with its boot
-of base and its boot of changed: a drift of the machine, which falls on a whole block, cancels. The
-repetitions inside a drawn boot stay as they are: the spread of the boots' figures holds theirs already, and
-drawing them too counts it twice (A. Davison, D. Hinkley, "Bootstrap Methods and their Application", 1997,
-section 3.8). Only where the boots' figures do not differ at all, as with a clock too coarse, are repetitions
-drawn instead (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, section 6, draw
-both).
+The boot is the unit of replication: repetitions inside one boot share its layout and memory placement, and do
+not represent other boots. Therefore whole blocks are drawn with replacement, each with its boot of base and
+its boot of changed: a drift of the machine, which affects a whole block, cancels. The repetitions inside a
+drawn boot are not resampled: the spread of the values of the boots includes their spread already, and
+resampling them too would count it twice (A. Davison, D. Hinkley, "Bootstrap Methods and their Application",
+1997, section 3.8). Only if the values of the boots do not differ at all, as with a coarse clock, are
+repetitions drawn instead (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013,
+section 6, draw both).
 
-The interval of the log ratio is the smallest that holds two others:
+The interval of the log ratio is the smallest that contains two others:
 
-- Student's t times a calibrated bootstrap standard error, with boots - 1 degrees of freedom (B. Efron,
-  R. Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.2; T. Hesterberg, "What Teachers Should
+- Student's t times a calibrated bootstrap standard error, with boots - 1 degrees of freedom (B. Efron, R.
+  Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.2; T. Hesterberg, "What Teachers Should
   Know About the Bootstrap", The American Statistician 69(4), 2015). With few boots the bootstrap's standard
   error of a median is too large (P. Hall, M. Martin, "On the error incurred using the bootstrap variance
   estimate when constructing confidence intervals for quantiles", J. Multivariate Analysis 38, 1991);
-  ``calibration`` takes out what the number of boots explains.
-- The percentile interval of the draws. It does not need the estimate to be bell-shaped, so it covers where
-  boots fall into two groups and the median jumps between them; by itself it is too narrow below eight
-  boots. Where blocks explain most of what boots differ by it is too wide, so its error grows with that.
+  ``calibration`` corrects the part that depends on the number of boots.
+- The percentile interval of the draws. It does not assume a bell-shaped distribution, so it covers if boots
+  fall into two groups and the median jumps between them; alone it is too narrow below eight boots. If blocks
+  explain most of the differences between boots it is too wide, so its error level grows with that part.
 
-``bench/validate_stats.py`` shows what both together cover; METHODOLOGY.md has the figures. BCa needs a
-jackknife, which fails for medians.
+``bench/validate_stats.py`` measures the coverage of both together; METHODOLOGY.md has the figures. BCa needs
+a jackknife, which fails for medians.
 """
 
 from __future__ import annotations
@@ -40,66 +40,71 @@ Array = NDArray[np.float64]
 _Indices = NDArray[np.intp]
 
 _FARTHEST = 600.0
-"""Logarithms beyond this would leave the range of a float; no interval that wide says anything."""
+"""Larger logarithms would exceed the range of a float; an interval that wide has no information."""
 _ROUNDING = 1e-12
-"""Logarithms that are closer differ by rounding alone."""
+"""Logarithms with a smaller difference differ by rounding only."""
 _DRIFT = 15.0
-"""How much the percentile interval's error grows where blocks explain all; found by simulation."""
+"""How much the error level of the percentile interval grows if blocks explain everything; from simulation."""
 
 _BEYOND, _BEYOND_TWIN = 0.9, 0.95
-"""How far an effect must lie beyond half the interval to be found four times in five, as a point of
-Student's t with boots - 2 degrees of freedom: by the interval alone, and where it must be outside of what the
-A/A twin shows too. Found by simulation; 0.8 would do if the standard error were known."""
+"""How farthest an effect must exceed half the interval to be found with 80% power, as a probability.
+
+It is a quantile of Student's t with boots - 2 degrees of freedom: for the interval alone, and for the case
+that the ratio must also be outside the interval of the A/A twin. From simulation; 0.8 would be sufficient if
+the standard error were known.
+"""
 
 
 @dataclass(frozen=True)
 class Boots:
-    """The samples of one metric of one kernel at one point: block -> samples of that boot."""
+    """The samples of one metric of one kernel at one point, by block."""
 
     samples: Mapping[int, Sequence[float]]
 
     @cached_property
     def ordered(self) -> dict[int, list[float]]:
-        """The samples of each boot, ascending, by block."""
+        """Return the samples of each boot in ascending order, by block."""
         return {block: sorted(map(float, values)) for block, values in sorted(self.samples.items())}
 
     @cached_property
     def medians(self) -> dict[int, float]:
-        """The statistic inside a boot: the median of its repetitions, by block."""
+        """Return the median of the repetitions of each boot, by block."""
         return {block: _quantile(values, 0.5) for block, values in self.ordered.items()}
 
     @cached_property
     def flat(self) -> Array:
-        """Every sample, in the order of the blocks."""
+        """Return every sample, in the order of the blocks."""
         return np.array([v for block in sorted(self.samples) for v in self.samples[block]], dtype=np.float64)
 
     def quantiles(self, q: float) -> dict[int, float]:
-        """The quantile ``q`` (0 to 1) of the repetitions of each boot, by block; 0.5 is the median."""
+        """Return the quantile ``q`` (0 to 1) of the repetitions of each boot, by block; 0.5 is the median."""
         if q == 0.5:
             return self.medians
         return {block: _quantile(values, q) for block, values in self.ordered.items()}
 
     @property
     def median(self) -> float:
-        """The median over boots of the medians inside them."""
+        """Return the median over boots of the medians inside them."""
         return self.quantile(0.5)
 
     def quantile(self, q: float) -> float:
-        """The median over boots of the quantiles inside them."""
+        """Return the median over boots of the quantiles inside them."""
         return _quantile(sorted(self.quantiles(q).values()), 0.5)
 
     def only(self, blocks: Sequence[int]) -> Boots:
-        """These blocks alone."""
+        """Return only the boots of these blocks."""
         return Boots({block: self.samples[block] for block in blocks})
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Of a ratio. ``p`` is that of no change, two-sided: below 1 - confidence where 1 is not inside.
+    """The interval of a ratio.
 
-    ``se`` is the calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the
-    degrees of freedom. ``mde`` is the smallest relative difference that would be found four times in
-    five. ``draws`` are the bootstrap's log ratios, ascending; ``weight`` scales the chances they give.
+    ``p`` is the two-sided p-value of no change; it is below 1 - confidence if 1 is outside. ``se`` is the
+    calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the degrees of
+    freedom. ``mde`` is the smallest relative difference that is found with 80% power. ``draws`` are the log
+    ratios of the bootstrap in ascending order; ``weight`` divides the probabilities that are computed from
+    them.
     """
 
     low: float
@@ -113,12 +118,12 @@ class Interval:
     weight: float = 1.0
 
     def p_below(self, x: float) -> float:
-        """One-sided, of a true log ratio of ``x`` or less."""
+        """Return the one-sided p-value of a true log ratio of ``x`` or less."""
         below = int(np.searchsorted(self.draws, x, side="right"))
         return max(self._student(self.centre - x), self._share(below))
 
     def p_above(self, x: float) -> float:
-        """One-sided, of a true log ratio of ``x`` or more."""
+        """Return the one-sided p-value of a true log ratio of ``x`` or more."""
         above = len(self.draws) - int(np.searchsorted(self.draws, x, side="left"))
         return max(self._student(x - self.centre), self._share(above))
 
@@ -135,8 +140,7 @@ class Interval:
 class Resampler:
     """Draws of blocks, made once for each number of blocks and shared by all comparisons.
 
-    Sharing is what makes thousands of comparisons fast, and makes the result independent of
-    their order.
+    Sharing the draws makes thousands of comparisons fast, and makes the result independent of their order.
     """
 
     seed: int
@@ -144,7 +148,7 @@ class Resampler:
     _drawn: dict[tuple[int, int], _Indices] = field(default_factory=dict)
 
     def medians(self, figures: Array, *, stream: int) -> Array:
-        """``draws`` medians of as many boots as there are; the same ``stream`` draws the same blocks."""
+        """Return ``draws`` medians of resampled boots; an equal ``stream`` draws the same blocks."""
         key = (len(figures), stream)
         if key not in self._drawn:
             rng = np.random.default_rng([self.seed, 0, *key])
@@ -152,10 +156,10 @@ class Resampler:
         return _medians(figures[self._drawn[key]])
 
     def medians_within(self, groups: Sequence[Sequence[float]], q: float, *, side: int) -> Array:
-        """``draws`` medians over the boots as they are, of the quantile ``q`` of drawn repetitions.
+        """Return ``draws`` medians over all boots of the quantile ``q`` of resampled repetitions.
 
-        ``groups`` are the boots' samples, ascending. The rank of an order statistic of a resample is
-        drawn, from its beta distribution, not the resample.
+        ``groups`` are the samples of the boots in ascending order. Instead of a resample, the rank of its
+        order statistic is drawn, from its beta distribution.
         """
         rng = np.random.default_rng([self.seed, 1, side])
         inside = np.empty((self.draws, len(groups)))
@@ -181,17 +185,17 @@ def ratio_interval(
     quantile: float = 0.5,
     twin: bool = False,
 ) -> Interval | None:
-    """The interval of changed / base of the ``quantile``; None with fewer than two boots on a side.
+    """Return the interval of changed / base of the ``quantile``; None with fewer than two boots on a side.
 
-    What is compared is the median over boots of the ``quantile`` inside them. Every sample must be above
-    zero. Boots are paired where both sides have the same blocks. ``within``: where the draws do not differ at
-    all, the repetitions inside the boots tell the error; else their spread adds nothing. ``twin``: the
-    verdict looks at an A/A twin of as many boots too, which ``mde`` then allows for.
+    The ratio is that of the medians over boots of the ``quantile`` inside them. Every sample must be above
+    zero. Boots are paired if both sides have the same blocks. ``within``: if the draws do not differ at all,
+    resample the repetitions inside the boots; otherwise their spread is not used. ``twin``: the verdict also
+    uses an A/A twin with as many boots, which ``mde`` then includes.
     """
     boots = min(len(base.samples), len(changed.samples))
     if boots < 2:
         return None
-    # The two sides draw in an order of their own, so that swapping them inverts the interval exactly.
+    # The order of the draws is independent of the arguments, so that swapping them inverts the interval.
     first, second = sorted((base, changed), key=lambda side: (side.quantile(quantile), side.flat.tolist()))
     one, two = (np.array(list(side.quantiles(quantile).values())) for side in (first, second))
     paired = first.samples.keys() == second.samples.keys()
@@ -205,7 +209,7 @@ def ratio_interval(
         spread = np.log(inside[1]) - np.log(inside[0])
     if first is not base:
         spread = -spread
-    weight = 1 + _DRIFT * _of_blocks(np.log(one), np.log(two)) ** 2 if paired else 1.0
+    weight = 1 + _DRIFT * _block_correlation(np.log(one), np.log(two)) ** 2 if paired else 1.0
     centre = math.log(changed.quantile(quantile) / base.quantile(quantile))
     beyond = _BEYOND_TWIN if twin else _BEYOND
     return _interval(centre, spread, boots, weight, confidence, beyond)
@@ -214,11 +218,11 @@ def ratio_interval(
 def level_interval(
     boots: Boots, resampler: Resampler, *, confidence: float, quantile: float = 0.5
 ) -> tuple[float, float] | None:
-    """The interval of one kernel's own level: of the median over boots of the ``quantile`` inside them.
+    """Return the interval of the level of one kernel: the median over boots of the ``quantile`` inside them.
 
-    Made like that of a ratio, on the figures themselves: the smallest that holds Student's and the
-    percentile interval. None with fewer than two boots. Two kernels of a drifting machine go up and down
-    together, so whether they differ is told by ``ratio_interval``, not by two of these.
+    It is computed like that of a ratio, but from the values themselves: the smallest interval that contains
+    Student's and the percentile interval. None with fewer than two boots. Use ``ratio_interval`` and not two
+    of these intervals to decide whether two kernels differ, because a drift of the machine affects both.
     """
     figures = np.array(list(boots.quantiles(quantile).values()))
     count = len(figures)
@@ -250,29 +254,29 @@ def _interval(
     cut = max(0, math.ceil(error * len(draws)) - 1)
     low = min(centre - t, float(draws[cut]))
     high = max(centre + t, float(draws[len(draws) - 1 - cut]))
-    far = max(centre - low, high - centre) + float(special.stdtrit(max(df - 1, 0.5), beyond)) * se
-    whole = Interval(_exp(low), _exp(high), 1.0, se, _exp(far) - 1, centre, df, draws, weight)
+    farthest = max(centre - low, high - centre) + float(special.stdtrit(max(df - 1, 0.5), beyond)) * se
+    whole = Interval(_exp(low), _exp(high), 1.0, se, _exp(farthest) - 1, centre, df, draws, weight)
     p = min(1.0, 2 * min(whole.p_below(0.0), whole.p_above(0.0)))
     return Interval(whole.low, whole.high, p, se, whole.mde, centre, df, draws, weight)
 
 
 def calibration(boots: int) -> float:
-    """What the bootstrap's standard error of a median of so few is multiplied by.
+    """Return the factor that corrects the bootstrap's standard error of a median of few boots.
 
-    For two boots it is the usual n / (n - 1) of a variance. Beyond, it is the ratio of the 95% point of
-    |error| / standard error to Student's, for normal boots (``bench/validate_stats.py`` tells whether it
-    still holds): 0.81 to 0.85 for 3 to 11 boots where their number is odd, 0.88 to 0.90 where it is even, and
-    towards 1 as boots grow.
+    For two boots it is the usual n / (n - 1) of a variance. For more boots, it is the ratio of the 95% point
+    of |error| / standard error to that of Student's t, for normal boots (``bench/validate_stats.py`` checks
+    that it still holds): 0.81 to 0.85 for odd numbers from 3 to 11, 0.88 to 0.90 for even ones, and towards 1
+    for many boots.
     """
     if boots == 2:
         return math.sqrt(2)
     return max(0.82 if boots % 2 else 0.9, 1 - 2.2 / boots)
 
 
-def _of_blocks(one: Array, two: Array) -> float:
-    """How much both sides go up and down together: their correlation, less its standard error, at least 0.
+def _block_correlation(one: Array, two: Array) -> float:
+    """Return the correlation of both sides over blocks minus its standard error, at least 0.
 
-    The error is that of Fisher's z (R. Fisher, Metron 1, 1921).
+    The standard error is that of Fisher's z (R. Fisher, Metron 1, 1921).
     """
     if len(one) < 4 or np.ptp(one) < _ROUNDING or np.ptp(two) < _ROUNDING:
         return 0.0
@@ -282,14 +286,14 @@ def _of_blocks(one: Array, two: Array) -> float:
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:
-    """Of ascending values, straight between two neighbours."""
+    """Return the quantile of ascending values by linear interpolation."""
     lower, fraction = divmod((len(ordered) - 1) * q, 1)
     low, high = ordered[int(lower)], ordered[min(int(lower) + 1, len(ordered) - 1)]
     return (low + high) / 2 if fraction == 0.5 else low + (high - low) * fraction
 
 
 def _medians(rows: Array) -> Array:
-    """The median of each row, which is sorted in place."""
+    """Return the median of each row; the rows are sorted in place."""
     rows.sort(axis=1)
     count = rows.shape[1]
     middle: Array = (rows[:, (count - 1) // 2] + rows[:, count // 2]) / 2

@@ -1,10 +1,10 @@
-"""Rank tests over boots: what does not depend on how the noise is distributed.
+"""Rank tests over boots, which do not depend on the distribution of the noise.
 
-Where both sides have the same blocks, the logarithms of their figures are paired by block and Wilcoxon's
-signed-rank test is used: a drift of the machine falls on a whole block and cancels (F. Wilcoxon, Biometrics
+If both sides have the same blocks, the logarithms of their values are paired by block and Wilcoxon's
+signed-rank test is used: a drift of the machine affects a whole block and cancels (F. Wilcoxon, Biometrics
 Bulletin 1, 1945; M. Hollander, D. Wolfe, E. Chicken, "Nonparametric Statistical Methods", 2014, chapter 3).
-Without blocks in common, and where zeros leave no logarithm, it is the rank-sum test (H. Mann, D. Whitney,
-Annals of Mathematical Statistics 18, 1947).
+Without common blocks, or if a value is zero and has no logarithm, it is the rank-sum test (H. Mann, D.
+Whitney, Annals of Mathematical Statistics 18, 1947).
 """
 
 from __future__ import annotations
@@ -18,30 +18,32 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, wilcoxon
 
 Figures = Mapping[int, float]
-"""The figure of each boot, by block."""
+"""The value of each boot, by block."""
 
 
 @dataclass(frozen=True)
 class RankTest:
-    """``p`` is of no change, two-sided; ``least`` the smallest that this many boots can give."""
+    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p that this many boots
+    can give.
+    """
 
     p: float
     least: float
 
     def contradicts(self, alpha: float) -> bool:
-        """It could have seen a change at this level, and does not."""
+        """Return whether the test could have found a change at this level, and does not."""
         return self.least < alpha <= self.p
 
 
 def rank_sum(base: Figures, changed: Figures) -> float:
-    """The two-sided p of no change, with nothing paired. At least two boots on each side."""
+    """Return the two-sided p-value of no change without pairing. Each side needs at least two boots."""
     return float(mannwhitneyu(list(changed.values()), list(base.values()), alternative="two-sided").pvalue)
 
 
 def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None]:
-    """A test for each pair (base, changed), all those with equally many blocks at once.
+    """Return a test for each pair (base, changed); pairs with equally many blocks are tested together.
 
-    None with fewer than two boots on a side.
+    The test is None with fewer than two boots on a side.
     """
     found: list[RankTest | None] = [None] * len(pairs)
     by_size: dict[int, list[int]] = {}
@@ -64,12 +66,12 @@ def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None
 def _log_ratios(base: Figures, changed: Figures) -> NDArray[np.float64]:
     common = sorted(base.keys() & changed.keys())
     ratios: NDArray[np.float64] = np.log([changed[b] for b in common]) - np.log([base[b] for b in common])
-    # What rounding leaves of equal figures is no difference.
+    # Equal values can differ by rounding errors, which must not count as differences.
     return np.round(ratios, 12)
 
 
 def _signed_rank(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p of each row. The distribution is exact without ties and zeros; else its normal approximation."""
+    """Return p for each row: exact without ties and zeros, else by the normal approximation."""
     ps = np.ones(len(ratios))
     sizes = np.sort(np.abs(ratios), axis=1)
     tied = (sizes[:, 0] == 0) | np.any(np.diff(sizes, axis=1) == 0, axis=1)

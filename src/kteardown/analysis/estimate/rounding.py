@@ -1,16 +1,16 @@
-"""Figures as they go into a result: cut to the digits that every host computes alike."""
+"""Round figures of a result to the digits that are equal on every host."""
 
 from __future__ import annotations
 
 _DIGITS = 10
-"""Significant digits of what logarithms and roots went into: below their rounding on any host."""
+"""Significant digits of values computed with logarithms and roots, whose last digits depend on the host."""
 
 
 def tidy(value: float | None) -> float | None:
-    """A figure with ten significant digits; None stays None."""
+    """Return ``value`` with ten significant digits; None is kept."""
     return None if value is None else float(f"{value:.{_DIGITS}g}")
 
 
 def tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Both ends of an interval with ten significant digits; None stays None."""
+    """Return both ends of an interval with ten significant digits; None is kept."""
     return None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))

@@ -1,18 +1,17 @@
-"""Two kernels at one point: from their boots to a ratio, an interval and a verdict.
+"""Compare two kernels at one point: from their boots to a ratio, an interval and a verdict.
 
-``estimate`` looks at one pair; ``holm`` at all pairs of a report; ``judge`` gives the verdict.
-The rules, in the order in which they are asked:
+``estimate`` compares one pair; ``holm`` corrects all pairs of a report; ``judge`` gives the verdict. The
+rules are applied in this order:
 
-1. same: the whole interval lies within the margin. This is equivalence by two one-sided tests
-   (D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error
-   since the reported interval is used; failing to see a difference is not enough.
-2. better or worse: the interval excludes no change, it still does after Holm's correction over the
-   report (S. Holm, Scandinavian Journal of Statistics 6, 1979), and the ratio lies outside of what base
-   shows against itself, and against itself with its code moved (the intervals of the A/A twin and of
-   the layout twin, each widened to contain 1).
+1. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
+   Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error because the
+   reported interval is used. Failing to find a difference is not sufficient.
+2. better or worse: the interval excludes no change, also after Holm's correction over the report (S. Holm,
+   Scandinavian Journal of Statistics 6, 1979), and the ratio is outside the intervals of the A/A twin and of
+   the layout twin compared with base, each widened to contain 1.
 3. inconclusive: everything else, with the reason.
 
-The rank test stands beside that: it changes no verdict, and the reason says where it disagrees.
+The rank test changes no verdict; the reason says if it disagrees.
 """
 
 from __future__ import annotations
@@ -30,13 +29,15 @@ from kteardown.model.result import Summary, Verdict
 from kteardown.model.workload import Better
 
 MEDIAN = 0.5
-_NO_RANK = "the rank test does not see it"
-_RANK_ALONE = "only the rank test sees one"
+_NO_RANK = "the rank test does not find a change"
+_RANK_ALONE = "only the rank test finds a change"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What two kernels show. ``p`` is of no change, two-sided; None where nothing can be tested."""
+    """The comparison of two kernels. ``p`` is the two-sided p-value of no change, None if it cannot be
+    tested.
+    """
 
     ratio: float | None
     ci: tuple[float, float] | None
@@ -44,36 +45,38 @@ class Estimate:
     mde: float | None
     exact: bool = False
     identical: bool = False
-    """No sample differs from the one that it is compared with."""
+    """Every sample equals the one that it is compared with."""
     higher: bool = False
-    """Changed is above base; what decides where there is no ratio."""
+    """Changed is above base; this gives the direction if there is no ratio."""
     p_same: float | None = None
-    """Of a change of the margin or more, by two one-sided tests; None where there is no interval."""
+    """The p-value of a change of the margin or more, by two one-sided tests; None without an interval."""
     reason: str = ""
-    """Why there is no interval, where there is none."""
+    """Why there is no interval; empty if there is one."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a verdict is held against. ``same_within``: 0.02 is two percent, on the log scale."""
+    """The thresholds of a verdict. ``same_within``: 0.02 is two percent, on the log scale."""
 
     confidence: float
     same_within: float
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What a verdict looks at beside the pair itself: each None where it was not measured."""
+class Controls:
+    """The controls that a verdict uses besides the pair itself; each is None if it was not measured."""
 
     twin: Estimate | None = None
-    """The A/A twin against base."""
+    """The A/A twin compared with base."""
     layout: Estimate | None = None
-    """The layout twin against base."""
+    """The layout twin compared with base."""
     rank: RankTest | None = None
 
 
 def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
-    """The median over boots of the medians (and of the quantile) inside them; the rest over all samples."""
+    """Return the median over boots of the medians (and quantiles) inside boots; the rest is over all
+    samples.
+    """
     flat = boots.flat
     sd = float(np.std(flat, ddof=1)) if len(flat) > 1 else 0.0
     return Summary(
@@ -87,7 +90,7 @@ def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
 
 
 def paired(base: Boots, changed: Boots) -> tuple[Boots, Boots]:
-    """Both with the blocks alone that both have, where those are at least two."""
+    """Return both sides restricted to common blocks, if there are at least two; else both unchanged."""
     if base.samples.keys() == changed.samples.keys():
         return base, changed
     common = sorted(base.samples.keys() & changed.samples.keys())
@@ -97,11 +100,11 @@ def paired(base: Boots, changed: Boots) -> tuple[Boots, Boots]:
 def estimate(
     base: Boots, changed: Boots, clock: Clock, rules: Rules, resampler: Resampler, *, quantile: float = MEDIAN
 ) -> Estimate:
-    """Compare ``changed`` with ``base``; blocks (seeds, on the instruction clock) that both have are paired.
+    """Compare ``changed`` with ``base``; common blocks (seeds, on the instruction clock) are paired.
 
-    ``quantile`` is what is taken inside each boot. On the instruction clock a boot is exact and the
-    seeds are the population, so only seeds are resampled; on the wall clock boots and the samples inside
-    them are.
+    ``quantile`` is the quantile that is taken inside each boot. On the instruction clock a boot is exact and
+    the seeds are the population, so only seeds are resampled. On the wall clock boots and the samples inside
+    them are resampled.
     """
     base, changed = paired(base, changed)
     before, after = base.quantile(quantile), changed.quantile(quantile)
@@ -123,13 +126,13 @@ def estimate(
     )
     if found is None:
         unit = "seed" if clock == "instructions" else "boot"
-        return Estimate(ratio, None, None, None, reason=f"one {unit}: no interval", higher=higher)
+        return Estimate(ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher)
     p_same = _two_one_sided(found, rules.same_within)
     return Estimate(ratio, (found.low, found.high), found.p, found.mde, higher=higher, p_same=p_same)
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment, in the order given; None stays None and counts for nothing."""
+    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted."""
     tested = sorted((p, index) for index, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
     highest = 0.0
@@ -140,33 +143,36 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def judge(
-    found: Estimate, beside: Beside, p_adjusted: float | None, better: Better, rules: Rules
+    found: Estimate, controls: Controls, p_adjusted: float | None, better: Better, rules: Rules
 ) -> tuple[Verdict, str]:
-    """The verdict and, in a few words, why."""
+    """Return the verdict and its reason in a few words."""
     alpha = 1 - rules.confidence
     if found.p is None:
         return "inconclusive", found.reason
     if _within(found, rules.same_within):
         return "same", "identical" if found.identical else f"within {rules.same_within * 100:g}%"
     if found.p >= alpha:
-        reason = found.reason or "no change lies within the interval"
-        seen = beside.rank is not None and beside.rank.p < alpha
-        return "inconclusive", _and(reason, _RANK_ALONE if seen else "")
+        reason = found.reason or "the interval includes 0%"
+        by_rank = controls.rank is not None and controls.rank.p < alpha
+        return "inconclusive", _with_addition(reason, _RANK_ALONE if by_rank else "")
     if p_adjusted is None or p_adjusted >= alpha:
-        return "inconclusive", "not after Holm's correction for all comparisons"
+        return "inconclusive", "not significant after Holm's correction for all comparisons"
     for null, reason in (
-        (beside.twin, "base differs as much from itself (A/A)"),
-        (beside.layout, "moving code alone does as much (layout twin)"),
+        (controls.twin, "the A/A twin differs from base by as much"),
+        (controls.layout, "the layout twin differs from base by as much"),
     ):
-        if null is not None and _shown_by(null, found, alpha):
+        if null is not None and _within_control(null, found, alpha):
             return "inconclusive", reason
     verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
-    doubted = beside.rank is not None and beside.rank.contradicts(alpha)
-    return verdict, "exact" if found.exact else _and(found.reason, _NO_RANK if doubted else "")
+    doubted = controls.rank is not None and controls.rank.contradicts(alpha)
+    return verdict, "exact" if found.exact else _with_addition(found.reason, _NO_RANK if doubted else "")
 
 
 def _exact(base: Boots, changed: Boots) -> bool:
-    """At least two seeds, and either one number on each side, or the same samples seed by seed."""
+    """Return whether both sides are exact.
+
+    They are exact with at least two seeds, and either one number on each side or equal samples seed by seed.
+    """
     if min(len(base.samples), len(changed.samples)) < 2:
         return False
     constant = np.ptp(base.flat) == 0 and np.ptp(changed.flat) == 0
@@ -193,17 +199,26 @@ def _of_exact(ratio: float | None, *, higher: bool, same: bool, within: float) -
 def _by_rank(
     base: dict[int, float], changed: dict[int, float], ratio: float | None, higher: bool
 ) -> Estimate:
-    """Where zeros leave no ratio to resample: the rank test of the boots' figures."""
+    """Estimate by the rank test of the values of the boots, because zeros allow no ratio to resample."""
     if min(len(base), len(changed)) < 2:
-        return Estimate(ratio, None, None, None, reason="one boot: no interval", higher=higher)
+        return Estimate(ratio, None, None, None, reason="one boot gives no interval", higher=higher)
     if np.ptp([*base.values(), *changed.values()]) == 0:
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
     p = rank_sum(base, changed)
-    return Estimate(ratio, None, p, None, reason="rank test: zeros leave no interval", higher=higher)
+    return Estimate(
+        ratio,
+        None,
+        p,
+        None,
+        reason="rank test without an interval: not all samples are above zero",
+        higher=higher,
+    )
 
 
 def _two_one_sided(found: Interval, margin: float) -> float:
-    """Schuirmann's: the larger p of "lower by the margin or more" and "higher by the margin or more"."""
+    """Return the p-value of TOST: the larger p of "lower by at least the margin" and "higher by at least the
+    margin".
+    """
     edge = math.log1p(margin)
     return max(found.p_below(-edge), found.p_above(edge))
 
@@ -214,12 +229,12 @@ def _within(found: Estimate, margin: float) -> bool:
     return 1 / (1 + margin) <= found.ci[0] and found.ci[1] <= 1 + margin
 
 
-def _shown_by(null: Estimate, found: Estimate, alpha: float) -> bool:
-    """A pair without a change shows as large a difference."""
+def _within_control(null: Estimate, found: Estimate, alpha: float) -> bool:
+    """Return whether a control, a pair without a change, shows an equally large difference."""
     if found.ci is not None and found.ratio is not None and null.ci is not None:
         return min(null.ci[0], 1.0) <= found.ratio <= max(null.ci[1], 1.0)
     return null.p is not None and null.p < alpha and null.higher == found.higher
 
 
-def _and(reason: str, more: str) -> str:
+def _with_addition(reason: str, more: str) -> str:
     return "; ".join(text for text in (reason, more) if text)

@@ -1,1 +1,1 @@
-"""How a metric grows with a parameter."""
+"""Growth laws: how a metric grows with a parameter."""

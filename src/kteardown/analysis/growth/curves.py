@@ -1,9 +1,9 @@
-"""The candidate laws of growth, each fitted by weighted least squares: cost = a + b * g(n).
+"""The candidate growth laws, each fitted by weighted least squares: cost = a + b * g(n).
 
-g is one of nothing, n, n log n, n squared and n to a fitted power. ``curved``, a + b * n + c * n squared, is
-no candidate: it bounds how far the costs may bend away from one. Residuals are in units of the cost where
-that is large (the error of a cost grows with the cost), with a floor at a tenth of the median cost, below
-which the constant parts rule.
+g(n) is absent, n, n log n, n squared, or n to a fitted power. ``curved``, a + b * n + c * n squared, is not a
+candidate: it bounds the curvature that the costs allow. Residuals are relative to the cost, because the error
+of a cost grows with the cost; the scale has a floor at a tenth of the median cost, below which the constant
+parts dominate.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kteardown.model.result import LawModel
 Array = NDArray[np.float64]
 
 PARSIMONY = 1e-3
-"""A law that misses by less than a thousandth of the cost is not beaten by a richer one."""
+"""A law whose relative error is below one thousandth is not rejected for a law with more parameters."""
 _EXPONENTS = np.linspace(0.1, 4.0, 1561)
 _Terms = Callable[[Array], tuple[Array, ...]]
-"""What the coefficients belong to, beside the constant, at each n."""
+"""A function that returns the regressors at each n, without the constant."""
 _SHAPES: dict[LawModel, _Terms] = {
     "linear": lambda n: (n,),
     "nlogn": lambda n: (n * np.log(np.maximum(n, 1.0)),),
@@ -34,7 +34,7 @@ _SHAPES: dict[LawModel, _Terms] = {
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs ``y`` at ``x``, one a value of the parameter, as medians over the boots of ``rows``."""
+    """Costs ``y`` at the values ``x`` of a parameter: medians over boots, which are the rows of ``rows``."""
 
     x: Array
     y: Array
@@ -42,11 +42,11 @@ class Costs:
 
     @staticmethod
     def of(x: Array, rows: Array) -> Costs:
-        """``rows``: a row per boot, a column per value of ``x``."""
+        """Return the costs from ``rows``, which has a row per boot and a column per value of ``x``."""
         return Costs(x, np.median(rows, axis=0), rows)
 
     def weights(self, costs: Array) -> Array:
-        """What residuals at such costs are multiplied by."""
+        """Return the factors that scale residuals at such costs."""
         sizes = np.abs(self.y)
         floor = max(float(np.median(sizes)), float(np.max(sizes)) / 10) / 10
         weights: Array = 1 / np.maximum(np.abs(costs), floor)
@@ -55,7 +55,9 @@ class Costs:
 
 @dataclass(frozen=True)
 class Curve:
-    """One law, fitted: the constant's coefficient comes first. ``rss`` is weighted."""
+    """One fitted law. The constant is the first coefficient; ``rss`` is the weighted residual sum of
+    squares.
+    """
 
     model: LawModel
     terms: _Terms
@@ -66,16 +68,18 @@ class Curve:
 
     @property
     def parameters(self) -> int:
-        """How many were fitted, the exponent too, the error's variance not."""
+        """Return the number of fitted parameters, including the exponent but not the error variance."""
         return len(self.coefficients) + (self.exponent is not None)
 
     def values(self, n: Array) -> Array:
-        """The cost at each ``n``."""
+        """Return the cost at each ``n``."""
         costs: Array = _design(self.terms, n) @ self.coefficients
         return costs
 
     def gradient(self, n: Array) -> Array:
-        """How the cost at each ``n`` goes with each parameter: (points, parameters)."""
+        """Return the derivative of the cost at each ``n`` by each parameter, of shape (points,
+        parameters).
+        """
         design = _design(self.terms, n)
         if self.exponent is None:
             return design
@@ -83,31 +87,33 @@ class Curve:
         return np.column_stack((design, by_exponent))
 
     def aicc(self, points: int) -> float:
-        """The corrected Akaike criterion (C. Hurvich, C. Tsai, Biometrika 76, 1989)."""
+        """Return the corrected Akaike criterion (C. Hurvich, C. Tsai, Biometrika 76, 1989)."""
         k = self.parameters + 1
         return points * math.log(self.variance(points)) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
 
     def variance(self, points: int, spent: int = 0) -> float:
-        """The mean square of a weighted residual, after ``spent`` parameters, never below ``PARSIMONY``."""
+        """Return the mean square of the weighted residuals after ``spent`` parameters, at least ``PARSIMONY``
+        squared.
+        """
         return max(self.rss, points * PARSIMONY**2) / (points - spent)
 
 
 def candidates(costs: Costs) -> list[Curve]:
-    """The constant, the straight line, n log n and the square."""
-    flat = _through(costs, "constant", lambda n: ())
-    return [flat, *(_through(costs, model, terms) for model, terms in _SHAPES.items())]
+    """Return the constant, linear, n log n and quadratic laws."""
+    flat = _fit(costs, "constant", lambda n: ())
+    return [flat, *(_fit(costs, model, terms) for model, terms in _SHAPES.items())]
 
 
 def curved(costs: Costs) -> Curve:
-    """a + b * n + c * n squared: a square with a straight part."""
-    return _through(costs, "quadratic", lambda n: (n, n**2))
+    """Return a + b * n + c * n squared: a quadratic law with a linear part."""
+    return _fit(costs, "quadratic", lambda n: (n, n**2))
 
 
 def power(costs: Costs, confidence: float) -> Curve:
-    """a + b * n**p: for each p the rest is a straight line, so p alone is searched.
+    """Return a + b * n**p: for each p the rest is linear, so only p is searched.
 
-    The interval of p is the profile likelihood's (D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988,
-    section 6.1); None where the data does not bound it.
+    The interval of p is that of the profile likelihood (D. Bates, D. Watts, "Nonlinear Regression Analysis",
+    1988, section 6.1); None if the data does not bound it.
     """
     weights = costs.weights(costs.y)
     w2 = weights**2
@@ -125,11 +131,11 @@ def power(costs: Costs, confidence: float) -> Curve:
     bounded = low > 0 and high < len(_EXPONENTS) - 1
     exponent = float(_EXPONENTS[best])
     ci = (float(_EXPONENTS[low]), float(_EXPONENTS[high])) if bounded else None
-    return replace(_through(costs, "power", lambda n: (n**exponent,)), exponent=exponent, exponent_ci=ci)
+    return replace(_fit(costs, "power", lambda n: (n**exponent,)), exponent=exponent, exponent_ci=ci)
 
 
 def slope(x: Array, y: Array, weights: Array) -> Array:
-    """The weighted least squares slope of each row of ``y`` over ``x``."""
+    """Return the weighted least squares slope of each row of ``y`` over ``x``."""
     w2 = weights**2
     off = x - np.average(x, weights=w2)
     slopes: Array = y @ (w2 * off) / float(np.sum(w2 * off**2))
@@ -137,13 +143,13 @@ def slope(x: Array, y: Array, weights: Array) -> Array:
 
 
 def slope_error(line: Curve, costs: Costs) -> float:
-    """The standard error of the straight line's slope by the scatter around it."""
+    """Return the standard error of the slope of the straight line, from the residuals."""
     w2 = costs.weights(costs.y) ** 2
     off = costs.x - np.average(costs.x, weights=w2)
     return math.sqrt(line.rss / max(1, len(costs.x) - 2) / float(np.sum(w2 * off**2)))
 
 
-def _through(costs: Costs, model: LawModel, terms: _Terms) -> Curve:
+def _fit(costs: Costs, model: LawModel, terms: _Terms) -> Curve:
     weights = costs.weights(costs.y)
     design = weights[:, None] * _design(terms, costs.x)
     scales = np.linalg.norm(design, axis=0)

@@ -1,9 +1,9 @@
-"""How a cost grows with a parameter: which law, how much for one more, which exponent, how much at more.
+"""Fit growth laws to costs, and predict costs beyond the measured range.
 
 The candidates are in ``curves``. The law is the simplest one within 2 of the best corrected Akaike criterion
-(K. Burnham, D. Anderson, "Model Selection and Multimodel Inference", 2002, section 2.6). What it says beyond
-the largest value measured depends more on which law it is than on its coefficients, so a prediction
-covers what every plausible law says (the same, chapter 4), and there is none where these disagree.
+(K. Burnham, D. Anderson, "Model Selection and Multimodel Inference", 2002, section 2.6). Beyond the largest
+measured value, the choice of the law matters more than its coefficients. A prediction therefore covers all
+plausible laws (same source, chapter 4), and it is refused if they disagree.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from kteardown.model.result import LawModel, Prediction
 
 MIN_POINTS = 3
 FARTHEST = 4.0
-"""Times the largest value measured: beyond, a term that the data cannot show can rule the cost."""
+"""Multiple of the largest measured value: beyond it, a term that the data cannot show can dominate
+the cost.
+"""
 WIDEST = 2.0
-"""The ratio of the ends of a prediction beyond which it is no answer."""
+"""A prediction is refused if the ratio of its ends exceeds this."""
 _MIN_POINTS_FOR_AICC = 5
 _MIN_POINTS_FOR_EXPONENT = 6
 _TIE = 2.0
 _PLAUSIBLE = 6.0
-"""Laws within this of the best: their evidence is at least a twentieth of its."""
+"""Laws within this of the best criterion: their evidence is at least a twentieth of that of the best law."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The law of one metric of one kernel. Units are the metric's; None where it cannot be told.
+    """The growth law of one metric of one kernel, in the metric's unit; None for what cannot be estimated.
 
-    ``costs`` and ``curves``, the candidates that were fitted, are what ``predict`` needs.
+    ``costs`` and ``curves``, the fitted candidates, are the inputs of ``predict``.
     """
 
     model: LawModel
@@ -51,12 +53,12 @@ class Fit:
 
 
 def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float) -> Fit | None:
-    """Fit the laws to ``costs``: a row per boot, a column per value of ``n`` (at or above zero).
+    """Fit the growth laws to ``costs``, which has a row per boot and a column per value of ``n`` (>= 0).
 
-    The fit is to the medians over boots. The interval of ``per_unit`` is the wider one of what the
-    scatter around the line and what the spread of the boots' own slopes say; one boot has the first alone,
-    which knows nothing of other boots. None with fewer than three different ``n``, or where every cost
-    is zero.
+    The fit is to the medians over boots. The interval of ``per_unit`` is the wider of two: from the residuals
+    of the straight line, and from the spread of the slopes of the individual boots. With one boot only the
+    first is known, which does not include the variation between boots. Returns None with fewer than three
+    different ``n``, or if every cost is zero.
     """
     data = Costs.of(np.asarray(n, dtype=np.float64), np.asarray(costs, dtype=np.float64))
     points = len(data.x)
@@ -65,10 +67,10 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
     curves = candidates(data)
     flat, line = curves[:2]
     steepness = _student(points - 2, confidence) * slope_error(line, data)
-    half = max(steepness, _between(slope(data.x, data.rows, data.weights(data.y)), confidence))
+    half = max(steepness, _between_boots(slope(data.x, data.rows, data.weights(data.y)), confidence))
     per_unit_ci = (float(line.coefficients[1]) - half, float(line.coefficients[1]) + half)
     if points < _MIN_POINTS_FOR_AICC:
-        # Too few points to tell shapes apart: does it grow at all?
+        # Too few points to distinguish shapes: decide only whether the cost grows.
         grows = not per_unit_ci[0] <= 0 <= per_unit_ci[1]
         chosen = line if grows else flat
     else:
@@ -92,39 +94,47 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
 
 
 def predict(found: Fit, at: float, confidence: float) -> Prediction:
-    """The cost at ``at``, as the median over as many boots would show it, by the law chosen.
+    """Predict the cost at ``at`` by the chosen law, as the median over as many boots as were measured.
 
-    The interval holds those of all plausible laws: each the law's value give or take Student's t times the
-    scatter of one more point and the larger error of the law itself, by the scatter around it or by the
-    spread of what each boot alone predicts. Refused, with the reason: with fewer than five points or two
-    boots; beyond ``FARTHEST`` times the largest value measured, up to which intervals held in simulation even
-    where the truth was none of the laws (METHODOLOGY.md); and where the ends differ by more than ``WIDEST``.
+    The interval contains those of all plausible laws. Each of them is the value of the law plus or minus
+    Student's t times the combined error of one more point and of the law itself. The error of the law is the
+    larger of two: from the residuals, and from the spread of the predictions of individual boots.
+
+    The prediction is refused, with the reason, in these cases: fewer than five points or two boots; ``at``
+    above ``FARTHEST`` times the largest measured value, up to which intervals had their coverage in
+    simulation even if the truth was none of the laws (METHODOLOGY.md); or ends whose ratio exceeds
+    ``WIDEST``.
     """
     largest = float(np.max(found.costs.x))
     if found.points < _MIN_POINTS_FOR_AICC:
-        reason = f"{found.points} points do not tell a law: {_MIN_POINTS_FOR_AICC} are needed"
+        reason = f"{found.points} points are too few for a growth law, {_MIN_POINTS_FOR_AICC} are needed"
         return Prediction(at=at, refused=reason)
     if len(found.costs.rows) < 2:
-        return Prediction(at=at, refused="one boot says nothing about the next")
+        return Prediction(at=at, refused="one boot does not show how boots differ")
     if at > FARTHEST * largest:
-        reason = f"more than {FARTHEST:g} times {largest:g}, the largest value measured"
+        reason = f"more than {FARTHEST:g} times the largest measured value, {largest:,.10g}"
         return Prediction(at=at, refused=reason)
     plausible = _plausible(found)
     ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
         names = ", ".join(dict.fromkeys(curve.model for curve in plausible))
-        reason = f"anything from {low:.4g} to {high:.4g} fits what was measured ({names})"
+        reason = f"models disagree ({_rounded(low)} to {_rounded(high)}; {names})"
         return Prediction(at=at, refused=reason)
     law = next(curve for curve in found.curves if curve.model == found.model)
     return Prediction(at=at, value=float(law.values(np.array([at]))[0]), low=low, high=high)
 
 
-def _plausible(found: Fit) -> list[Curve]:
-    """The laws that the criterion leaves, and what bounds a bend, unless that fits worse than all of them.
+def _rounded(value: float) -> str:
+    """Return ``value`` with four significant digits and thousands separators."""
+    return f"{float(f'{value:.4g}'):,.10g}"
 
-    The criterion would seldom keep the bend: it prices parameters, and what a bend too small to pay its
-    price does beyond the data is the very question.
+
+def _plausible(found: Fit) -> list[Curve]:
+    """Return the laws that the criterion keeps, and the curved one unless it fits worse than all of them.
+
+    The criterion alone would rarely keep the curved one, because it penalizes parameters. A curvature that is
+    too small to be significant can still matter beyond the data.
     """
     scores = [curve.aicc(found.points) for curve in found.curves]
     kept = [c for c, score in zip(found.curves, scores, strict=True) if score <= min(scores) + _PLAUSIBLE]
@@ -134,7 +144,9 @@ def _plausible(found: Fit) -> list[Curve]:
 
 
 def _ends(curve: Curve, costs: Costs, at: float, confidence: float) -> tuple[float, float]:
-    """The prediction interval of one law (D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988, 2.3)."""
+    """Return the prediction interval of one law (D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988,
+    2.3).
+    """
     points = len(costs.x)
     value = float(curve.values(np.array([at]))[0])
     weights = costs.weights(costs.y)
@@ -148,13 +160,13 @@ def _ends(curve: Curve, costs: Costs, at: float, confidence: float) -> tuple[flo
     one_more = t * math.sqrt(noise) / float(costs.weights(np.array([value]))[0])
     scatter = t * math.sqrt(noise) * float(np.linalg.norm(there @ inverse))
     residuals = weights * (costs.rows - curve.values(costs.x))
-    between = _between(residuals @ inverse.T @ there, confidence)
+    between = _between_boots(residuals @ inverse.T @ there, confidence)
     half = math.hypot(one_more, max(scatter, between))
     return value - half, value + half
 
 
-def _between(figures: Array, confidence: float) -> float:
-    """Half the interval of the median of the boots' own ``figures``."""
+def _between_boots(figures: Array, confidence: float) -> float:
+    """Return half the interval of the median of ``figures``, one for each boot."""
     boots = len(figures)
     if boots < 2 or np.ptp(figures) == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""The growth laws of a report: each metric of each kernel over the workload's parameter."""
+"""The growth laws of a result: each metric of each kernel over the parameter of its workload."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kteardown.model.point import Key, Point
 from kteardown.model.result import Law, Prediction
 
 _FURTHER = 2.0
-"""Times the largest value measured: where a law is carried on to when nobody says where."""
+"""Without requested values, predict at this multiple of the largest measured value."""
 
 
 def laws(data: Data, kernels: Sequence[str], predict_at: Mapping[str, Sequence[float]]) -> tuple[Law, ...]:
-    """A law for each metric that is judged, each kernel, and each set of values of the other parameters.
+    """Return a law for each compared metric, each kernel, and each setting of the other parameters.
 
-    ``predict_at``: by parameter, where its laws are carried on to.
+    ``predict_at`` has the values at which to predict, by parameter.
     """
     result: list[Law] = []
     for workload, metric, spec in compared(data.experiment, data.workloads):
@@ -30,26 +30,26 @@ def laws(data: Data, kernels: Sequence[str], predict_at: Mapping[str, Sequence[f
                 found = fit(sizes, rows, data.rules.confidence) if rows else None
                 if found is not None:
                     fields = {"workload": workload, "kernel": kernel, "metric": metric, "unit": spec.unit}
-                    ahead = _ahead(found, sizes, predict_at.get(param, ()), data.rules.confidence)
-                    about = {"param": param, "point": rest, "predictions": ahead}
+                    predictions = _predictions(found, sizes, predict_at.get(param, ()), data.rules.confidence)
+                    about = {"param": param, "point": rest, "predictions": predictions}
                     result.append(Law.model_validate({**fields, **about, **_fields(found)}))
     return tuple(result)
 
 
-def _ahead(
+def _predictions(
     found: Fit, sizes: Sequence[float], wanted: Sequence[float], confidence: float
 ) -> tuple[Prediction, ...]:
-    """The predictions at ``wanted``, else at twice the largest size; with the digits of a result."""
-    told = [predict(found, at, confidence) for at in wanted or (_FURTHER * max(sizes),)]
+    """Return the predictions at ``wanted``, or at twice the largest size, rounded like all results."""
+    exact = [predict(found, at, confidence) for at in wanted or (_FURTHER * max(sizes),)]
     return tuple(
-        p.model_copy(update={"value": tidy(p.value), "low": tidy(p.low), "high": tidy(p.high)}) for p in told
+        p.model_copy(update={"value": tidy(p.value), "low": tidy(p.low), "high": tidy(p.high)}) for p in exact
     )
 
 
 def _costs(
     collected: Dataset, kernel: str, family: Sequence[Point], param: str, metric: str
 ) -> tuple[list[float], list[list[float]]]:
-    """The points where this kernel has samples, and a row of medians for each boot that has all of those."""
+    """Return the sizes with samples of this kernel, and a row of medians for each boot that has them all."""
     sizes: list[float] = []
     medians: list[dict[int, float]] = []
     for point in family:
@@ -76,7 +76,7 @@ def _fields(found: Fit) -> dict[str, object]:
 
 
 def _families(expected: Sequence[Point], workload: str, param: str) -> list[list[Point]]:
-    """The points of a workload, grouped by all parameters but ``param``; none where it has no law."""
+    """Return the points of a workload grouped by all parameters except ``param``; empty if it has no law."""
     families: dict[Key, list[Point]] = {}
     for point in expected:
         if point.workload == workload and param in dict(point.full):

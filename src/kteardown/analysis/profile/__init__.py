@@ -1,1 +1,1 @@
-"""Where the time goes: sampled stacks summarised by function."""
+"""Profiles: sampled stacks summarized by function."""

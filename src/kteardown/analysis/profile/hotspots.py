@@ -1,4 +1,4 @@
-"""Which functions a profile names: that take the time, grow faster than N, or differ from base."""
+"""Find the functions that take the time, grow faster than N, or differ from base."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
 LEAST_SHARE = 0.01
-"""A function that takes less of the busy time everywhere is not worth a line."""
+"""A function with a smaller share of the busy time on every kernel is not reported."""
 MARGIN = 0.1
-"""An exponent is called more than 1 only above 1.1: caches and trees make log N out of N."""
+"""An exponent counts as more than 1 only above 1.1, because caches and trees add a factor of log N."""
 _LEAST_SAMPLES = 10
-"""Where a function was sampled less often, a normal interval says nothing about it."""
+"""With fewer samples of a function, an interval by the normal distribution is not valid."""
 
 
 def profiles(
@@ -26,9 +26,9 @@ def profiles(
     workloads: Mapping[str, Workload],
     kernels: Sequence[str],
 ) -> tuple[Profile, ...]:
-    """A profile of each workload, and of each set of its parameters beside the one that its law is over.
+    """Return a profile of each workload and each setting of its parameters other than that of its law.
 
-    ``boots``: those that were sampled. ``kernels``: in report order, base among them.
+    ``boots`` are those that were sampled. ``kernels`` are in report order and contain base.
     """
     families: dict[tuple[str, Key], list[Stretches]] = {}
     for stretches in collect(boots):
@@ -67,8 +67,8 @@ def _profile(
             _cost(name, kernel, one, series.get(BASE), z, confidence) for kernel, one in series.items()
         )
         if any(c.self_share >= LEAST_SHARE or c.grows or c.differs for c in costs):
-            seen = next((one for one in series.values() if one.largest.sampled(name)), None)
-            callers = seen.largest.callers(name) if seen else ()
+            sampled = next((one for one in series.values() if one.largest.sampled(name)), None)
+            callers = sampled.largest.callers(name) if sampled else ()
             functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
     return Profile(
         workload=workload.name,
@@ -83,24 +83,27 @@ def _profile(
 
 
 class _Series:
-    """One kernel's costs at each size, smallest first."""
+    """The costs of one kernel at each size, smallest first."""
 
     def __init__(self, costs: Sequence[Costs], law: str) -> None:
         self.costs = costs
         self.largest = costs[-1]
         self.sizes = [float(_size(c, law)) for c in costs]
         self.objects = self.sizes[-1] or 1.0
-        """What the time of the largest point is divided by."""
+        """The number of objects at the largest point, by which its times are divided."""
 
     def growth(self, function: str) -> Growth | None:
-        """How the function's own time grows."""
+        """Return the growth of the time in the function itself."""
         return growth(self.sizes, [costs.own(function) for costs in self.costs])
 
 
 def _cost(
     name: str, kernel: str, one: _Series, base: _Series | None, z: float, confidence: float
 ) -> FunctionCost:
-    """``z``: for a claim among all; the intervals shown are each at ``confidence``."""
+    """Return the cost of a function on a kernel.
+
+    ``z`` is the quantile for one claim among all; the shown intervals are each at ``confidence``.
+    """
     shown = quantile(confidence, 1)
     costs, own, per = one.largest, one.largest.own(name), 1 / one.objects
     share, grown = costs.share(name), one.growth(name)
@@ -118,11 +121,11 @@ def _cost(
         difference = after.ns * per - before.ns / base.objects
         se = ((after.se * per) ** 2 + (before.se / base.objects) ** 2) ** 0.5
         enough = max(costs.sampled(name), base.largest.sampled(name)) >= _LEAST_SAMPLES
-        worth = abs(difference) >= LEAST_SHARE * base.largest.busy_ns / base.objects
+        large = abs(difference) >= LEAST_SHARE * base.largest.busy_ns / base.objects
         fields |= {
             "difference_ns": tidy(difference),
             "difference_ci": tidy_pair((difference - shown * se, difference + shown * se)),
-            "differs": enough and worth and abs(difference) > z * se,
+            "differs": enough and large and abs(difference) > z * se,
         }
     return FunctionCost.model_validate(
         {
@@ -145,21 +148,21 @@ def _shown(stretches: Stretches, names: Collection[str], *, but: str = "") -> di
 
 def _stretch(costs: Costs, names: Collection[str]) -> ProfiledStretch:
     stretches = costs.stretches
-    seen = stretches.periods
+    periods = stretches.periods
     whole = costs.busy_ns + costs.idle_ns
     return ProfiledStretch.model_validate(
         {
             "kernel": stretches.kernel,
             "point": _shown(stretches, names),
             "boots": len(stretches.boots),
-            "stretches": len(seen),
-            "stretch_ns": tidy(sum(s.stretch_ns for s in seen) / len(seen)),
+            "stretches": len(periods),
+            "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
             "busy_ns": tidy(costs.busy_ns),
             "idle_share": tidy(costs.idle_ns / whole) if whole else 0.0,
-            "period_ns": max(s.period_ns for s in seen),
-            "cpus": max(s.cpus for s in seen),
+            "period_ns": max(s.period_ns for s in periods),
+            "cpus": max(s.cpus for s in periods),
             "samples": costs.samples,
-            "lost": sum(s.lost for s in seen),
+            "lost": sum(s.lost for s in periods),
         }
     )
 

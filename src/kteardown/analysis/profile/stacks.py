@@ -1,13 +1,13 @@
-"""Where the time goes: from sampled stacks to the share, the growth and the difference of functions. Pure.
+"""Compute the share, the growth and the difference of functions from sampled stacks. Pure functions.
 
-A sample stands for the time since its CPU's sample before. Interrupts that were off do not hide time so, but
-move it: to the place where they came on again. What is between two samples is decided by chance, so the
-time of a function is a sum of n weights with a standard deviation of at most their root sum of squares (a
-compound Poisson process, e.g. Ross, "Introduction to Probability Models", 11th ed., section 5.4.2);
-samples at a fixed period scatter less. Where there are several boots, they scatter more than that, by the
-order in which tasks ran: the variance is then multiplied by how much more on average (the dispersion of a
-quasi-Poisson model; McCullagh & Nelder, "Generalized Linear Models", 2nd ed., section 6.2.3), and is no
-less than what the function's own boots show.
+A sample represents the time since the previous sample of its CPU. Time with interrupts disabled is therefore
+not lost, but is attributed to the place where they are enabled again. What runs between two samples is
+random, so the time of a function is a sum of n weights with a standard deviation of at most the root of their
+sum of squares (a compound Poisson process, e.g. Ross, "Introduction to Probability Models", 11th ed., section
+5.4.2); samples at a fixed period have less spread. Several boots differ by more than that, because tasks run
+in another order. The variance is then multiplied by the average excess (the dispersion of a quasi-Poisson
+model; McCullagh & Nelder, "Generalized Linear Models", 2nd ed., section 6.2.3), and is at least the variance
+between the boots of the function itself.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name."""
 
 _OFTEN = 10
-"""Samples of a function from which the scatter between boots can be judged."""
-# The same function under a name that the compiler made for a part or a copy of it.
+"""From this many samples of a function on, the spread between boots can be estimated."""
+# Suffixes that the compiler adds to the name of a function for a part or a copy of it.
 _COMPILER = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)\b.*$")
 _IDLE = frozenset(
     ("default_idle_call", "cpuidle_enter", "cpuidle_enter_state", "cpuidle_idle_call", "arch_cpu_idle")
 )
-# On the idle task's stack: it was interrupted, and somebody else's work is done.
+# On the stack of the idle task: it was interrupted, and the CPU runs an interrupt handler.
 _WORK = re.compile(r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$")
 
 
 @dataclass
 class Weight:
-    """Samples of one kind: how many, how long together, and the variance of that."""
+    """Samples of one kind: their number, the sum of their times, and the variance of that sum."""
 
     count: int = 0
     ns: int = 0
     variance: float = 0.0
 
     def add(self, count: int, ns: int) -> None:
-        """``count`` samples of one stack that stand for ``ns`` together."""
+        """Add ``count`` samples of one stack that represent ``ns`` together."""
         self.count += count
         self.ns += ns
         self.variance += ns * ns / count
@@ -56,31 +56,31 @@ class Weight:
 
 @dataclass
 class Stretches:
-    """What was sampled of one kernel at one point, all repetitions of all boots together."""
+    """The samples of one kernel at one point, of all repetitions of all boots."""
 
     kernel: str
     workload: str
     key: Key
     stacks: dict[str, Weight] = field(default_factory=lambda: defaultdict(Weight))
-    """By their text, "outermost;...;innermost", as the guest names functions."""
+    """By stack, "outermost;...;innermost", with the functions as the guest names them."""
     boots: dict[int, int] = field(default_factory=Counter)
-    """By block: repetitions."""
+    """The number of repetitions by block."""
     by_boot: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """By block: ns in each function itself."""
+    """By block, the ns in each function itself."""
     periods: list[ProfileStretch] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        """Repetitions, of all boots."""
+        """Return the number of repetitions of all boots."""
         return len(self.periods)
 
     def begin(self, record: ProfileStretch, block: int) -> None:
-        """Another repetition."""
+        """Add a repetition."""
         self.periods.append(record)
         self.boots[block] += 1
 
     def add(self, record: Stack, block: int) -> None:
-        """One stack of a repetition."""
+        """Add one stack of a repetition."""
         self.stacks[record.stack].add(record.count, record.ns)
         frames = frames_of(record.stack)
         if not is_idle(frames):
@@ -88,15 +88,15 @@ class Stretches:
 
 
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
-    """What was sampled in trials that ended ok, by kernel, workload and point, in the order of its coming."""
+    """Return the samples of trials that ended ok, by kernel, workload and point, in order of occurrence."""
     found: dict[tuple[str, str, Key], Stretches] = {}
     for boot in boots:
         usable = {r.trial for r in boot.records if isinstance(r, TrialEnd) and r.status == "ok"}
         trials: dict[int, Stretches] = {}
         for record in boot.records:
             if isinstance(record, TrialStart) and record.trial in usable:
-                place = (boot.start.kernel, record.workload, tuple(sorted(record.params.items())))
-                trials[record.trial] = found.setdefault(place, Stretches(*place))
+                key = (boot.start.kernel, record.workload, tuple(sorted(record.params.items())))
+                trials[record.trial] = found.setdefault(key, Stretches(*key))
             elif isinstance(record, ProfileStretch) and record.trial in trials:
                 trials[record.trial].begin(record, boot.start.block)
             elif isinstance(record, Stack) and record.trial in trials:
@@ -105,17 +105,17 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
 
 
 def frames_of(stack: str) -> tuple[str, ...]:
-    """The functions of a stack, outermost first, under the names that their sources give them."""
+    """Return the functions of a stack, outermost first, with the names that they have in the source."""
     return tuple(_COMPILER.sub("", frame) for frame in stack.split(";"))
 
 
 def innermost(frames: Sequence[str]) -> str:
-    """The function in which the sample was taken."""
+    """Return the function in which the sample was taken."""
     return next(frame for frame in reversed(frames) if frame != NO_INTERRUPTS or len(frames) == 1)
 
 
 def is_idle(frames: Sequence[str]) -> bool:
-    """Whether the CPU had nothing to do: interrupts and soft interrupts of that time are work."""
+    """Return whether the CPU was idle. Interrupts and soft interrupts of an idle CPU are not idle time."""
     return (
         frames[0] == IDLE_TASK
         and not _IDLE.isdisjoint(frames)
@@ -131,19 +131,19 @@ class Spread:
     se: float
 
     def interval(self, z: float, scale: float = 1.0) -> tuple[float, float]:
-        """Of ``ns * scale``; a time is never below zero."""
+        """Return the interval of ``ns * scale``, at least zero."""
         return max(0.0, self.ns - z * self.se) * scale, (self.ns + z * self.se) * scale
 
 
 class Costs:
-    """The functions of one kernel at one point: times per stretch, over all CPUs."""
+    """The functions of one kernel at one point: times per stretch, summed over all CPUs."""
 
     def __init__(self, stretches: Stretches) -> None:
         self.stretches = stretches
         idle = 0
         self._self: dict[str, Weight] = defaultdict(Weight)
         self._all: Counter[str] = Counter()
-        self._silent: Counter[str] = Counter()
+        self._no_interrupt_ns: Counter[str] = Counter()
         self._callers: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         for text, weight in stretches.stacks.items():
             frames = frames_of(text)
@@ -160,34 +160,34 @@ class Costs:
 
     @property
     def functions(self) -> set[str]:
-        """Those in which a sample was taken."""
+        """Return the functions in which a sample was taken."""
         return set(self._self)
 
     def own(self, function: str) -> Spread:
-        """The time in the function itself."""
+        """Return the time in the function itself."""
         weight = self._self.get(function, Weight())
         scatter = max(self._scatter(weight) * self._dispersion, self._between_boots(function))
         return Spread(weight.ns / self.stretches.count, math.sqrt(scatter))
 
     def sampled(self, function: str) -> int:
-        """How many samples were taken in the function itself."""
+        """Return the number of samples in the function itself."""
         return self._self[function].count if function in self._self else 0
 
     def share(self, function: str) -> float:
-        """The function's own part of the busy time."""
+        """Return the function's own share of the busy time."""
         return self.own(function).ns / self.busy_ns if self.busy_ns else 0.0
 
     def share_with_callees(self, function: str) -> float:
-        """The part of the busy time in the function and all that it calls."""
+        """Return the share of the busy time in the function and its callees."""
         return self._all[function] / self.stretches.count / self.busy_ns if self.busy_ns else 0.0
 
     def no_interrupts(self, function: str) -> float:
-        """The part of the function's own time in which its CPU took no interrupts."""
+        """Return the share of the function's own time in which its CPU took no interrupts."""
         own = self._self[function].ns if function in self._self else 0.0
-        return self._silent[function] / own if own else 0.0
+        return self._no_interrupt_ns[function] / own if own else 0.0
 
     def callers(self, function: str, most: int = 2) -> tuple[str, ...]:
-        """Through whom most of its time was reached, the nearest first, while one has most of it."""
+        """Return the callers through which more than half of its time was reached, the nearest first."""
         chain: tuple[str, ...] = ()
         times = self._callers.get(function, Counter())
         whole = sum(times.values())
@@ -203,11 +203,11 @@ class Costs:
         return chain
 
     def _scatter(self, weight: Weight) -> float:
-        """The variance of a mean per stretch, were chance in the sampling alone."""
+        """Return the variance of a mean per stretch if only the sampling were random."""
         return weight.variance / self.stretches.count**2
 
     def _between_boots(self, function: str) -> float:
-        """The variance of the same, as boots differ; 0 where there is only one."""
+        """Return the same variance from the differences between boots; 0 with a single boot."""
         boots = self.stretches.boots
         if len(boots) < 2:
             return 0.0
@@ -223,7 +223,7 @@ class Costs:
         for frame in set(frames):
             self._all[frame] += weight.ns
         if frames[-1] == NO_INTERRUPTS:
-            self._silent[function] += weight.ns
+            self._no_interrupt_ns[function] += weight.ns
         depth = len(frames) - 1 - frames[::-1].index(function)
         self._callers[function][frames[:depth][::-1]] += weight.ns
 
@@ -237,11 +237,11 @@ class Growth:
 
 
 def growth(sizes: Sequence[float], times: Sequence[Spread]) -> Growth | None:
-    """How a time grows with the size: by least squares on both logarithms, weighted by what is known of each.
+    """Fit the growth of a time with the size: least squares on both logarithms, weighted by the errors.
 
-    Where the points lie farther from the line than their own errors, the error of the slope is widened
-    by as much (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are left out: the
-    function was not seen there. None where fewer than two are left.
+    If the points are farther from the line than their errors explain, the error of the slope is multiplied by
+    the same factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are not used: the
+    function was not sampled there. None with fewer than two different sizes.
     """
     known = [
         (math.log(n), math.log(t.ns), t.se / t.ns)
@@ -265,14 +265,18 @@ def growth(sizes: Sequence[float], times: Sequence[Spread]) -> Growth | None:
 
 
 def quantile(confidence: float, claims: int) -> float:
-    """Standard errors that each of ``claims`` two-sided claims needs for all to hold at ``confidence``."""
+    """Return the quantile in standard errors with which ``claims`` two-sided claims hold jointly
+    (Bonferroni).
+    """
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / max(1, claims))
 
 
 def folded(stretches: Stretches) -> str:
-    """The stacks as flame graph tools read them: one a line, ``outermost;...;innermost MICROSECONDS``.
+    """Return the stacks in the format of flame graph tools: ``outermost;...;innermost MICROSECONDS`` per
+    line.
 
-    Per stretch and as the guest named the functions; stacks of less than half a microsecond are left out.
+    Times are per stretch, and functions are named as by the guest; stacks below half a microsecond are left
+    out.
     """
     lines = []
     for stack, weight in sorted(stretches.stacks.items()):
@@ -283,6 +287,6 @@ def folded(stretches: Stretches) -> str:
 
 
 def merged(profiles: Mapping[str, Costs]) -> list[str]:
-    """Every function that was seen on any kernel; the most time first."""
+    """Return every function that was sampled on any kernel, by decreasing time."""
     names = set[str]().union(*(costs.functions for costs in profiles.values()))
     return sorted(names, key=lambda name: (-max(costs.own(name).ns for costs in profiles.values()), name))

@@ -1,4 +1,4 @@
-"""The profile of a run from the records of its profiled boots."""
+"""Summarize the profiled boots of a run, from their records alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kteardown.rundir.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class ProfileSummary:
-    """Profiles, their folded stacks by file name, and notes on what went wrong."""
+    """The summary of the profiled boots: profiles, folded stacks by file name, and problems."""
 
     profiles: tuple[Profile, ...]
     folded: Mapping[str, str]
@@ -25,23 +25,23 @@ class ProfileSummary:
 
 
 def profiles_of(snapshot: Snapshot) -> ProfileSummary:
-    """Summarise the profiled boots of a run; empty if it has none. Raises InputError."""
+    """Summarize the profiled boots of a run; empty if it has none. Raises InputError."""
     boots, experiment, workloads = snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
     found = profiles(boots, experiment, workloads, kernels)
     files = {_file_name(s, experiment, workloads): folded(s) for s in collect(boots)}
-    return ProfileSummary(found, files, tuple(_troubles(boots, found)))
+    return ProfileSummary(found, files, tuple(_problems(boots, found)))
 
 
 def _file_name(stretches: Stretches, experiment: Experiment, workloads: Mapping[str, Workload]) -> str:
-    """``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the experiment chose."""
+    """Return ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the experiment sets."""
     sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
     shown = {*experiment.machine.swept, *sweep.params, workloads[stretches.workload].law}
     words = [f"{name}={value}" for name, value in stretches.key if name in shown]
     return "-".join((stretches.kernel, stretches.workload, *words)).replace("/", "_") + ".folded"
 
 
-def _troubles(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[str]:
+def _problems(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[str]:
     notes = [
         f"the profiled boot of {boot.start.kernel}: {boot.end.outcome}: {boot.end.detail}"
         for boot in boots
@@ -54,9 +54,9 @@ def _troubles(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[st
         if isinstance(end, TrialEnd) and end.status != "ok"
     ]
     notes += [
-        f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples found no room beside "
-        f"{stretch.samples}: it is of the beginning only; give the guest more memory, or the "
-        "workload a longer profile_ns"
+        f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples were lost after "
+        f"{stretch.samples} filled the buffer, so it covers only the beginning; give the guest more memory, "
+        "or the workload a longer profile_ns"
         for profile in found
         for stretch in profile.stretches
         if stretch.lost

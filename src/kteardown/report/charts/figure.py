@@ -1,7 +1,7 @@
-"""What every chart shares: its axes and its type, and colours that stand for what they mean.
+"""The common parts of all charts: axes, fonts, and colours by meaning.
 
-A figure is plain data in plotly's own schema. Where it has a colour it has the name of one, ``$base`` or
-``$better``, which the page fills in from the reader's theme and ``resolve`` from the light one.
+A figure is plain data in plotly's schema. Its colours are names such as ``$base`` or ``$better``, which the
+page replaces with those of the reader's theme, and ``resolve`` with those of the light one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MARKS: Mapping[Verdict, str] = {
     "same": "circle-open",
     "inconclusive": "square-open",
 }
-"""A verdict has a mark as well as a colour: not everybody sees all colours."""
+"""The mark of each verdict. Verdicts have a mark as well as a colour, for readers with colour blindness."""
 KERNEL_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("solid", "solid", "dash", "dashdot", "longdash")
 _VARIANTS = 5
-_NAMED = re.compile(r'"\$([a-z0-9-]+)"')
+_COLOUR_NAME = re.compile(r'"\$([a-z0-9-]+)"')
 _TICKS = (
     *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
     *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
@@ -40,9 +40,9 @@ _TICKS = (
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. ``about`` says what it shows, for who cannot see it; ``notes`` stand below it.
+    """One chart. ``about`` describes it for screen readers; ``notes`` are shown below it.
 
-    ``height`` in CSS pixels, of a chart as wide as the page.
+    ``height`` is in CSS pixels, for a chart as wide as the page.
     """
 
     name: str
@@ -52,14 +52,17 @@ class Chart:
     height: int = 380
     notes: tuple[str, ...] = ()
     scales: bool = False
-    """Both axes are of numbers: the page offers logarithmic ones, which tell N from N squared."""
+    """Both axes are numeric, so the page offers logarithmic axes, which show the difference between N and N
+    squared.
+    """
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Charts of one kind, of which one is shown at a time: the one that the choices name.
+    """Charts of one kind, of which the page shows the one that the selected options name.
 
-    ``choices`` are lists with a label each; ``charts`` has a chart by the options chosen, or part of them.
+    ``choices`` are lists of options, each with a label. ``charts`` has the charts by the selected options.
+    ``first`` is the initial selection.
     """
 
     name: str
@@ -70,7 +73,7 @@ class Gallery:
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """A layout with the type and colours of all charts, and ``more`` in it."""
+    """Return a layout with the fonts and colours of all charts, updated with ``more``."""
     plain: dict[str, Any] = {
         "font": {"family": FONT, "size": 13, "color": "$ink"},
         "paper_bgcolor": "$panel",
@@ -92,7 +95,7 @@ def layout(**more: Any) -> dict[str, Any]:
 
 
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis with a quiet grid; ``more`` in plotly's own words."""
+    """Return an axis with a light grid, updated with ``more``, which is in plotly's terms."""
     plain: dict[str, Any] = {
         "gridcolor": "$grid",
         "linecolor": "$line",
@@ -108,48 +111,50 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def colour(kernel: str, kernels: Sequence[str]) -> str:
-    """A kernel's colour: base and its twins grey, variants by their place among ``kernels``."""
+    """Return the colour of a kernel: grey for base and its twins, by position in ``kernels`` for variants."""
     if kernel == "base":
         return "$base"
     if kernel.startswith("base-"):
         return "$twin"
-    return f"$kernel{_place(kernel, kernels) % _VARIANTS}"
+    return f"$kernel{_position(kernel, kernels) % _VARIANTS}"
 
 
 def mark(kernel: str, kernels: Sequence[str]) -> str:
-    """A kernel's symbol."""
-    return KERNEL_MARKS[0 if kernel == "base" else 1 + _place(kernel, kernels) % (len(KERNEL_MARKS) - 1)]
+    """Return the symbol of a kernel."""
+    return KERNEL_MARKS[0 if kernel == "base" else 1 + _position(kernel, kernels) % (len(KERNEL_MARKS) - 1)]
 
 
 def dash(kernel: str, kernels: Sequence[str]) -> str:
-    """A kernel's line."""
-    return DASHES[0 if kernel == "base" else 1 + _place(kernel, kernels) % (len(DASHES) - 1)]
+    """Return the line style of a kernel."""
+    return DASHES[0 if kernel == "base" else 1 + _position(kernel, kernels) % (len(DASHES) - 1)]
 
 
-def _place(kernel: str, kernels: Sequence[str]) -> int:
+def _position(kernel: str, kernels: Sequence[str]) -> int:
     variants = [name for name in kernels if name != "base" and not name.startswith("base-")]
     return variants.index(kernel) if kernel in variants else 0
 
 
 def dumps(figure: Figure) -> str:
-    """The figure as JSON, the same for the same figure, never a NaN."""
+    """Return the figure as JSON, without NaN. Equal figures give equal text."""
     return json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def resolve(figure: Figure, theme: Mapping[str, str] = LIGHT) -> Figure:
-    """The figure with the colours of ``theme`` for their names."""
-    found: Figure = json.loads(_NAMED.sub(lambda name: json.dumps(theme[name[1]]), dumps(figure)))
+    """Return the figure with the names of colours replaced by the colours of ``theme``."""
+    found: Figure = json.loads(_COLOUR_NAME.sub(lambda name: json.dumps(theme[name[1]]), dumps(figure)))
     return found
 
 
 def slug(*words: str) -> str:
-    """A name for a file and an anchor: what is no letter, digit, dot or dash becomes a dash."""
+    """Return a name for a file or an anchor: characters other than letters, digits, dots and dashes become
+    dashes.
+    """
     text = "-".join(word for word in words if word).replace(",", "")
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-")
 
 
 def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
-    """What an axis of ratios shows: all of them and no change, with some room; at least two percent."""
+    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to either side."""
     known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
     low, high = min([*known, 0.99]), max([*known, 1.01])
     room = (high / low) ** 0.04
@@ -157,7 +162,9 @@ def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio_ticks(low: float, high: float, most: int = 7) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis of ratios, and what they say as changes: ``-50%``, ``0``, ``2x``."""
+    """Return the ticks of a logarithmic axis of ratios and their labels as changes: ``-50%``, ``0``,
+    ``2x``.
+    """
     apart = math.log(high / low) / most
     chosen = [1.0]
     for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):

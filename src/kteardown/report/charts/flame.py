@@ -1,4 +1,4 @@
-"""The difference of two flame graphs: where the time goes, and where it is more or less than on base."""
+"""Differential flame graphs: where the time goes, and where it is more or less than on base."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from kteardown.report.context import Material
 from kteardown.report.formatting import place
 
 _LEAST = 0.003
-"""A smaller part of the whole is a line too thin to see, and is left out."""
+"""A smaller part of the whole is too thin to see and is left out."""
 _FULL = 0.02
-"""A difference of this part of base's time has the full colour, or half of the largest where that is more."""
+"""A difference of this part of base's time has the full colour, or half of the largest difference if that is
+more.
+"""
 _ROW_PX = 18
 
 
 @dataclass
 class _Node:
-    """A function on one path: ns in it and in all that it calls, of both kernels."""
+    """A function on one path, with the ns in it and its callees by kernel."""
 
     name: str
     ns: dict[str, float] = field(default_factory=dict)
@@ -30,26 +32,28 @@ class _Node:
 
 
 def flame_gallery(material: Material) -> Gallery | None:
-    """Every profiled variant against base, at every profiled point; None where there is no profile."""
+    """Return every profiled variant compared with base at every profiled point; None if there is no
+    profile.
+    """
     found = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
-    bases = {_where(s): s for s in found if s.kernel == "base"}
-    others = [s for s in found if s.kernel != "base" and _where(s) in bases] or list(bases.values())
+    bases = {_point_label(s): s for s in found if s.kernel == "base"}
+    others = [s for s in found if s.kernel != "base" and _point_label(s) in bases] or list(bases.values())
     for s in others:
-        base = bases[_where(s)]
+        base = bases[_point_label(s)]
         widths = ("base", s.kernel) if s is not base else ("base",)
         for width in widths:
-            charts[s.kernel, _where(s), width] = _chart(base, s, width)
+            charts[s.kernel, _point_label(s), width] = _chart(base, s, width)
     if not charts:
         return None
-    names = (("kernel", 0), ("at", 1), ("widths are times of", 2))
+    names = (("kernel", 0), ("at", 1), ("widths by time on", 2))
     choices = tuple((label, tuple(dict.fromkeys(key[n] for key in charts))) for label, n in names)
-    largest = _where(max(others, key=lambda s: sum(s.ns.values())))
+    largest = _point_label(max(others, key=lambda s: sum(s.ns.values())))
     first = next(key for key in charts if key[1] == largest)
     return Gallery("flame", choices, charts, first)
 
 
-def _where(s: Stacks) -> str:
+def _point_label(s: Stacks) -> str:
     return f"{s.workload} {place(s.point)}".rstrip()
 
 
@@ -67,8 +71,8 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
     return Chart(
         name=slug("flame", changed.kernel, base.workload, place(base.point), f"by-{width}"),
         title=f"Where the time goes{at}{against}",
-        about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of hot "
-        "functions has the same in figures.",
+        about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of functions "
+        "has the figures.",
         figure={
             "data": [_icicle(nodes, totals, base.kernel, changed.kernel, width, full)],
             "layout": layout(
@@ -80,8 +84,8 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
         },
         height=height,
         notes=(
-            f"outermost function above; widths are times on {width}; paths below {_LEAST:.1%} of it are "
-            f"left out, {hidden:.1%} at the first level",
+            f"the outermost function is at the top; widths are times on {width}; paths below {_LEAST:.1%} of "
+            f"its time are left out, {hidden:.1%} at the first level",
             *(
                 (f"blue: less time than on base, orange: more; full colour at {full:.0%} of base's time",)
                 if changed is not base
@@ -104,14 +108,14 @@ def _tree(base: Stacks, changed: Stacks) -> _Node:
 
 
 _Placed = tuple[int, str, str, _Node]
-"""Depth, id, the parent's id."""
+"""A node with its depth, its id and the id of its parent."""
 
 
 def _walk(root: _Node, width: str, least: float) -> list[_Placed]:
     placed: list[_Placed] = [(0, "0", "", root)]
     for level, name, _, node in placed:
-        seen = sorted(node.children.values(), key=lambda child: child.name)
-        wide = [child for child in seen if child.ns.get(width, 0.0) >= least]
+        children = sorted(node.children.values(), key=lambda child: child.name)
+        wide = [child for child in children if child.ns.get(width, 0.0) >= least]
         placed += [(level + 1, f"{name}.{number}", name, child) for number, child in enumerate(wide)]
     return placed
 
@@ -119,7 +123,7 @@ def _walk(root: _Node, width: str, least: float) -> list[_Placed]:
 def _differences(
     nodes: Sequence[_Placed], totals: Mapping[str, float], base: str, changed: str
 ) -> list[float]:
-    """Of each node, as a part of base's whole time."""
+    """Return the difference of each node, relative to the whole time of base."""
     return [(n.ns.get(changed, 0.0) - n.ns.get(base, 0.0)) / totals[base] for *_, n in nodes]
 
 
@@ -148,13 +152,13 @@ def _icicle(
             "cmax": 1,
             "line": {"width": 0.6, "color": "$panel"},
         },
-        "text": [_told(node, totals, base, changed) for *_, node in nodes],
+        "text": [_hover_text(node, totals, base, changed) for *_, node in nodes],
         "texttemplate": "%{label}",
         "hovertemplate": "<b>%{label}</b><br>%{text}<extra></extra>",
     }
 
 
-def _told(node: _Node, totals: Mapping[str, float], base: str, changed: str) -> str:
+def _hover_text(node: _Node, totals: Mapping[str, float], base: str, changed: str) -> str:
     ours, theirs = node.ns.get(base, 0.0), node.ns.get(changed, 0.0)
     text = f"base: {ours:,.0f}, {ours / totals[base]:.1%} of its time"
     if changed == base:

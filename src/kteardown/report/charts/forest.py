@@ -1,4 +1,4 @@
-"""The forest plot: every ratio with its interval, over points and metrics, on one axis."""
+"""The forest plot: every ratio with its interval, for all points and metrics, on one axis."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kteardown.report.comparison_groups import Group, groups, point_cells, varia
 from kteardown.report.formatting import VERDICTS, change, decimals, parameter
 
 _ROWS = 48
-"""More than this in one chart is no picture any more: each metric then has a chart of its own."""
+"""With more rows than this, each metric has a chart of its own."""
 _ROW_PX, _EDGE_PX = 21, 118
 _Row = tuple[str, str, Comparison]
-"""The key of a row, what it is called, and what is in it."""
+"""The key of a row, its label, and its comparison."""
 
 
 def forests(result: Result) -> list[Chart]:
-    """A chart for each variant, or for each of its metrics where there are many."""
+    """Return a chart for each variant, or for each metric of a variant if it has many rows."""
     found = []
     varying = _varying(result)
     for variant in variants(result):
@@ -46,7 +46,7 @@ def forests(result: Result) -> list[Chart]:
 
 
 def _varying(result: Result) -> dict[str, tuple[str, ...]]:
-    """By workload: the parameters that tell its points apart."""
+    """Return, by workload, the parameters whose values differ between points."""
     by_workload: dict[str, list[Mapping[str, ParamValue]]] = {}
     for c in result.asked_for:
         by_workload.setdefault(c.workload, []).append(c.point)
@@ -77,7 +77,7 @@ def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_Row]]]) -> Char
     traces += [trace for group, own in of_variant for trace in _verdicts(group, own, variant)]
     keys: list[str] = []
     for group, own in of_variant:
-        keys += [_heading(group), *(key for key, _, _ in own)]
+        keys += [_heading_key(group), *(key for key, _, _ in own)]
     single = of_variant[0][0] if len(of_variant) == 1 else None
     where = f" {single.name}" if single else ""
     return Chart(
@@ -128,12 +128,12 @@ def _layout(keys: Sequence[str], rows: Sequence[_Row], span: tuple[float, float]
 
 
 def _headings(of_variant: Sequence[tuple[Group, list[_Row]]], low: float, *, several: bool) -> Trace:
-    """The metrics' names, each in a row of its own above its points."""
+    """Return a trace with the names of the metrics, each in a row above its points."""
     return {
         "type": "scatter",
         "mode": "text",
         "x": [low] * len(of_variant),
-        "y": [_heading(group) for group, _ in of_variant],
+        "y": [_heading_key(group) for group, _ in of_variant],
         "text": [
             f"<b>{group.name}</b>{f' ({group.workload})' if several else ''}" for group, _ in of_variant
         ],
@@ -147,7 +147,7 @@ def _headings(of_variant: Sequence[tuple[Group, list[_Row]]], low: float, *, sev
 
 
 def _nulls(rows: Sequence[_Row], low: float, high: float) -> list[Trace]:
-    """What base shows against itself, and with its code moved: a difference inside of that is none."""
+    """Return the intervals of base compared with its twins: a difference within them is not significant."""
     found = []
     for name, width, ends in (
         ("A/A: base against itself", 9, [c.null_ci for _, _, c in rows]),
@@ -224,20 +224,20 @@ def _verdicts(group: Group, rows: Sequence[_Row], variant: str) -> list[Trace]:
 
 
 def _legend_once(traces: Sequence[Trace]) -> list[Trace]:
-    seen: set[str] = set()
+    shown_names: set[str] = set()
     for trace in traces:
         name = trace.get("legendgroup")
         if name:
-            trace["showlegend"] = name not in seen
-            seen.add(name)
+            trace["showlegend"] = name not in shown_names
+            shown_names.add(name)
     return list(traces)
 
 
 def _about(variant: str, rows: Sequence[Comparison]) -> str:
     counts = [(sum(c.verdict == verdict for c in rows), verdict) for verdict in VERDICTS]
-    told = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
-    return f"Forest plot of {len(rows)} changes of {variant} against base with their intervals: {told}."
+    counted = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+    return f"Forest plot of {len(rows)} changes of {variant} against base with their intervals: {counted}."
 
 
-def _heading(group: Group) -> str:
+def _heading_key(group: Group) -> str:
     return f"{group.workload}|{group.name}"

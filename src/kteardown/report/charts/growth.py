@@ -1,5 +1,4 @@
-"""How a metric grows: a point with its interval for each kernel, the law through them and carried on, and
-what a posting showed."""
+"""Growth charts: the levels of each kernel with their intervals, and the growth law extrapolated."""
 
 from __future__ import annotations
 
@@ -9,17 +8,17 @@ from dataclasses import dataclass
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Law
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
-from kteardown.report.comparison_groups import Group, groups, is_headline
+from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, parameter, place, scale
 
 Level = tuple[float, float, float]
-"""A level with the two ends of its interval."""
+"""A level and the two ends of its interval."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """The comparisons of one figure over ``param``, the other parameters held at ``rest``."""
+    """The comparisons of one metric over ``param``, with the other parameters fixed at ``rest``."""
 
     group: Group
     param: str
@@ -28,21 +27,21 @@ class Family:
 
     @property
     def label(self) -> str:
-        """Where the other parameters stand."""
+        """Return the values of the other parameters as text."""
         return place(self.rest) or "all"
 
 
 def families(material: Material) -> list[Family]:
-    """Every headline figure over the parameter of its workload's law, where that has two values or more."""
+    """Return every headline metric over the parameter of its growth law, if that has at least two values."""
     found = []
     for group in groups(material.result):
         if not is_headline(material.workloads, group.workload, group.metric):
             continue
         param = material.workloads[group.workload].law
-        by_rest: dict[str, list[Comparison]] = {}
+        by_rest: dict[PointKey, list[Comparison]] = {}
         for c in group.comparisons:
             if isinstance(c.point.get(param), int):
-                by_rest.setdefault(place(_rest(c, param)), []).append(c)
+                by_rest.setdefault(point_key(_rest(c, param)), []).append(c)
         for mine in by_rest.values():
             if len({c.point[param] for c in mine}) > 1:
                 found.append(Family(group, param, _rest(mine[0], param), tuple(mine)))
@@ -50,7 +49,7 @@ def families(material: Material) -> list[Family]:
 
 
 def growth_galleries(material: Material) -> list[Gallery]:
-    """A gallery for each headline figure: the values of the other parameters are its choice."""
+    """Return a gallery for each headline metric; its choice is the values of the other parameters."""
     by_figure: dict[tuple[str, str], list[Family]] = {}
     for family in families(material):
         by_figure.setdefault((family.group.workload, family.group.name), []).append(family)
@@ -81,7 +80,7 @@ def _chart(material: Material, family: Family) -> Chart:
         traces += _kernel(kernel, kernels, levels, unit)
         law = _law(material, family, kernel)
         if law is not None and group.statistic == "median":
-            traces += _ahead(law, kernel, kernels, levels, unit)
+            traces += _extrapolation(law, kernel, kernels, levels, unit)
     where = f" at {place(family.rest)}" if family.rest else ""
     return Chart(
         name=slug("growth", group.workload, group.name, place(family.rest)),
@@ -101,7 +100,7 @@ def _chart(material: Material, family: Family) -> Chart:
 
 
 def _levels(material: Material, family: Family, kernel: str) -> dict[int, Level]:
-    """By value of the parameter: what was compared, with its interval where the samples are known."""
+    """Return the compared levels by value of the parameter, with intervals if the samples are known."""
     group, found = family.group, {}
     for c in family.comparisons:
         if kernel in ("base", c.variant):
@@ -163,21 +162,21 @@ def _law(material: Material, family: Family, kernel: str) -> Law | None:
     )
 
 
-def _ahead(
+def _extrapolation(
     law: Law, kernel: str, kernels: Sequence[str], levels: Mapping[int, Level], unit: Scale
 ) -> list[Trace]:
-    """The law carried on beyond what was measured, where the data supports it."""
-    told = [p for p in law.predictions if p.value is not None and p.low is not None and p.high is not None]
-    if not told or not levels:
+    """Return the trace of the law extrapolated beyond the measured range, if it has predictions."""
+    known = [p for p in law.predictions if p.value is not None and p.low is not None and p.high is not None]
+    if not known or not levels:
         return []
     last, (level, _, _) = list(levels.items())[-1]
     by, shade = unit.divisor, colour(kernel, kernels)
-    values = [(p.at, p.value or 0.0, p.low or 0.0, p.high or 0.0) for p in told]
+    values = [(p.at, p.value or 0.0, p.low or 0.0, p.high or 0.0) for p in known]
     return [
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": f"{kernel}, by its law",
+            "name": f"{kernel}, extrapolated by its law",
             "legendgroup": kernel,
             "showlegend": False,
             "x": [last, *(at for at, _, _, _ in values)],
@@ -200,7 +199,7 @@ def _ahead(
             "text": [
                 "",
                 *(
-                    f"{kernel} at {parameter(int(at))}, by its law<br>{unit.text(value)} {unit.unit} "
+                    f"{kernel} at {parameter(int(at))}, extrapolated<br>{unit.text(value)} {unit.unit} "
                     f"({unit.text(low)} to {unit.text(high)})"
                     for at, value, low, high in values
                 ),
@@ -213,11 +212,11 @@ def _ahead(
 
 def _about(material: Material, family: Family, unit: Scale) -> str:
     group = family.group
-    told = []
+    parts = []
     for kernel in ["base", *dict.fromkeys(c.variant for c in family.comparisons)]:
         levels = list(_levels(material, family, kernel).items())
         if levels:
             (first, (low, _, _)), (last, (high, _, _)) = levels[0], levels[-1]
             begin, end = f"{unit.text(low)} at {parameter(first)}", f"{unit.text(high)} at {parameter(last)}"
-            told.append(f"{kernel} from {begin} to {end}")
-    return f"Line chart of {group.name} in {unit.unit} over {family.param}: {'; '.join(told)}."
+            parts.append(f"{kernel} from {begin} to {end}")
+    return f"Line chart of {group.name} in {unit.unit} over {family.param}: {'; '.join(parts)}."

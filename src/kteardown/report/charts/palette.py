@@ -1,8 +1,8 @@
-"""The colours of reports, by what they mean, for light and for dark.
+"""The colours of reports by their meaning, for light and dark themes.
 
-Verdicts are blue and vermillion, kernels grey, green, purple, amber and sky: after the palette of M. Okabe
-and K. Ito, "Color Universal Design" (2008), whose colours people with any colour blindness tell apart.
-Nothing is told by colour alone.
+Verdicts are blue and vermillion; kernels are grey, green, purple, amber and sky blue. They follow the palette
+of M. Okabe and K. Ito, "Color Universal Design" (2008), which people with any kind of colour blindness can
+distinguish. No information is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ DARK: Mapping[str, str] = {
 
 
 def stylesheet() -> str:
-    """Both themes as custom properties: the reader's own choice, else what the system prefers."""
+    """Return both themes as CSS custom properties: the theme that the reader chose, else that of the
+    system.
+    """
     light, dark = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
     return (
         f":root{{color-scheme:light;{light}}}\n"

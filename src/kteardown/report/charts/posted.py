@@ -1,4 +1,4 @@
-"""What a public posting measured, beside ours: its levels in its own unit, and both changes on one axis."""
+"""Charts of published figures: their levels in their own unit, and their changes next to ours on one axis."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from kteardown.inputs.published import Posted, PostedRow, Reference
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison
 from kteardown.report.charts.figure import Chart, Figure, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.comparison_groups import PointKey
 from kteardown.report.context import Material
-from kteardown.report.formatting import change, parameter, percent
-from kteardown.report.sections.published_table import ours_beside
+from kteardown.report.formatting import change, parameter, percent, place
+from kteardown.report.sections.published_table import comparisons_for
 
-_SAME_MACHINE = "as posted, on another machine: compare the shapes and the changes, not the levels"
+_OTHER_MACHINE = "measured on another machine: compare the shapes and the changes, not the levels"
 
 
 def posted_charts(material: Material) -> list[tuple[Chart, Chart]]:
-    """Two charts for each posted figure that is of a metric of ours: its levels, and the changes."""
+    """Return two charts for each published figure of a metric that we have: levels and changes."""
     reference = material.reference
     if reference is None:
         return []
     return [
         (_levels(reference, figure, rows), _changes(material, figure, rows, ours))
         for figure in reference.figures
-        if (ours := ours_beside(material.result, figure)) and (rows := reference.rows(figure))
+        if (ours := comparisons_for(material.result, figure)) and (rows := reference.rows(figure))
     ]
 
 
@@ -45,10 +46,10 @@ def _levels(reference: Reference, figure: PostedFigure, rows: Sequence[PostedRow
     return Chart(
         name=slug("posted", _name(figure), figure.variant, "levels"),
         title=f"As posted: {_name(figure)}",
-        about=f"The posting's {_name(figure)} in {figure.unit} over {figure.param}, base and changed.",
+        about=f"Published {_name(figure)} in {figure.unit} over {figure.param}, base and changed.",
         figure=_figure(traces, figure, rows, f"posted, {figure.unit}", rangemode="tozero"),
         height=340,
-        notes=(f'"{source.title}", {source.posted}{machine}; {_SAME_MACHINE}',),
+        notes=(f'"{source.title}", {source.posted}{machine}; {_OTHER_MACHINE}',),
     )
 
 
@@ -77,31 +78,34 @@ def _posted_level(name: str, shade: str, rows: Sequence[PostedRow], values: Sequ
 
 
 def _changes(
-    material: Material, figure: PostedFigure, rows: Sequence[PostedRow], ours: dict[str, list[Comparison]]
+    material: Material,
+    figure: PostedFigure,
+    rows: Sequence[PostedRow],
+    ours: dict[PointKey, list[Comparison]],
 ) -> Chart:
-    told = [row for row in rows if row.change is not None]
+    with_change = [row for row in rows if row.change is not None]
     traces: list[Trace] = [
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": "posted",
-            "x": _x(told),
-            "y": [100 * (row.change or 0.0) for row in told],
+            "x": _x(with_change),
+            "y": [100 * (row.change or 0.0) for row in with_change],
             "line": {"color": "$posted", "width": 1.2, "dash": "dot"},
             "marker": {"symbol": "diamond-open", "size": 9, "color": "$posted"},
-            "text": [f"posted at {parameter(r.at)}: {percent(1 + (r.change or 0.0))}" for r in told],
+            "text": [f"posted at {parameter(r.at)}: {percent(1 + (r.change or 0.0))}" for r in with_change],
             "hovertemplate": "%{text}<extra></extra>",
         }
     ]
     kernels = list(material.result.kernels)
     for rest, mine in ours.items():
         for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):
-            told_of = [c for c in mine if c.variant == variant and c.ratio is not None]
-            traces.append(_ours(variant, kernels, rest, told_of, figure.param))
+            with_ratio = [c for c in mine if c.variant == variant and c.ratio is not None]
+            traces.append(_ours(variant, kernels, place(dict(rest)), with_ratio, figure.param))
     return Chart(
         name=slug("posted", _name(figure), figure.variant, "changes"),
         title=f"Change against base, posted and here: {_name(figure)}",
-        about=f"Changes of {_name(figure)} in percent over {figure.param}: the posting's and ours.",
+        about=f"Changes of {_name(figure)} in percent over {figure.param}: published and ours.",
         figure=_figure(traces, figure, rows, "change against base, %"),
         height=340,
     )
@@ -115,7 +119,7 @@ def _ours(variant: str, kernels: Sequence[str], rest: str, mine: Sequence[Compar
         "type": "scatter",
         "mode": "lines+markers",
         "name": f"here: {variant} {rest}".rstrip(),
-        "x": [_at(c.point[param]) for c in mine],
+        "x": [c.point[param] for c in mine],
         "y": [100 * (ratio - 1) for ratio in ratios],
         "error_y": {
             "type": "data",
@@ -149,8 +153,4 @@ def _figure(
 
 
 def _x(rows: Sequence[PostedRow]) -> list[ParamValue]:
-    return [_at(row.at) for row in rows]
-
-
-def _at(value: ParamValue) -> ParamValue:
-    return value
+    return [row.at for row in rows]

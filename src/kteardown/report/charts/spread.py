@@ -1,4 +1,4 @@
-"""Every sample of a figure, none left out: a column for each boot, kernels side by side."""
+"""Every sample of a metric, none left out: a column for each boot, with the kernels side by side."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, number, place, scale
 
 _GL_FROM = 3000
-"""So many samples are drawn by the graphics card, where there is one; as many points either way."""
+"""From this many samples on, the chart is drawn by WebGL if the browser has it."""
 _WIDTH = 0.84
-"""Of the room between two kernels, what the boots of one take."""
+"""The part of the room of a kernel that its boots take."""
 _INSIDE = 0.62
-"""Of a boot's room, what its repetitions take."""
+"""The part of the room of a boot that its repetitions take."""
 
 
 def spread_gallery(material: Material) -> Gallery | None:
-    """All charts, to be chosen by metric and by point; None where no sample is known."""
+    """Return all charts, to be selected by metric and point; None if there are no samples."""
     by_figure: dict[tuple[str, str], list[Samples]] = {}
     several = len({s.workload for s in material.evidence.samples}) > 1
     for s in material.evidence.samples:
@@ -43,7 +43,9 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
     total = sum(s.count for s in samples)
     kind = "scattergl" if total > _GL_FROM else "scatter"
-    traces = [trace for place_, s in enumerate(samples) for trace in _kernel(s, place_, kernels, unit, kind)]
+    traces = [
+        trace for position, s in enumerate(samples) for trace in _kernel(s, position, kernels, unit, kind)
+    ]
     at = f" at {place(first.point)}" if first.point else ""
     return Chart(
         name=slug("samples", first.workload, first.metric, place(first.point)),
@@ -67,7 +69,7 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
             ),
         },
         height=420,
-        notes=(f"{total:,} samples, all drawn; a column is a boot, its bar the boot's median",),
+        notes=(f"all {total:,} samples are drawn; each column is a boot, and the bar in it is its median",),
     )
 
 
@@ -85,8 +87,8 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale, kind: str)
     text: list[str] = []
     middles: list[float] = []
     medians: list[float] = []
-    for place_, (block, values) in enumerate(s.boots.items()):
-        middle = at + (place_ - (count - 1) / 2) * room
+    for position, (block, values) in enumerate(s.boots.items()):
+        middle = at + (position - (count - 1) / 2) * room
         step = room * _INSIDE / max(1, len(values) - 1)
         start = middle - step * (len(values) - 1) / 2
         x += [round(start + step * n, 4) for n in range(len(values))]
@@ -138,9 +140,9 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _about(samples: Sequence[Samples], unit: Scale, at: str) -> str:
-    told = []
+    parts = []
     for s in samples:
         values = [value for boot in s.boots.values() for value in boot]
         low, high = number(min(values) / unit.divisor), number(max(values) / unit.divisor)
-        told.append(f"{s.kernel} {len(values)} samples of {len(s.boots)} boots from {low} to {high}")
-    return f"Every sample of {samples[0].metric}{at} in {unit.unit}: {'; '.join(told)}."
+        parts.append(f"{s.kernel} {len(values)} samples of {len(s.boots)} boots from {low} to {high}")
+    return f"Every sample of {samples[0].metric}{at} in {unit.unit}: {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""The percentiles of whole distributions: all values of all boots together, the far tail included."""
+"""Percentiles of distributions: all values of all boots together, including the far tail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kteardown.report.formatting import Scale, percent, place, scale
 
 
 def tail_gallery(material: Material) -> Gallery | None:
-    """A chart for each histogram and point, the kernels together; None where nothing was counted."""
+    """Return a chart for each histogram and point, with all kernels; None if there are no histograms."""
     found: dict[tuple[str, ...], list[Distribution]] = {}
     several = len({one.workload for one in material.result.distributions}) > 1
     for one in material.result.distributions:
@@ -22,7 +22,7 @@ def tail_gallery(material: Material) -> Gallery | None:
         return None
     charts = {key: _chart(material, mine) for key, mine in found.items()}
     choices = tuple(
-        (label, tuple(dict.fromkeys(key[n] for key in found))) for n, label in enumerate(("of", "at"))
+        (label, tuple(dict.fromkeys(key[n] for key in found))) for n, label in enumerate(("metric", "at"))
     )
     first = next(iter(found))
     last = [key for key in found if key[0] == first[0]][-1]
@@ -36,12 +36,12 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     unit = scale(first.unit, material.result.clock, values)
     at = f" at {place(first.point)}" if first.point else ""
     counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
-    off = percent(1 + max(one.error for one in mine)).lstrip("+")
+    error = percent(1 + max(one.error for one in mine)).lstrip("+")
     return Chart(
         name=slug("tail", first.workload, first.metric, place(first.point)),
         title=f"{first.metric} of all boots together{at}",
         about=f"Percentiles of {first.metric}{at} in {unit.unit}: "
-        + "; ".join(_told(one, unit) for one in mine)
+        + "; ".join(_values_text(one, unit) for one in mine)
         + ".",
         figure={
             "data": [_line(one, kernels, unit) for one in mine],
@@ -52,7 +52,7 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
             ),
         },
         height=380,
-        notes=(f"{counts}: what there was, not how sure it is; off by at most {off}",),
+        notes=(f"{counts}, of all boots together, without intervals; bucket error at most {error}",),
     )
 
 
@@ -72,5 +72,5 @@ def _line(one: Distribution, kernels: Sequence[str], unit: Scale) -> Trace:
     }
 
 
-def _told(one: Distribution, unit: Scale) -> str:
+def _values_text(one: Distribution, unit: Scale) -> str:
     return f"{one.kernel} " + ", ".join(f"p{name} {unit.text(v)}" for name, v in one.percentiles.items())

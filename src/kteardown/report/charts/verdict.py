@@ -1,6 +1,6 @@
-"""The verdict as a picture: for each variant and headline metric a strip of its changes, on one axis.
+"""The verdicts as a picture: for each variant and headline metric a strip of its changes, on one axis.
 
-Small enough to be drawn by the page itself, so that it is there before any script is.
+The pictures are SVG in the page itself, so they are visible before any script runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
 @dataclass(frozen=True)
 class Dot:
-    """One comparison: where it stands and where its interval ends, in percent of the width; ``y`` in px."""
+    """One comparison: the positions of its ratio and its interval in percent of the width; ``y`` in
+    pixels.
+    """
 
     x: float
     low: float
@@ -33,7 +35,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Strip:
-    """One headline metric of one variant. ``height`` in px."""
+    """One headline metric of one variant. ``height`` is in pixels."""
 
     name: str
     metric: str
@@ -45,8 +47,11 @@ class Strip:
 
 @dataclass(frozen=True)
 class Card:
-    """What one variant does. ``figure`` is its change where it matters most, ``where`` says of what;
-    ``verdict`` is that of this one figure, ``counts`` are those of all headline comparisons."""
+    """The verdict on one variant.
+
+    ``figure`` is its change at the leading point, and ``where`` names the metric and point of that change.
+    ``verdict`` is the verdict on this change; ``counts`` has the verdicts of all headline comparisons.
+    """
 
     variant: str
     verdict: Verdict
@@ -58,12 +63,12 @@ class Card:
 
 
 def cards(material: Material) -> list[Card]:
-    """A card for each variant that was compared, all on the same axis."""
+    """Return a card for each variant that was compared, all on the same axis."""
     found = headlines(material.result, material.workloads)
     rows = [c for group in found for c in group.comparisons if c.ratio is not None]
     axis = _Axis(*ratio_range([end for c in rows for end in (c.ratio or 1.0, *(c.ci or ()))]))
-    told = [_card(variant, found, axis) for variant in variants(material.result)]
-    return [card for card in told if card.strips]
+    every = [_card(variant, found, axis) for variant in variants(material.result)]
+    return [card for card in every if card.strips]
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class _Axis:
     high: float
 
     def at(self, ratio: float) -> float:
-        """Where a ratio stands, in percent of the width."""
+        """Return the position of a ratio, in percent of the width."""
         inside = min(max(ratio, self.low), self.high)
         return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
 
@@ -99,7 +104,7 @@ def _card(variant: str, found: Sequence[Group], axis: _Axis) -> Card:
 
 
 def _lead(rows: Sequence[Comparison]) -> Comparison | None:
-    """The comparison at the last point that has the verdict of all."""
+    """Return the comparison at the last point whose verdict is the one of all comparisons together."""
     whole = tone(rows)
     return next((c for c in reversed(rows) if c.verdict == whole), None)
 

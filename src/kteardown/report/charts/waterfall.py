@@ -1,4 +1,4 @@
-"""What each patch of a series carries: a step for each, from base to the whole."""
+"""The effect of each patch of a series as a waterfall chart, from base to the whole series."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import change_of, place, portion
-from kteardown.report.sections.ablation_table import shown
+from kteardown.report.sections.ablation_table import largest_ablations
 
 _WORDS = 34
 
 
 def waterfalls(material: Material) -> list[tuple[Ablation, Chart]]:
-    """A chart for each ablation whose steps are all known."""
+    """Return a chart for each ablation whose steps are all known."""
     return [
         (ablation, _chart(ablation))
-        for ablation in shown(material.result, material.workloads)
+        for ablation in largest_ablations(material.result, material.workloads)
         if ablation.ratio and all(p.step.ratio for p in ablation.patches)
     ]
 
@@ -30,10 +30,10 @@ def _chart(ablation: Ablation) -> Chart:
     at = f" at {place(ablation.point)}" if ablation.point else ""
     return Chart(
         name=slug("patches", ablation.variant, ablation.workload, ablation.metric, place(ablation.point)),
-        title=f"{ablation.variant}: what each patch carries of {ablation.metric}{at}",
+        title=f"{ablation.variant}: effect of each patch on {ablation.metric}{at}",
         about=f"Waterfall of the change of {ablation.metric}{at} against base: "
         + ", ".join(f"patch {p.patch} {_step(p.step.ratio)}" for p in ablation.patches)
-        + f"; the whole {_step(ablation.ratio)}.",
+        + f"; whole series {_step(ablation.ratio)}.",
         figure={
             "data": [_bars(ablation, levels), _connectors(levels)],
             "layout": layout(
@@ -55,13 +55,13 @@ def _chart(ablation: Ablation) -> Chart:
         height=360,
         notes=(
             *(f"{p.patch}: {p.subject}" for p in ablation.patches if p.subject),
-            "a pale bar may be no change at all: its interval holds zero",
+            "a pale bar is not a significant change: its interval includes zero",
         ),
     )
 
 
 def _bars(ablation: Ablation, levels: Sequence[float]) -> Trace:
-    """A bar for each step, from where the one before it ended, and one for the whole, from base."""
+    """Return a bar for each step, starting where the previous one ends, and one for the whole series."""
     steps = [p.step for p in ablation.patches]
     cis = [step.ci for step in steps]
     shades = [_shade(ablation, step.ratio, step.ci) for step in steps]
@@ -70,7 +70,7 @@ def _bars(ablation: Ablation, levels: Sequence[float]) -> Trace:
         (before * ci[1] - after, after - before * ci[0]) if ci else (0.0, 0.0)
         for (before, after), ci in zip(ends, [*cis, ablation.ci], strict=True)
     ]
-    subjects = [_told(p.patch, p.subject, portion(p.step)) for p in ablation.patches]
+    subjects = [_hover_text(p.patch, p.subject, portion(p.step)) for p in ablation.patches]
     return {
         "type": "bar",
         "x": list(range(len(ends))),
@@ -110,11 +110,11 @@ def _connectors(levels: Sequence[float]) -> Trace:
 
 
 def _ticks(ablation: Ablation) -> list[str]:
-    """What stands below the bars: the patch, its change, the interval."""
+    """Return the labels below the bars: the patch, its change and the interval."""
     parts = [(f"patch {p.patch}", p.step.ratio, p.step.ci, p.step.exact) for p in ablation.patches]
-    parts.append(("the whole", ablation.ratio, ablation.ci, ablation.exact))
-    told = [(name, change_of(ratio, ci, exact=exact)) for name, ratio, ci, exact in parts]
-    return [f"{name}<br>{text.replace(' ', '<br>', 1)}" for name, text in told]
+    parts.append(("whole series", ablation.ratio, ablation.ci, ablation.exact))
+    texts = [(name, change_of(ratio, ci, exact=exact)) for name, ratio, ci, exact in parts]
+    return [f"{name}<br>{text.replace(' ', '<br>', 1)}" for name, text in texts]
 
 
 def _shade(ablation: Ablation, ratio: float | None, ci: tuple[float, float] | None) -> str:
@@ -131,6 +131,6 @@ def _step(ratio: float | None) -> str:
     return change_of(ratio, None)
 
 
-def _told(patch: int, subject: str, share: str) -> str:
+def _hover_text(patch: int, subject: str, share: str) -> str:
     words = subject if len(subject) <= _WORDS * 2 else subject[: _WORDS * 2 - 1] + "…"
-    return f"patch {patch}: {words}<br>{share} of the whole"
+    return f"patch {patch}: {words}<br>{share} of the whole series"

@@ -1,8 +1,8 @@
-"""The layout that readers of Go's benchstat know: a row for each point, a column for each kernel.
+"""The layout of Go's benchstat: a row for each point, a column for each kernel.
 
-``±`` is the half width of the interval of a kernel's own median over boots; the change has the p of this
-report, after Holm's correction, and ``~`` stands where the verdict is neither better nor worse. n counts
-boots, which are what is compared. The last row has the geometric means.
+``±`` is half the width of the interval of a kernel's own median over boots. The change has the p of this
+report, after Holm's correction, and is ``~`` if the verdict is neither better nor worse. n is the number of
+boots. The last row has the geometric means.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from statistics import fmean
 
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Summary
-from kteardown.report.comparison_groups import Group, groups, place_of, variants
+from kteardown.report.comparison_groups import Group, groups, point_key, variants
 from kteardown.report.context import Material
 
 _PREFIXES = (
@@ -30,7 +30,7 @@ _Cells = list[str]
 
 
 def render(material: Material) -> str:
-    """A table for each metric, with a newline at its end."""
+    """Return a table for each metric, with a newline at the end."""
     found = [_table(material, group) for group in groups(material.result)]
     return "\n".join(found) if found else "nothing could be compared\n"
 
@@ -38,38 +38,38 @@ def render(material: Material) -> str:
 def _table(material: Material, group: Group) -> str:
     kernels = variants(material.result)
     unit, by = _unit(material, group)
-    points = list({place_of(c): c for c in group.comparisons}.values())
-    mine = {(c.variant, place_of(c)): c for c in group.comparisons}
+    points = list({point_key(c.point): c for c in group.comparisons}.values())
+    mine = {(c.variant, point_key(c.point)): c for c in group.comparisons}
     names = [_name(group, c) for c in points]
     heads = ["base", *(kernel for kernel in kernels if group.of(kernel))]
     columns: list[list[_Cells]] = [
-        [[_value(c.base.compared * by), _around(material, group, c, "base", c.base)] for c in points]
+        [[_value(c.base.compared * by), _half_width(material, group, c, "base", c.base)] for c in points]
     ]
     for kernel in heads[1:]:
-        found = [mine.get((kernel, place_of(c))) for c in points]
+        found = [mine.get((kernel, point_key(c.point))) for c in points]
         columns.append([_changed(material, group, c, by) for c in found])
     means = _means(group, heads, points, by)
     rows: list[list[str | _Cells]] = [
         [name, *(column[n] for column in columns)] for n, name in enumerate(names)
     ]
-    return f"metric: {group.name}\n{_set([*rows, means], heads, unit)}"
+    return f"metric: {group.name}\n{_layout([*rows, means], heads, unit)}"
 
 
 def _changed(material: Material, group: Group, c: Comparison | None, by: float) -> _Cells:
     if c is None:
         return ["-", "", ""]
     value = _value(c.changed.compared * by)
-    return [value, _around(material, group, c, c.variant, c.changed), _delta(c)]
+    return [value, _half_width(material, group, c, c.variant, c.changed), _delta(c)]
 
 
 def _delta(c: Comparison) -> str:
-    told = c.verdict in ("better", "worse") and c.ratio is not None
-    change = f"{100 * ((c.ratio or 1.0) - 1):+.2f}%" if told else "~"
+    significant = c.verdict in ("better", "worse") and c.ratio is not None
+    change = f"{100 * ((c.ratio or 1.0) - 1):+.2f}%" if significant else "~"
     p = f"p={c.p_holm:.3f} " if c.p_holm is not None else ""
     return f"{change} ({p}n={min(c.base.boots, c.changed.boots)})"
 
 
-def _around(material: Material, group: Group, c: Comparison, kernel: str, side: Summary) -> str:
+def _half_width(material: Material, group: Group, c: Comparison, kernel: str, side: Summary) -> str:
     samples = material.evidence.of(kernel, group.workload, group.metric, c.point)
     ends = samples.intervals.get(group.statistic) if samples else None
     if ends is None:
@@ -97,8 +97,8 @@ def _geometric(values: Sequence[float]) -> str:
     return _value(math.exp(fmean(map(math.log, values))))
 
 
-def _set(rows: Sequence[Sequence[str | _Cells]], heads: Sequence[str], unit: str) -> str:
-    """The rows under two lines of heads, with a bar before each kernel."""
+def _layout(rows: Sequence[Sequence[str | _Cells]], heads: Sequence[str], unit: str) -> str:
+    """Return the rows under two header lines, with a bar before each kernel."""
     first = max(len(str(row[0])) for row in rows)
     blocks = []
     for place, head in enumerate(heads):
@@ -133,7 +133,7 @@ def _plain(value: ParamValue) -> str:
 
 
 def _unit(material: Material, group: Group) -> tuple[str, float]:
-    """benchstat's own units where it has them, seconds and bytes, and what a figure is multiplied by."""
+    """Return benchstat's own unit if it has one (seconds, bytes), and the factor that converts to it."""
     unit = group.comparisons[0].unit
     if unit in ("ns", "us"):
         if material.result.clock == "instructions":
@@ -143,7 +143,7 @@ def _unit(material: Material, group: Group) -> tuple[str, float]:
 
 
 def _value(value: float) -> str:
-    """Four digits with a prefix of the International System."""
+    """Return ``value`` with four digits and an SI prefix."""
     if value == 0:
         return "0.000"
     by, prefix = next(((by, name) for by, name in _PREFIXES if abs(value) >= by * 0.9995), _PREFIXES[-1])

@@ -1,7 +1,7 @@
-"""The text for a cover letter: what may be claimed, the tables that it rests on, and its limits.
+"""The text for a cover letter: the claims, the tables that they are based on, and their limits.
 
-Plain ASCII text of at most 72 columns, as mail wants it. The command that repeats the run, and names that are
-longer than a line, stand on lines of their own and are not broken.
+Plain ASCII text of at most 72 columns. The command that repeats the run, and names that are longer than a
+line, are on lines of their own and are not broken.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from kteardown.report.table import Block, Cell, Table
 WIDTH = 72
 _GAP = 2
 _SHORT = {"inconclusive": "unclear"}
-"""What a verdict is called where a line is short."""
+"""Shorter words for verdicts, because lines are short."""
 
 
 def render(material: Material) -> str:
-    """The whole text, with a newline at its end."""
+    """Return the whole text, with a newline at the end."""
     result = material.result
-    told = [claim.text for claim in claims(material)] or ["There is nothing that may be claimed: see below."]
+    texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
     parts = [_wrapped(result.question)]
-    parts += [_wrapped(text, "- ") for text in told]
-    parts += [_set(table) for table in _tables(material)]
+    parts += [_wrapped(text, "- ") for text in texts]
+    parts += [_layout(table) for table in _tables(material)]
     parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in limits(result))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
     return "\n\n".join(parts) + "\n"
 
 
 def _tables(material: Material) -> Iterator[Table]:
-    """A table for each headline metric and variant, with no more columns than a letter has room for."""
+    """Yield a table for each headline metric and variant, narrow enough for a cover letter."""
     for group in headlines(material.result, material.workloads):
         for variant in variants(material.result):
             rows = group.of(variant)
@@ -62,16 +62,17 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
         ),
         left=frozenset(("verdict",)),
     )
-    what = "median" if group.statistic == "median" else group.statistic
     title = (
-        f"{group.metric} with {variant}: {what} in {unit.unit}, {rows[0].better} is better, change with "
-        f"{rows[0].confidence * 100:.4g}% interval"
+        f"{group.metric} with {variant}: {group.statistic} in {unit.unit}, {rows[0].better} is better, "
+        f"change with {rows[0].confidence * 100:.4g}% interval"
     )
     return Table(title, block)
 
 
-def _set(table: Table) -> str:
-    """The table under its title; one that is too wide for a line is set a row a paragraph."""
+def _layout(table: Table) -> str:
+    """Return the table under its title. A table that is too wide is laid out with a paragraph for
+    each row.
+    """
     block = table.cut(WIDTH, _GAP)[0]
     lines = _lines(block) if block.width(_GAP) <= WIDTH else _paragraphs(block)
     return "\n".join([_wrapped(table.title + ":"), "", *lines])

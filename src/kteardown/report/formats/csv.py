@@ -1,7 +1,7 @@
 """Every comparison as a row of a CSV file, for spreadsheets and data frames.
 
-Parameters have a column each; numbers have all their digits, in the metric's own unit; what is not known is
-an empty cell.
+Each parameter has a column; numbers have all their digits, in the metric's own unit; an unknown value is an
+empty cell.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INTERVALS = ("ci", "null_ci", "layout_ci")
 
 
 def render(result: Result) -> str:
-    """A header, then a row for each comparison of the result, those of an ablation too."""
+    """Return a header, then a row for each comparison of the result, including those of ablations."""
     names = list(dict.fromkeys(name for c in result.comparisons for name in c.point))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

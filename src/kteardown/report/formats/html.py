@@ -1,8 +1,9 @@
-"""The report as one HTML file that needs no network: the verdict in words and a picture, then charts with
-their tables, then how it was measured and how to repeat it.
+"""The report as one HTML file that needs no network.
 
-The page is whole without a script: words, pictures of the verdict and every table. Charts are drawn by
-plotly when they come into view; the library and the figures are kept compressed in the page.
+It has the verdict in words and a picture, then charts with their tables, then how it was measured and how to
+repeat it. Without JavaScript the page still has the text, the pictures of the verdicts and every table.
+Charts are drawn by plotly when they are scrolled into view; the library and the figures are compressed in the
+page.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from kteardown.report.formatting import VERDICTS
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.main_table import seed_tables
+from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.profile_table import profile_tables
-from kteardown.report.sections.published_table import posting_tables
+from kteardown.report.sections.published_table import published_tables
 from kteardown.report.summary import claims, limits
 from kteardown.report.table import Block, Table
 
 _SEPARATOR = "\x1f"
-"""Between two chosen options; report.js has the same."""
+"""Separates two chosen options in a key; report.js has the same constant."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Charts that stand together, with the tables that say the same in figures."""
+class Section:
+    """A section of the page: charts, and tables with the same figures."""
 
     title: str
     anchor: str
@@ -60,7 +61,7 @@ class Shown:
 
 
 def html_report(material: Material) -> str:
-    """The whole page."""
+    """Return the whole page."""
     sections = [section for section in _sections(material) if section]
     charts = {chart.name: chart for chart in _charts(sections)}
     environment = Environment(
@@ -96,63 +97,66 @@ def html_report(material: Material) -> str:
 
 
 def all_charts(material: Material) -> list[Chart]:
-    """Every chart of the page, in its order."""
+    """Return every chart of the page, in its order."""
     return list({chart.name: chart for chart in _charts(_sections(material))}.values())
 
 
-def _sections(material: Material) -> Iterator[Shown]:
+def _sections(material: Material) -> Iterator[Section]:
     result, workloads = material.result, material.workloads
-    yield Shown(
+    yield Section(
         "Every change, with its interval",
         "changes",
-        "One row is one point: its mark stands at the change against base, the line through the mark is the "
-        "interval. Where that crosses the middle line it may be no change at all.",
+        "One row is one point: the mark is the change from base, and the line through the mark is its "
+        "interval. "
+        "If the interval crosses the middle line, the change is not significant.",
         tuple(_single(chart) for chart in forests(result)),
-        tuple(seed_tables(result, workloads)),
+        tuple(headline_tables(result, workloads)),
         comparison_table(result) if result.asked_for else None,
     )
-    yield Shown(
-        "How it grows",
+    yield Section(
+        "Growth",
         "growth",
-        "A point is the median over boots, with its interval; open stars are where the fitted law leads to, "
-        "beyond what was measured.",
+        "A point is the median over boots, with its interval; open stars are extrapolated by the fitted "
+        "growth "
+        "law.",
         tuple(growth_galleries(material)),
         tuple(law_tables(result, workloads)),
     )
-    yield Shown(
-        "Beside the posting",
+    yield Section(
+        "Published figures",
         "posting",
-        "What the public posting of the change showed, and what was measured here.",
+        "The figures of the public posting of the change, and those measured here.",
         tuple(_single(chart) for pair in posted_charts(material) for chart in pair),
-        tuple(posting_tables(result, material.reference)),
+        tuple(published_tables(result, material.reference)),
     )
-    yield Shown(
+    yield Section(
         "Every sample",
         "samples",
-        "Nothing is averaged away: a mark is one execution of the workload, a column one boot. Boots are "
-        "what is compared; executions inside one boot share its luck.",
+        "Every mark is one execution of the workload, and every column is one boot. Boots are compared, "
+        "because "
+        "executions inside one boot are not independent.",
         tuple(gallery for gallery in (spread_gallery(material),) if gallery),
         (),
         samples_table(material) if material.evidence.samples else None,
     )
-    yield Shown(
-        "Whole distributions",
+    yield Section(
+        "Distributions",
         "tail",
-        "Where a trial gives thousands of values: their percentiles, the values of all boots together.",
+        "Percentiles of metrics with thousands of values in a trial, over the values of all boots together.",
         tuple(gallery for gallery in (tail_gallery(material),) if gallery),
         tuple(distribution_tables(result)),
     )
-    yield Shown(
-        "What each patch carries",
+    yield Section(
+        "Effect of each patch",
         "patches",
         "The patches of a series, added one after the other.",
         tuple(_single(chart, ablation.metric) for ablation, chart in waterfalls(material)),
         tuple(ablation_tables(result, workloads, None)),
     )
-    yield Shown(
+    yield Section(
         "Where the time goes",
         "profile",
-        "Sampled in boots of their own, which are not compared. Choose a frame to look inside it.",
+        "Sampled in separate boots, which are not compared. Select a frame to zoom in.",
         tuple(gallery for gallery in (flame_gallery(material),) if gallery),
         tuple(profile_tables(result)),
     )
@@ -172,19 +176,19 @@ def _single(chart: Chart, metric: str = "") -> Gallery:
     return Gallery(chart.name, (), {(): chart}, (), metric)
 
 
-def _charts(sections: Iterable[Shown]) -> Iterator[Chart]:
+def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
     for section in sections:
         for gallery in section.galleries:
             yield from gallery.charts.values()
 
 
 def _whole(table: Table) -> Block:
-    """All of a table's blocks beside each other: a page scrolls where they are too wide."""
+    """Return all blocks of a table next to each other; the page scrolls if they are too wide."""
     return table.cut(10**6, 1)[0]
 
 
 def _about_charts(charts: Mapping[tuple[str, ...], Chart]) -> dict[str, dict[str, object]]:
-    """What the script must know of each chart of a gallery, by the options that choose it."""
+    """Return what the script needs of each chart of a gallery, by the options that select it."""
     return {
         _SEPARATOR.join(key): {"name": c.name, "title": c.title, "about": c.about, "notes": c.notes}
         for key, c in charts.items()
@@ -203,5 +207,5 @@ def _plotly() -> str:
 
 
 def _packed(text: str) -> str:
-    """gzip in base64; the same text is the same bytes."""
+    """Return ``text`` compressed with gzip, in base64. Equal texts give equal results."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

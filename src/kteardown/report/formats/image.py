@@ -1,4 +1,4 @@
-"""Any chart as a picture, SVG or PNG: the figures of the page, drawn by plotly in Chromium (kaleido)."""
+"""Any chart as an SVG or PNG file: the figures of the page, drawn by plotly in Chromium (kaleido)."""
 
 from __future__ import annotations
 
@@ -12,34 +12,37 @@ from kteardown.report.charts.figure import Chart, Figure, resolve
 
 Form = Literal["svg", "png"]
 WIDTH = 1000
-"""CSS pixels; a PNG has twice as many."""
+"""In CSS pixels; a PNG has twice as many."""
 _TITLE_PX = 34
-_NAMED = 24
+_MAX_NAMES = 24
 
 
 def choose(charts: Sequence[Chart], wanted: str) -> list[Chart]:
-    """The charts whose names begin with ``wanted``, an exact name before all; every one where it is empty.
+    """Return the charts whose names begin with ``wanted``, or the one with exactly this name; all if it is
+    empty.
 
-    Raises InputError that lists the names where there is none.
+    Raises InputError with the names if there is no such chart.
     """
     exact = [chart for chart in charts if chart.name == wanted]
     found = exact or [chart for chart in charts if chart.name.startswith(wanted)]
     if not found:
-        hint = f"it has these:\n  {names(charts)}" if charts else "nothing was compared, so it has none."
+        hint = f"it has these:\n  {names(charts)}" if charts else "nothing was compared, so it has no charts."
         raise InputError(f"there is no chart {wanted!r} in this report", hint=hint)
     return found
 
 
 def names(charts: Sequence[Chart]) -> str:
-    """The names of the charts, a line each; of many the first."""
-    told = [chart.name for chart in charts[:_NAMED]]
-    if len(charts) > _NAMED:
-        told.append(f"and {len(charts) - _NAMED} more, named like the last")
-    return "\n  ".join(told)
+    """Return the names of the charts, one on each line, of many only the first ones."""
+    lines = [chart.name for chart in charts[:_MAX_NAMES]]
+    if len(charts) > _MAX_NAMES:
+        lines.append(f"and {len(charts) - _MAX_NAMES} more with names like the last")
+    return "\n  ".join(lines)
 
 
 def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
-    """Write each chart as ``into``/NAME.FORM; the files. Raises LabError where there is no Chromium."""
+    """Write each chart to ``into``/NAME.FORM and return the files. Raises LabError if there is no
+    Chromium.
+    """
     import kaleido
     from choreographer.errors import ChromeNotFoundError
 
@@ -61,15 +64,15 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
         kaleido.write_fig_from_object_sync(jobs)
     except ChromeNotFoundError as error:
         raise LabError(
-            "pictures are drawn by Chromium, and there is none here",
-            hint="install it (Debian: apt-get install chromium), or take --format html, which any browser "
+            "images are drawn by Chromium, which is not installed",
+            hint="install it (Debian: apt-get install chromium), or use --format html, which any browser "
             "opens and whose charts can be saved.",
         ) from error
     return files
 
 
 def figure_of(chart: Chart) -> Figure:
-    """The figure for a picture: light, with its title in it, and in shapes instead of pixels."""
+    """Return the figure for an image file: light theme, with its title, and without WebGL traces."""
     figure = copy.deepcopy(resolve(chart.figure))
     for trace in figure["data"]:
         trace["type"] = trace["type"].removesuffix("gl")

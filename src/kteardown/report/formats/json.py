@@ -1,4 +1,4 @@
-"""``result.json``: the face that scripts and dashboards read. The same result is the same bytes."""
+"""``result.json``: the interface for scripts and dashboards. Equal results give equal bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kteardown.model.result import Result
 
 
 def dumps(result: Result) -> str:
-    """The result as JSON with a newline at its end; keys in the order of the model, never a NaN."""
+    """Return the result as JSON with a newline at the end; keys in the order of the model, never NaN."""
     fields = result.model_dump(mode="json", by_alias=True)
     return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def loads(text: str | bytes) -> Result:
-    """The result out of JSON. Raises InputError that says what is wrong with it."""
+    """Return the result from JSON. Raises InputError that says what is wrong with it."""
     try:
         result = Result.model_validate_json(text)
     except ValidationError as error:

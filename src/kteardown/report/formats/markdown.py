@@ -1,4 +1,4 @@
-"""The report for a cover letter: Markdown that reads as plain text too, in at most 100 columns a table."""
+"""The report as Markdown that is readable as plain text too, with tables of at most 100 columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GAP = len(" | ")
 
 
 def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
-    """The whole report as Markdown, with a newline at its end."""
+    """Return the whole report as Markdown, with a newline at the end."""
     parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
     parts.append("\n".join(f"- {_plain(line.text)}" for line in contents.verdicts(result, workloads)))
     parts += [_table(table) for table in contents.all_tables(result, workloads, reference)]
@@ -56,6 +56,8 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown would see markup, told not to. Names keep their underscores as they are:
-    inside a word they mean nothing."""
+    """Escape text that Markdown would read as markup.
+
+    Underscores need no escape: inside a word they are not markup.
+    """
     return text.replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")

@@ -1,8 +1,8 @@
-"""The layout that readers of MMTests' compare-kernels know: a column for each kernel, a row for each figure
-and point, the gain against the first column in brackets.
+"""The layout of MMTests' compare-kernels: a column for each kernel, a row for each statistic and point.
 
-Gains are positive where the kernel is better. ``*`` instead of brackets: the verdict is better or worse, by
-kteardown's rules, not by MMTests'. Figures are over all samples, boots and executions together, as there.
+The gain relative to the first column is in brackets and is positive if the kernel is better. It is between
+``*`` instead of brackets if the verdict is better or worse, by kteardown's rules and not by those of MMTests.
+Statistics are over all samples, boots and executions together, as in MMTests.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kteardown.report.comparison_groups import groups, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, parameter, scale
 
-_Figure = Callable[[Sequence[float]], float]
+_Statistic = Callable[[Sequence[float]], float]
 _FIRST, _NAME, _COLUMN = 10, 2, 24
 
 
 def render(material: Material) -> str:
-    """A block for each metric, with a newline at its end. Nothing but a sentence where no sample is known."""
+    """Return a block for each metric, with a newline at the end; a sentence if there are no samples."""
     found = [_block(material, workload, metric) for workload, metric in _metrics(material)]
     return "\n".join(found) if found else "no samples that could be compared\n"
 
@@ -51,7 +51,7 @@ def _block(material: Material, workload: str, metric: str) -> str:
     width = max(_NAME, *(len(name) for name in names)) + 2
     lines = [f"{workload} {metric} ({unit.unit})", *_heading(material, kernels, width)]
     better = next(iter(sides.values())).better if sides else "lower"
-    for label, figure, less_is_better in _figures(better):
+    for label, figure, less_is_better in _statistics(better):
         for point, name in zip(points, names, strict=True):
             key = tuple(sorted(point.items()))
             values = {k: _values(sides[k, *key]) for k in kernels if (k, *key) in sides}
@@ -64,10 +64,12 @@ def _block(material: Material, workload: str, metric: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figures(better: str) -> list[tuple[str, _Figure, bool]]:
-    """Label, figure and whether less of it is a gain; the harmonic mean is for rates, as in MMTests."""
+def _statistics(better: str) -> list[tuple[str, _Statistic, bool]]:
+    """Return label, function, and whether a lower value is a gain. Rates have the harmonic mean, as in
+    MMTests.
+    """
     low = better == "lower"
-    middle: tuple[str, _Figure, bool] = ("Amean", fmean, True) if low else ("Hmean", _hmean, False)
+    middle: tuple[str, _Statistic, bool] = ("Amean", fmean, True) if low else ("Hmean", _hmean, False)
     return [
         ("Min", min, low),
         middle,
@@ -80,7 +82,7 @@ def _figures(better: str) -> list[tuple[str, _Figure, bool]]:
 def _cell(
     values: dict[str, list[float]],
     kernel: str,
-    figure: _Figure,
+    figure: _Statistic,
     unit: Scale,
     *,
     less_is_better: bool,
@@ -92,8 +94,8 @@ def _cell(
     base = figure(values["base"]) if "base" in values else math.nan
     text = f"{value:.2f}" if figure is _variation else f"{value / unit.divisor:.2f}"
     gain = _gain(base, value, less_is_better=less_is_better)
-    real = judged is not None and judged.verdict in ("better", "worse")
-    open_, close = ("*", "*") if real else ("(", ")")
+    significant = judged is not None and judged.verdict in ("better", "worse")
+    open_, close = ("*", "*") if significant else ("(", ")")
     return f"{text} {open_}{gain:>8}{close}".rjust(_COLUMN)
 
 
@@ -107,7 +109,7 @@ def _gain(base: float, value: float, *, less_is_better: bool) -> str:
 
 
 def _heading(material: Material, kernels: Sequence[str], width: int) -> list[str]:
-    """The release above the kernel's name, cut from the left where it is too long, as there."""
+    """Return the release above the name of each kernel; long names are cut from the left, as in MMTests."""
     releases = [facts.release if (facts := material.result.kernels.get(k)) else "" for k in kernels]
     blank = " " * (_FIRST + width)
     rows = (releases, kernels)
@@ -124,7 +126,7 @@ def _points(material: Material, workload: str, metric: str) -> list[PointOf]:
 
 
 def _names(points: Sequence[PointOf]) -> list[str]:
-    """A point as one word: the values that vary, joined by dashes."""
+    """Return each point as one word: the values that vary, joined by dashes."""
     names = list(dict.fromkeys(name for point in points for name in point))
     varying = [name for name in names if len({point.get(name) for point in points}) > 1] or names
     return ["-".join(_plain(point[name]) for name in varying if name in point) for point in points]

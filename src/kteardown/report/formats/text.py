@@ -1,4 +1,4 @@
-"""The report on a terminal: colours say the verdict, words say it too."""
+"""The report on a terminal. Colours show the verdicts, which are in the text too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _STYLES: Mapping[Verdict | None, str] = {
 def render(
     result: Result, workloads: Mapping[str, Workload], reference: Reference | None, console: Console
 ) -> None:
-    """Print the whole report. Tables are cut to the console's width, at best at 80 columns and more."""
+    """Print the whole report. Tables are cut to the width of the console, which should be at least 80
+    columns.
+    """
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
     console.print()
     for line in contents.verdicts(result, workloads):

@@ -5,7 +5,7 @@ const root = document.documentElement;
 const one = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// What the page keeps compressed.
+// Decompress data that is embedded in the page.
 async function unpack(id) {
   const packed = atob(one("#" + id).textContent);
   const bytes = new Uint8Array(packed.length);
@@ -25,7 +25,7 @@ function library() {
   return ready;
 }
 
-// Colours have names in the figures; the theme says what they are.
+// Replace the names of colours in the figures with the colours of the theme.
 function coloured(text) {
   const style = getComputedStyle(root);
   return JSON.parse(text.replace(/"\$([a-z0-9-]+)"/g, (_, name) => JSON.stringify(style.getPropertyValue("--" + name).trim())));
@@ -96,7 +96,7 @@ function filtered(figure) {
   return figure;
 }
 
-// Charts: drawn when they come into view, and again when what they depend on has changed.
+// Charts are drawn when they are scrolled into view, and again when their inputs have changed.
 const separator = "\u001f";
 const charts = new Map();
 const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
@@ -148,7 +148,7 @@ async function draw(figure, width) {
   if (!drawn.data.length) {
     Plotly.purge(plot);
     plot.style.minHeight = "0";
-    plot.after(Object.assign(document.createElement("p"), { className: "empty", textContent: "Nothing here passes the filters." }));
+    plot.after(Object.assign(document.createElement("p"), { className: "empty", textContent: "No data matches the filters." }));
     return;
   }
   const many = drawn.data.filter((trace) => trace.type === "scattergl");
@@ -163,7 +163,7 @@ async function draw(figure, width) {
   figure.dataset.drawn = about.name;
 }
 
-// Where there is little room, long names of rows stand above their marks, and ticks are fewer.
+// On a narrow screen, long names of rows are above their marks, and there are fewer ticks.
 function narrowed(layout) {
   layout.margin = { ...layout.margin, l: Math.min(layout.margin.l, 12), r: 10 };
   const { xaxis, yaxis } = layout;
@@ -211,7 +211,7 @@ function applyFilters() {
   }
 }
 
-// Theme: the system's, or the reader's.
+// Theme: that of the system, or the one that the reader chose.
 const themes = ["system", "light", "dark"];
 function setTheme(name) {
   if (name === "system") delete root.dataset.theme;
@@ -220,7 +220,7 @@ function setTheme(name) {
   for (const figure of charts.keys()) redraw(figure);
 }
 
-// On paper: everything open, every chart drawn, light, as wide as the sheet.
+// For printing: open all tables and draw every chart in the light theme, as wide as the page.
 let before;
 addEventListener("beforeprint", () => {
   before = { theme: root.dataset.theme, closed: all("details:not([open])") };
@@ -248,6 +248,6 @@ if (form) {
   applyFilters();
 }
 for (const figure of charts.keys()) watcher.observe(figure);
-// Unpacked before it is needed, once the page itself is there.
+// Decompress the library early, after the page itself is loaded.
 (window.requestIdleCallback || setTimeout)(library);
 })();

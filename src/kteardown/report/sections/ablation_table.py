@@ -1,4 +1,4 @@
-"""The tables of an ablation: what each patch of a series does, and how much of the whole it carries."""
+"""The tables of an ablation: the effect of each patch of a series, and its share of the whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import change_of, decimals, place, portion
 from kteardown.report.table import Block, Cell, Table
 
@@ -13,28 +14,33 @@ _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def shown(result: Result, workloads: Mapping[str, Workload]) -> list[Ablation]:
-    """Of each series, metric, and set of the other parameters: the one at the largest point."""
-    largest: dict[tuple[str, str, str, str], Ablation] = {}
+def largest_ablations(result: Result, workloads: Mapping[str, Workload]) -> list[Ablation]:
+    """Return, for each series, metric and setting of the other parameters, the ablation at the
+    largest point.
+    """
+    largest: dict[tuple[str, str, str, PointKey], Ablation] = {}
     for ablation in result.ablations:
         law = workloads[ablation.workload].law
-        rest = place({name: value for name, value in ablation.point.items() if name != law})
+        rest = point_key({name: value for name, value in ablation.point.items() if name != law})
         key = (ablation.variant, ablation.workload, ablation.metric, rest)
         if key not in largest or _size(ablation, law) >= _size(largest[key], law):
             largest[key] = ablation
     return list(largest.values())
 
 
-def sentences(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
-    """Which patch carries most: ``S: patch 2 carries 65% [60, 70] of the change of M at P``."""
+def ablation_sentences(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return which patch has the largest share, for each ablation.
+
+    The form is ``S: patch 2 of 3 accounts for 65% [60, 70] of the change of M at P``.
+    """
     lines = []
-    for ablation in shown(result, workloads):
-        told = [p for p in ablation.patches if p.step.share is not None]
-        if told:
-            most = max(told, key=lambda p: p.step.share or 0.0)
+    for ablation in largest_ablations(result, workloads):
+        known = [p for p in ablation.patches if p.step.share is not None]
+        if known:
+            most = max(known, key=lambda p: p.step.share or 0.0)
             where = f" at {place(ablation.point)}" if ablation.point else ""
             lines.append(
-                f"{ablation.series}: patch {most.patch} of {len(ablation.patches)} carries "
+                f"{ablation.series}: patch {most.patch} of {len(ablation.patches)} accounts for "
                 f"{portion(most.step)} of the change of {ablation.metric}{where}"
             )
     return lines
@@ -43,12 +49,13 @@ def sentences(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
 def ablation_tables(
     result: Result, workloads: Mapping[str, Workload], room: tuple[int, int] | None
 ) -> list[Table]:
-    """A row per patch. ``room``: the characters of a line and between columns, where bars can be drawn.
+    """Return a table for each ablation, with a row per patch.
 
-    They are drawn where they take no further part of a table.
+    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None. Bars
+    are drawn only if the table needs no more parts than without them.
     """
     tables = []
-    for ablation in shown(result, workloads):
+    for ablation in largest_ablations(result, workloads):
         plain, drawn = (_table(ablation, bars=bars) for bars in (False, True))
         tables.append(drawn if room is not None and _fits(drawn, plain, *room) else plain)
     return tables
@@ -66,12 +73,12 @@ def _table(ablation: Ablation, *, bars: bool) -> Table:
         (*_cells(p.step, digits), *((Cell(_bar(p.step.share)),) if bars else ())) for p in ablation.patches
     )
     blocks = (
-        Block(("added", "of the whole", *(("",) if bars else ())), steps, left=frozenset(("",))),
-        Block(("left out", "of the whole"), tuple(_cells(p.leave_out, digits) for p in ablation.patches)),
+        Block(("added", "share", *(("",) if bars else ())), steps, left=frozenset(("",))),
+        Block(("left out", "share"), tuple(_cells(p.leave_out, digits) for p in ablation.patches)),
     )
     at = f" at {place(ablation.point)}" if ablation.point else ""
     whole = change_of(ablation.ratio, ablation.ci, exact=ablation.exact, decimals=digits)
-    title = f"{ablation.variant}: what each patch carries of {ablation.metric}{at}; the whole: {whole}"
+    title = f"{ablation.variant}: effect of each patch on {ablation.metric}{at}; whole series: {whole}"
     return Table(title, keys, blocks, _notes(ablation))
 
 
@@ -82,13 +89,16 @@ def _cells(part: Part, digits: int) -> tuple[Cell, Cell]:
 
 def _notes(ablation: Ablation) -> tuple[str, ...]:
     notes = [f"{p.patch}: {p.subject}" for p in ablation.patches if p.subject]
-    notes.append("added: to the patches before it; left out: the whole against the whole without it")
-    why: dict[str, list[str]] = {}
+    notes.append(
+        "added: change when the patch is added to those before it; left out: change from the series without "
+        "the patch to the whole series; share: of the change of the whole series, on the log scale"
+    )
+    reasons: dict[str, list[str]] = {}
     for p in ablation.patches:
         for how, part in (("added", p.step), ("left out", p.leave_out)):
             if part.reason:
-                why.setdefault(part.reason, []).append(f"{p.patch} {how}")
-    for reason, where in why.items():
+                reasons.setdefault(part.reason, []).append(f"{p.patch} {how}")
+    for reason, where in reasons.items():
         everywhere = len(where) == 2 * len(ablation.patches)
         notes.append(f"{'no shares' if everywhere else ', '.join(where)}: {reason}")
     return tuple(notes)
@@ -100,6 +110,6 @@ def _size(ablation: Ablation, law: str) -> float:
 
 
 def _bar(share: float | None) -> str:
-    """The share in blocks of eighths; nothing below zero, and no longer than the whole."""
+    """Return the share as a bar of blocks, in eighths of a block; a share is limited to the range 0 to 1."""
     eighths = round(max(0.0, min(1.0, share or 0.0)) * _BAR * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()

@@ -1,17 +1,17 @@
-"""The tables of whole distributions: a row per point, for each kernel the percentiles of all its values."""
+"""The tables of distributions: a row per point, with the percentiles of all values of each kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kteardown.model.result import Distribution, Result
-from kteardown.report.comparison_groups import point_cells
+from kteardown.report.comparison_groups import point_cells, point_key
 from kteardown.report.formatting import Scale, parameter, percent, scale
 from kteardown.report.table import Block, Cell, Table
 
 
 def distribution_tables(result: Result) -> list[Table]:
-    """A table for each histogram, base first."""
+    """Return a table for each histogram, base first."""
     found: dict[tuple[str, str], list[Distribution]] = {}
     for distribution in result.distributions:
         if result.is_asked_for(distribution.kernel):
@@ -22,17 +22,17 @@ def distribution_tables(result: Result) -> list[Table]:
 def _table(result: Result, workload: str, metric: str, mine: Sequence[Distribution]) -> Table:
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(mine[0].unit, result.clock, values)
-    points = list({tuple(one.point.items()): one.point for one in mine}.values())
+    points = list({point_key(one.point): one.point for one in mine}.values())
     names, keys = point_cells(points)
     blocks = []
     for kernel in dict.fromkeys(one.kernel for one in mine):
-        here = {tuple(one.point.items()): one for one in mine if one.kernel == kernel}
-        cells = [here.get(tuple(point.items())) for point in points]
+        of_kernel = {point_key(one.point): one for one in mine if one.kernel == kernel}
+        cells = [of_kernel.get(point_key(point)) for point in points]
         percents = list(mine[0].percentiles)
         columns = (f"{kernel}: n", *(f"p{name}" for name in percents))
         blocks.append(Block(columns, tuple(_row(one, percents, unit) for one in cells)))
-    off = percent(1 + max(one.error for one in mine)).lstrip("+")
-    note = f"all values of all boots in one: what there was, not how sure it is; off by at most {off}"
+    error = percent(1 + max(one.error for one in mine)).lstrip("+")
+    note = f"all values of all boots together, without intervals; bucket error at most {error}"
     title = f"{workload}: {metric} of all boots together, in {unit.unit}"
     return Table(title, Block(names, tuple(keys)), tuple(blocks), notes=(note,))
 

@@ -1,4 +1,4 @@
-"""The tables of growth laws: what one more costs each kernel, how that grows, and how far it carries."""
+"""The tables of growth laws: the cost of one more object, the law, its exponent, and predictions."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import Law, Prediction, Result
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import is_headline
+from kteardown.report.comparison_groups import PointKey, is_headline, point_key
 from kteardown.report.formatting import Scale, number, parameter, place, scale
 from kteardown.report.table import Block, Cell, Table
 
 
 def law_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
-    """A table for each headline metric with a law, and for each value of the other parameters."""
-    groups: dict[tuple[str, str, str], list[Law]] = {}
+    """Return a table for each headline metric with a law and each setting of the other parameters."""
+    groups: dict[tuple[str, str, PointKey], list[Law]] = {}
     for law in result.laws:
         if is_headline(workloads, law.workload, law.metric) and result.is_asked_for(law.kernel):
-            groups.setdefault((law.workload, law.metric, place(law.point)), []).append(law)
-    return [_table(result, laws, where) for (_, _, where), laws in groups.items()]
+            groups.setdefault((law.workload, law.metric, point_key(law.point)), []).append(law)
+    return [_table(result, laws) for laws in groups.values()]
 
 
-def _table(result: Result, laws: Sequence[Law], where: str) -> Table:
+def _table(result: Result, laws: Sequence[Law]) -> Table:
     first = laws[0]
     unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
     keys = Block(("kernel",), tuple((Cell(law.kernel),) for law in laws), left=frozenset(("kernel",)))
@@ -33,19 +33,19 @@ def _table(result: Result, laws: Sequence[Law], where: str) -> Table:
         for law in laws
     )
     shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
-    at = f" at {where}" if where else ""
+    at = f" at {place(first.point)}" if first.point else ""
     title = f"{first.workload}: growth of {first.metric} with {first.param}{at}"
-    ahead = (_ahead(result, laws, value) for value in dict.fromkeys(_values(laws)))
-    return Table(title, keys, (shape, *ahead), _refusals(laws))
+    predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))
+    return Table(title, keys, (shape, *predictions), _refusals(laws))
 
 
 def _values(laws: Sequence[Law]) -> list[float]:
-    """Where at least one law is carried on to."""
+    """Return the values of the parameter at which at least one law has a prediction."""
     return [found.at for law in laws for found in law.predictions if not found.refused]
 
 
-def _ahead(result: Result, laws: Sequence[Law], value: float) -> Block:
-    """The prediction of each law at one value, with its interval."""
+def _predictions(result: Result, laws: Sequence[Law], value: float) -> Block:
+    """Return the prediction of each law at one value, with its interval."""
     found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
     unit = scale(laws[0].unit, result.clock, [p.value for p in found if p and p.value is not None])
     rows = tuple((Cell(_predicted(p, unit)),) for p in found)
@@ -59,16 +59,16 @@ def _predicted(found: Prediction | None, unit: Scale) -> str:
 
 
 def _refusals(laws: Sequence[Law]) -> tuple[str, ...]:
-    """Why laws are not carried on; kernels with the same reason share a line."""
-    why: dict[tuple[float, str], list[str]] = {}
+    """Return why predictions are missing; kernels with the same reason share a line."""
+    reasons: dict[tuple[float, str], list[str]] = {}
     for law in laws:
         for found in law.predictions:
             if found.refused:
-                why.setdefault((found.at, found.refused), []).append(law.kernel)
+                reasons.setdefault((found.at, found.refused), []).append(law.kernel)
     notes = []
-    for (at, reason), names in why.items():
-        who = "any kernel" if len(names) == len(laws) else ", ".join(names)
-        notes.append(f"no figure at {_size(at)} for {who}: {reason}")
+    for (at, reason), names in reasons.items():
+        kernels = "any kernel" if len(names) == len(laws) else ", ".join(names)
+        notes.append(f"no prediction at {_size(at)} for {kernels}: {reason}")
     return tuple(notes)
 
 

@@ -1,4 +1,4 @@
-"""The table of a profile: where the time goes, what grows faster than N, and what differs from base."""
+"""The table of a profile: the functions with the most time, their growth, and their difference from base."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kteardown.report.table import Block, Cell, Table
 
 _ROWS = 15
 _VAGUE = 2.0
-"""An exponent that could be anything within this is not shown."""
+"""An exponent whose interval is wider than this is not shown."""
 _UNITS: dict[Clock, str] = {"instructions": "instructions", "wall": "ns"}
 
 
 def profile_tables(result: Result) -> list[Table]:
-    """A table for each profiled workload, at its largest point."""
+    """Return a table for each profiled workload, at its largest point."""
     return [_table(profile, _UNITS[result.clock]) for profile in result.profiles if profile.functions]
 
 
@@ -32,11 +32,11 @@ def _table(profile: Profile, unit: str) -> Table:
     blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
     at = place(_largest(profile, kernels[0]).point)
     title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
-    return Table(title, keys, blocks, (*_named(profile, unit), *_about(profile, kernels, unit)))
+    return Table(title, keys, blocks, (*_claims(profile, unit), *_method(profile, kernels, unit)))
 
 
 def _rows(functions: Sequence[ProfiledFunction]) -> list[ProfiledFunction]:
-    """Those with the most time, and all that a claim is made about."""
+    """Return the functions with the most time, and all for which a claim is made."""
     return [f for n, f in enumerate(functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)]
 
 
@@ -68,9 +68,9 @@ def _cells(cost: FunctionCost | None, several: bool, differs: bool) -> tuple[Cel
     return tuple(cells)
 
 
-def _named(profile: Profile, unit: str) -> list[str]:
-    """A sentence for every claim."""
-    each = f"{unit} for one of {profile.param}" if profile.param else unit
+def _claims(profile: Profile, unit: str) -> list[str]:
+    """Return a sentence for every claim."""
+    each = f"{unit} for each of {profile.param}" if profile.param else unit
     lines = []
     for function in profile.functions:
         for cost in function.costs:
@@ -78,20 +78,20 @@ def _named(profile: Profile, unit: str) -> list[str]:
                 lines.append(
                     f"{cost.kernel}: {function.function} grows faster than {profile.param}: exponent "
                     f"{_exponent(cost)}, {_share(cost.smallest_share)} of the time at the smallest point and "
-                    f"{_share(cost.self_share)} at the largest{_silent(cost)}"
+                    f"{_share(cost.self_share)} at the largest{_no_interrupts(cost)}"
                 )
     for function in profile.functions:
         for cost in function.costs:
             if cost.differs and cost.difference_ci:
                 low, high = cost.difference_ci
                 lines.append(
-                    f"{cost.kernel}: {function.function} takes {cost.difference_ns:+,.0f} {each} "
-                    f"[{low:+,.0f}, {high:+,.0f}] against base{_silent(cost)}"
+                    f"{cost.kernel}: {function.function} differs from base by {cost.difference_ns:+,.0f} "
+                    f"[{low:+,.0f}, {high:+,.0f}] {each}{_no_interrupts(cost)}"
                 )
     return lines
 
 
-def _about(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
+def _method(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
     lines = []
     for kernel in kernels:
         stretch = _largest(profile, kernel)
@@ -99,19 +99,23 @@ def _about(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
         lines.append(
             f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} ns on {stretch.cpus} "
             f"CPUs, {_count(stretch.stretches, 'repetition')} in {_count(stretch.boots, 'boot')}, each "
-            f"{stretch.stretch_ns:,.0f} {unit} long with the sampling; "
+            f"{stretch.stretch_ns:,.0f} {unit} long, sampling included; "
             f"CPUs idle {_share(stretch.idle_share)} of the time"
         )
     lines.append(
-        "shares are of the time in which a CPU was busy, in the function itself; intervals are at "
-        f"{profile.confidence:.0%}, a claim holds against all functions of the profile; time without "
-        "interrupts is counted where they came on again; sampled in boots of their own, not compared"
+        "shares are of the time in which a CPU was busy, in the function itself without its callees; "
+        "intervals "
+        f"are at {profile.confidence:.0%}, and claims are corrected for all functions of the profile; time "
+        "with interrupts off is counted where they are enabled again; sampled in separate boots, which are "
+        "not "
+        "compared"
     )
     if any(s.boots == 1 and s.cpus > 1 for s in profile.stretches):
         lines.append(
-            "one boot of several CPUs: in another order of tasks it may be otherwise, and no interval knows"
+            "one boot of several CPUs: another order of tasks can give other figures, which the intervals do "
+            "not include"
         )
-    lines.append("stacks for flame graph tools: profile/*.folded of the run directory")
+    lines.append("stacks for flame graph tools: profile/*.folded in the run directory")
     return lines
 
 
@@ -138,8 +142,8 @@ def _share(value: float) -> str:
     return f"{value:.1%}"
 
 
-def _silent(cost: FunctionCost) -> str:
-    """Where most of its time had no interrupts, that is half the answer."""
+def _no_interrupts(cost: FunctionCost) -> str:
+    """Return the share of the function's time without interrupts if it is at least half, else nothing."""
     if cost.no_interrupts < 0.5:
         return ""
     return f"; {cost.no_interrupts:.0%} of its time without interrupts"

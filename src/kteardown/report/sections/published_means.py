@@ -1,5 +1,7 @@
-"""Figures as a posting of means prints them: mean (standard deviation) of each, and a change in percent that
-is positive where changed is better. Posted and ours alike; what was posted is judged too."""
+"""Published means next to ours: mean (standard deviation) of each side, and a change in percent.
+
+A change is positive if changed is better. Published figures get a verdict too.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,22 @@ if TYPE_CHECKING:
     from kteardown.analysis.estimate.from_means import Judged
 
 Judgements = Mapping[tuple[str, ParamValue], "Judged"]
-"""By what names a figure (its key of base's values) and the parameter's value."""
+"""Verdicts by figure (the key of base's values) and value of the parameter."""
 
 _MARGIN = 0.02
 _TIMES = {"ns": Scale(1, "ns"), "us": Scale(1e3, "us"), "ms": Scale(1e6, "ms"), "s": Scale(1e9, "s")}
 NOTE = (
-    "changes are of means, and positive where changed is better; verdicts on ours are over boots, as in the "
-    "tables above; those on what was posted come from its means and standard deviations alone (Welch's test, "
-    "Holm's correction over all posted rows)"
+    "changes are of means, and positive if changed is better; verdicts on our figures are over boots, as in "
+    "the "
+    "tables above; verdicts on posted figures are from their means and standard deviations alone (Welch's "
+    "test, Holm's correction over all posted rows)"
 )
 
 
 def judge_posted(result: Result, reference: Reference) -> Judgements:
-    """A verdict on every posted row of means whose number of runs is known, of metrics that we have too."""
+    """Return a verdict on every published row of means with a known number of runs, of metrics that we have
+    too.
+    """
     ours = {c.metric: c for c in result.comparisons}
     rows = [
         (figure, row, ours[figure.metric])
@@ -39,7 +44,7 @@ def judge_posted(result: Result, reference: Reference) -> Judgements:
     ]
     if not rows:
         return {}
-    # scipy takes most of a second to come, and verbs that compare nothing must not wait for it.
+    # Importing scipy takes most of a second, which commands that compare nothing must not spend.
     from kteardown.analysis.estimate.from_means import Mean, judge_means
     from kteardown.analysis.estimate.verdict import Rules
 
@@ -56,15 +61,15 @@ def judge_posted(result: Result, reference: Reference) -> Judgements:
 
 
 def posted_block(figure: Figure, posted: Sequence[PostedRow], better: Better, judged: Judgements) -> Block:
-    """What was posted, a row for each value of the parameter."""
-    told = [judged.get((figure.base, row.at)) for row in posted]
+    """Return the published figures, with a row for each value of the parameter."""
+    judgements = [judged.get((figure.base, row.at)) for row in posted]
     return Block(
         columns=(
             figure.param,
             "posted base",
             "posted changed",
             "change",
-            *(("judged",) if any(told) else ()),
+            *(("verdict",) if any(judgements) else ()),
         ),
         rows=tuple(
             (
@@ -74,9 +79,9 @@ def posted_block(figure: Figure, posted: Sequence[PostedRow], better: Better, ju
                 Cell(improvement(row.base.value, row.changed.value, better)),
                 *((Cell(one.verdict, one.verdict),) if one else ()),
             )
-            for row, one in zip(posted, told, strict=True)
+            for row, one in zip(posted, judgements, strict=True)
         ),
-        left=frozenset(("judged",)),
+        left=frozenset(("verdict",)),
     )
 
 
@@ -87,8 +92,9 @@ def our_blocks(
     by_variant: Mapping[str, Mapping[ParamValue, Comparison]],
     rest: str,
 ) -> list[Block]:
-    """Ours: for each variant base, changed, change and verdict, in the unit of the posting where it is one of
-    time."""
+    """Return our base, changed, change and verdict for each variant, in the published unit if
+    that is a time.
+    """
     blocks = []
     for variant, mine in by_variant.items():
         means = [side.mean for c in mine.values() for side in (c.base, c.changed)]
@@ -103,11 +109,11 @@ def our_blocks(
 
 
 def improvement(base: float, changed: float, better: Better) -> str:
-    """The change of a mean in percent, positive where changed is better: ``-13.33%``."""
+    """Return the change of a mean in percent, positive if changed is better: ``-13.33%``."""
     if not base:
         return "-"
     change = (changed / base - 1) * (1 if better == "higher" else -1)
-    # Adding 0.0 turns the -0.0 that rounding leaves into 0.0.
+    # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
     return f"{round(change * 100, 2) + 0.0:+.2f}%"
 
 

@@ -1,4 +1,4 @@
-"""The tables that put a posting's figures beside ours."""
+"""The tables that show published figures next to ours."""
 
 from __future__ import annotations
 
@@ -8,47 +8,54 @@ from dataclasses import replace
 from kteardown.inputs.published import Figure, Posted, PostedRow, Reference
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
+from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import Scale, change, decimals, parameter, percent, place, scale, speedup
 from kteardown.report.sections.published_means import NOTE, Judgements, judge_posted, our_blocks, posted_block
 from kteardown.report.table import Block, Cell, Table
 
 
-def posting_tables(result: Result, reference: Reference | None) -> list[Table]:
-    """The posting's figures beside our changes, where it has figures for a metric of ours."""
+def published_tables(result: Result, reference: Reference | None) -> list[Table]:
+    """Return the published figures next to our changes, for the metrics that we have too."""
     if reference is None:
         return []
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
-    note = f'posted: "{source.title}", {source.posted}{machine}; as posted, on another machine'
+    note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine'
     judged = judge_posted(result, reference)
-    found = [_posting_table(result, reference, figure, judged) for figure in reference.figures]
+    found = [_published_table(result, reference, figure, judged) for figure in reference.figures]
     tables = [table for table in found if table is not None]
     return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
 
 
-def ours_beside(result: Result, figure: Figure) -> dict[str, list[Comparison]]:
-    """Our comparisons that a posted figure is of, by where the other parameters stand."""
-    by_rest: dict[str, list[Comparison]] = {}
+def comparisons_for(result: Result, figure: Figure) -> dict[PointKey, list[Comparison]]:
+    """Return our comparisons for a published figure, by the values of the other parameters."""
+    by_rest: dict[PointKey, list[Comparison]] = {}
     for c in result.comparisons:
         if (
             (c.metric, c.statistic) == (figure.metric, figure.statistic)
             and (_step(result, c.variant) if figure.speedup else _asked_for(result, figure, c.variant))
             and figure.param in c.point
         ):
-            rest = place({name: value for name, value in c.point.items() if name != figure.param})
+            rest = point_key({name: value for name, value in c.point.items() if name != figure.param})
             by_rest.setdefault(rest, []).append(c)
     return by_rest
 
 
-def _posting_table(result: Result, reference: Reference, figure: Figure, judged: Judgements) -> Table | None:
-    by_rest = ours_beside(result, figure)
+def _published_table(
+    result: Result, reference: Reference, figure: Figure, judged: Judgements
+) -> Table | None:
+    by_rest = comparisons_for(result, figure)
     if not by_rest:
         return None
     posted = reference.rows(figure)
     draw = _mean_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
-    blocks = [block for rest, mine in by_rest.items() for block in draw(result, figure, posted, rest, mine)]
+    blocks = [
+        block
+        for rest, mine in by_rest.items()
+        for block in draw(result, figure, posted, place(dict(rest)), mine)
+    ]
     label = f", {figure.label}" if figure.label else ""
-    title = f"Beside the posting: {figure.metric}, posted in {figure.unit}{label}"
+    title = f"Published figures: {figure.metric}, posted in {figure.unit}{label}"
     if figure.means:
         (first, *_), *_ = by_rest.values()
         keys = posted_block(figure, posted, first.better, judged)
@@ -61,7 +68,7 @@ def _asked_for(result: Result, figure: Figure, variant: str) -> bool:
 
 
 def _step(result: Result, variant: str) -> int:
-    """How many patches of its series ``variant`` has, where they are the first ones; else 0."""
+    """Return the number of patches of ``variant`` if they are the first ones of its series, else 0."""
     facts = result.kernels.get(variant)
     patches = facts.patch_set.patches if facts and facts.patch_set else ()
     return len(patches) if patches == tuple(range(1, len(patches) + 1)) else 0
@@ -69,11 +76,11 @@ def _step(result: Result, variant: str) -> int:
 
 def _keys(figure: Figure, posted: Sequence[PostedRow]) -> Block:
     bases, changes = _posted([row.base for row in posted]), _posted([row.changed for row in posted])
-    told = [
+    posted_changes = [
         "-" if row.change is None else (speedup if figure.speedup else percent)(1 + row.change)
         for row in posted
     ]
-    rows = zip(posted, bases, changes, told, strict=True)
+    rows = zip(posted, bases, changes, posted_changes, strict=True)
     return Block(
         columns=(
             figure.param,
@@ -86,7 +93,7 @@ def _keys(figure: Figure, posted: Sequence[PostedRow]) -> Block:
 def _change_blocks(
     result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
 ) -> list[Block]:
-    """A column of changes for each variant."""
+    """Return a column of changes for each variant."""
     blocks = []
     for variant, mine in _by_variant(figure, ours).items():
         digits = decimals(mine.values())
@@ -105,7 +112,9 @@ def _mean_blocks(
 def _speedup_blocks(
     result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
 ) -> list[Block]:
-    """A column of base's medians, then one of medians and speedups for each step of the series."""
+    """Return a column of base's medians, then a column of medians and speedups for each prefix of
+    the series.
+    """
     medians = [value for c in ours for value in (c.base.median, c.changed.median)]
     unit = scale(ours[0].unit, result.clock, medians)
     steps = _by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
@@ -133,7 +142,7 @@ def _by_variant(figure: Figure, ours: Sequence[Comparison]) -> dict[str, dict[Pa
 
 
 def _posted(column: Sequence[Posted]) -> list[str]:
-    """A column of posted values, all with the decimals of the most exact one."""
+    """Return a column of published values, all with as many decimals as the most precise one."""
     decimals_of = [len(f"{v.value:.6f}".rstrip("0").partition(".")[2]) for v in column]
     digits = max(decimals_of, default=0)
     return [f"{v.value:,.{digits}f}" + ("" if v.sd is None else f" ({v.sd:g})") for v in column]
