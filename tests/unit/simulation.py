@@ -1,4 +1,4 @@
-"""Runs with a known truth: the records that guests with given costs and noise would have left."""
+"""Simulated runs with a known truth: the records of guests with given costs and noise."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of the logarithm: of a block, of a boot in it, of a sample in that."""
+    """Standard deviations of the logarithm: of a block, of a boot in it, and of a sample in that."""
 
     block: float = 0.0
     boot: float = 0.0
     sample: float = 0.0
 
     def of_blocks(self, rng: np.random.Generator, count: int) -> Logs:
-        """A logarithm for each block, for all its boots alike."""
+        """Return a logarithm for each block, which applies to all its boots."""
         return rng.normal(0, self.block, count)
 
     def of_boot(self, rng: np.random.Generator) -> float:
-        """A logarithm for all trials of a boot."""
+        """Return a logarithm for all trials of a boot."""
         return float(rng.normal(0, self.boot))
 
     def of_trial(self, rng: np.random.Generator) -> float:
-        """A logarithm for all samples of a trial."""
+        """Return a logarithm for all samples of a trial."""
         return float(rng.normal(0, self.boot / 3))
 
     def of_sample(self, rng: np.random.Generator) -> float:
-        """A logarithm for one sample."""
+        """Return a logarithm for one sample."""
         return float(rng.normal(0, self.sample))
 
 
@@ -115,7 +115,7 @@ def freezer(
 
 
 def freezer_cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
-    """About what was seen by hand on 6.12, split over the two phases."""
+    """Return approximately the costs that were measured on 6.12, divided between the two phases."""
     zombies = int(params["zombies"])
     if metric == "freeze_cgroup_ns":
         return 41_000 + 0.4 * zombies
@@ -127,7 +127,7 @@ def freezer_cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> 
 def simulate(
     experiment: Experiment, cost: Cost = freezer_cost, noise: Noise | None = None, *, seed: int = 1
 ) -> list[BootRecords]:
-    """Every boot of the experiment's plan, with log-normal noise around the true costs."""
+    """Return every boot of the experiment's plan, with log-normal noise around the true costs."""
     noise = noise or Noise()
     rng = np.random.default_rng(seed)
     plan = make_plan(experiment, WORKLOADS, experiment.variants)

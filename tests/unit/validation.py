@@ -1,6 +1,6 @@
-"""The statistics against known truths: how often they keep what they promise.
+"""The statistics applied to known truths: how often they have the promised properties.
 
-Everything goes through the code that makes a report; ``tests/unit/analysis/test_validation.py`` asserts what
+The simulations use the code that makes a report. ``tests/unit/analysis/test_validation.py`` asserts what
 ``bench/validate_stats.py`` prints from many more runs.
 """
 
@@ -27,8 +27,11 @@ _FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_h
 
 @dataclass(frozen=True)
 class Covered:
-    """Shares of runs: the truth was ``inside`` the interval; no change was ``outside``. Medians over runs:
-    the ``width`` of the interval (high / low - 1) and the smallest detectable effect."""
+    """Shares of runs in which the truth was ``inside`` the interval and no change was ``outside``.
+
+    ``width`` (high / low - 1) and ``mde`` are medians over runs of the interval and of the smallest
+    detectable change.
+    """
 
     inside: float
     outside: float
@@ -46,7 +49,7 @@ def coverage(
     twin: bool = False,
     seed: int = 1,
 ) -> Covered:
-    """The interval of a ratio that is known."""
+    """Return the coverage of the interval of a known ratio."""
     rng = np.random.default_rng([seed, boots])
     resampler = Resampler(seed)
     inside = outside = 0
@@ -63,7 +66,7 @@ def coverage(
 
 
 def verdicts(world: World, ratio: float, wanted: Experiment, runs: int, *, seed: int = 1) -> dict[str, float]:
-    """The share of reports with at least one comparison of each verdict."""
+    """Return, for each verdict, the share of reports with at least one comparison that has it."""
     counts = dict.fromkeys(("better", "worse", "same", "inconclusive"), 0)
     for run in range(runs):
         result = reports(world, ratio, wanted, seed * 100_000 + run)()
@@ -73,7 +76,7 @@ def verdicts(world: World, ratio: float, wanted: Experiment, runs: int, *, seed:
 
 
 def false_verdicts(world: World, boots: int, runs: int, *, points: int = 3, variants: int = 2) -> float:
-    """The share of reports of base against itself that call anything better or worse."""
+    """Return the share of A/A reports with a verdict of better or worse."""
     wanted = experiment(boots, points=points, variants=variants)
     wrong = 0
     for run in range(runs):
@@ -84,8 +87,11 @@ def false_verdicts(world: World, boots: int, runs: int, *, points: int = 3, vari
 
 @dataclass(frozen=True)
 class Stopped:
-    """Of runs that stop when sure. Shares: of reports that are ``wrong`` (a verdict that is false), whose
-    interval ``covers``, and that ended because the rule held (``sure``). ``blocks``: the mean at the end."""
+    """Properties of runs with a stopping rule.
+
+    Shares of reports with a false verdict (``wrong``), with an interval that ``covers``, and that ended
+    because the rule held (``sure``); ``blocks`` is the mean number of blocks at the end.
+    """
 
     wrong: float
     covers: float
@@ -96,7 +102,7 @@ class Stopped:
 def stopped(
     world: World, ratio: float, most: int, rule: StopRule, runs: int, *, points: int = 1, variants: int = 1
 ) -> Stopped:
-    """Runs of at most ``most`` blocks, at a confidence of 95% over all their looks."""
+    """Simulate runs of at most ``most`` blocks, at a confidence of 95% over all their looks."""
     wanted = experiment(most, points=points, variants=variants)
     wrong, covers, sure, blocks = 0, [], 0, []
     right = {"inconclusive", "same" if ratio == 1 else "worse" if ratio > 1 else "better"}
@@ -114,7 +120,7 @@ def stopped(
 
 @dataclass(frozen=True)
 class LawCovered:
-    """Shares of fits whose interval holds the truth; ``exponents`` of those that have one."""
+    """Shares of fits whose interval contains the truth; ``exponents`` is of fits that have one."""
 
     per_unit: float
     exponents: float
@@ -124,7 +130,7 @@ SIZES = tuple(float(n) for n in range(0, 30001, 3000))
 
 
 def straight(n: float) -> float:
-    """The cost of the straight line that laws are tried on."""
+    """Return the cost of the linear law that is used in simulations."""
     return 20_000 + 205 * n
 
 
@@ -136,7 +142,7 @@ def costs(
     rng: np.random.Generator,
     sizes: Sequence[float] = SIZES,
 ) -> list[list[float]]:
-    """A row per boot: the true costs, shifted a boot and jittered a trial."""
+    """Return a row of costs for each boot: the true costs with noise for each boot and each trial."""
     true = np.array([cost(n) for n in sizes])
     noise = rng.normal(0, boot, (boots, 1)) + rng.normal(0, trial, (boots, len(sizes)))
     rows: list[list[float]] = (true * np.exp(noise)).tolist()
@@ -144,7 +150,7 @@ def costs(
 
 
 def law_coverage(boots: int, boot: float, trial: float, runs: int, *, seed: int = 1) -> LawCovered:
-    """The slope and the exponent of a straight line."""
+    """Return the coverage of the slope and the exponent of a linear law."""
     rng = np.random.default_rng([seed, boots])
     slopes, exponents = 0, []
     for _ in range(runs):
@@ -158,8 +164,12 @@ def law_coverage(boots: int, boot: float, trial: float, runs: int, *, seed: int 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Shares: of predictions ``given`` (not refused); of those, where the true cost lies ``inside``, and
-    where the median of as many new boots does (``again``). ``width``: the median of high / low - 1."""
+    """Properties of predictions.
+
+    ``given`` is the share that is not refused. Of those, ``inside`` is the share whose interval contains the
+    true cost, and ``again`` the share whose interval contains the median of as many new boots. ``width`` is
+    the median of high / low - 1.
+    """
 
     given: float
     inside: float
@@ -177,19 +187,19 @@ def predictions(
     *,
     seed: int = 1,
 ) -> Predicted:
-    """A law over ``SIZES`` carried on to so many ``times`` the largest."""
+    """Extrapolate a law over ``SIZES`` to ``times`` the largest size."""
     rng = np.random.default_rng([seed, boots])
     at = times * SIZES[-1]
     inside, again, widths = [], [], []
     for _ in range(runs):
         found = fit(SIZES, costs(cost, boots, boot, trial, rng), 0.95)
         assert found is not None
-        said = predict(found, at, 0.95)
-        if said.low is not None and said.high is not None:
-            inside.append(said.low <= cost(at) <= said.high)
+        prediction = predict(found, at, 0.95)
+        if prediction.low is not None and prediction.high is not None:
+            inside.append(prediction.low <= cost(at) <= prediction.high)
             new = float(np.median(costs(cost, boots, boot, trial, rng, [at])))
-            again.append(said.low <= new <= said.high)
-            widths.append(said.high / said.low - 1)
+            again.append(prediction.low <= new <= prediction.high)
+            widths.append(prediction.high / prediction.low - 1)
     if not inside:
         return Predicted(0.0, float("nan"), float("nan"), float("nan"))
     return Predicted(
@@ -198,7 +208,7 @@ def predictions(
 
 
 def reports(noise: Noise, ratio: float, wanted: Experiment, seed: int) -> Callable[..., Result]:
-    """The report of a run, whole or of its first blocks at a confidence."""
+    """Return a function that analyses a run, or its first blocks at a given confidence."""
     boots = records(noise, ratio, wanted, seed)
     kernels = {name: _FACTS for name in ("base", *wanted.variants)}
     used = {"zombies_cgroup": WORKLOADS["zombies_cgroup"]}

@@ -1,7 +1,7 @@
-"""Worlds of noise with a known truth, in which the statistics are tried out.
+"""Worlds of noise with a known truth, in which the statistics are tested.
 
 All sizes are of logarithms: 0.05 is five percent. In each world a boot of the changed kernel is a boot of
-base times the true ratio, unless it says otherwise.
+base times the true ratio, except where stated.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ Shape = tuple[int, ...]
 Draw = Callable[[np.random.Generator, Shape], Logs]
 
 MODES = 1.49
-"""The ratio of the medians of two boots of one image that was measured."""
+"""The measured ratio of the medians of two boots of one image."""
 
 
 def normal(sd: float) -> Draw:
-    """Bell-shaped."""
+    """Normally distributed."""
     return lambda rng, shape: rng.normal(0, sd, shape)
 
 
 def student(df: float, scale: float) -> Draw:
-    """Bell-shaped with heavy tails."""
+    """Student's t distribution, with heavy tails."""
     return lambda rng, shape: scale * rng.standard_t(df, shape)
 
 
 def exponential(scale: float) -> Draw:
-    """Nothing below, a tail above."""
+    """Exponential: a lower bound and a tail above it."""
     return lambda rng, shape: rng.exponential(scale, shape)
 
 
 def delays(scale: float) -> Draw:
-    """A log-normal delay on top: mostly a little, now and then a lot."""
+    """Additional log-normal delays: mostly small, sometimes large."""
     return lambda rng, shape: np.log1p(scale * rng.lognormal(0, 1, shape))
 
 
 def two_modes(share: float) -> Draw:
-    """This share of boots is slower by ``MODES``; around each mode 2%."""
+    """A ``share`` of the boots is slower by ``MODES``; each mode has a spread of 2%."""
     return lambda rng, shape: math.log(MODES) * (rng.random(shape) < share) + rng.normal(0, 0.02, shape)
 
 
 BOOTS, SAMPLES = normal(0.05), normal(0.03)
-"""What a world has that says nothing else."""
+"""The default noise of a world."""
 
 
 @dataclass(frozen=True)
 class World(Noise):
-    """``block`` is the spread of blocks and ``trend`` how far they drift from the first to the last.
+    """A world: ``block`` is the spread of blocks, ``trend`` the drift from the first to the last.
 
-    ``shifts`` are drawn a boot, ``jitter`` a sample; ``louder`` multiplies both for the changed kernel in
-    ``pair``. ``repetitions`` in a boot.
+    ``shifts`` are drawn for each boot, ``jitter`` for each sample; ``louder`` multiplies both for the changed
+    kernel in ``pair``. A boot has ``repetitions``.
     """
 
     name: str = ""
@@ -82,7 +82,7 @@ class World(Noise):
         return float(self.jitter(rng, (1,))[0])
 
     def pair(self, ratio: float, boots: int, rng: np.random.Generator) -> tuple[Boots, Boots]:
-        """Base, and a kernel that costs ``ratio`` times as much, in the same blocks."""
+        """Return base, and a kernel that costs ``ratio`` times as much, in the same blocks."""
         blocks = self.of_blocks(rng, boots)[:, None]
         sides = []
         for cost, spread in ((1.0, 1.0), (ratio, self.louder)):
@@ -113,7 +113,7 @@ WORLDS = (
 def experiment(
     boots: int, *, points: int = 1, variants: int = 1, repetitions: int = 5, clock: Clock = "wall"
 ) -> Experiment:
-    """One headline metric at so many points, for so many variants."""
+    """Return an experiment with one headline metric at ``points`` points and ``variants`` variants."""
     sizes = tuple(range(1000, 1000 * points + 1, 1000))
     return Experiment(
         name="validation",
@@ -126,7 +126,7 @@ def experiment(
 
 
 def records(noise: Noise, ratio: float, wanted: Experiment, seed: int) -> list[BootRecords]:
-    """What the boots of ``wanted`` leave where every variant costs ``ratio`` times base."""
+    """Return the boots of ``wanted`` if every variant costs ``ratio`` times base."""
 
     def cost(kernel: str, metric: str, params: object) -> float:
         return 1e9 * (ratio if kernel.startswith("variant") else 1.0)

@@ -1,4 +1,4 @@
-"""What each patch of a series carries: exact where it can be, else with an interval, or refused."""
+"""Effects of patches in an ablation: exact where possible, otherwise with an interval, or refused."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_on_the_instruction_clock_the_shares_are_exact_and_add_up() -> None:
     assert sum(p.step.share or 0 for p in found.patches) == pytest.approx(1)
 
 
-def test_a_patch_that_costs_carries_less_than_nothing() -> None:
+def test_a_patch_that_adds_cost_has_a_negative_share() -> None:
     experiment = experiment_of("instructions")
 
     def dearer(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
@@ -96,8 +96,10 @@ def test_a_patch_that_costs_carries_less_than_nothing() -> None:
     assert sum(p.step.share or 0 for p in found.patches) == pytest.approx(1)
 
 
-def test_patches_that_need_each_other_carry_more_when_left_out() -> None:
-    """Two and three do nothing alone: by steps the last has it all, left out each has."""
+def test_dependent_patches_have_a_larger_share_when_left_out() -> None:
+    """Patches two and three have no effect alone: the last step has all of it, and leaving out either has all
+    of it.
+    """
 
     def together(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         return 500_000 if {2, 3} <= set(PARTS.get(kernel, ())) else 1_000_000
@@ -109,7 +111,7 @@ def test_patches_that_need_each_other_carry_more_when_left_out() -> None:
 
 
 @pytest.mark.parametrize("clock", ["instructions", "wall"])
-def test_nothing_is_a_share_of_no_change(clock: Clock) -> None:
+def test_there_are_no_shares_of_an_insignificant_change(clock: Clock) -> None:
     experiment = experiment_of(clock, boots=6)
     noise = Noise(block=0.1, boot=0.02, sample=0.01)
     found = first(analysed(experiment, simulate(experiment, lambda k, m, p: 1_000_000, noise)))
@@ -119,7 +121,7 @@ def test_nothing_is_a_share_of_no_change(clock: Clock) -> None:
         assert patch.step.ratio == pytest.approx(1, abs=0.1)
 
 
-def test_what_is_not_there_is_told_and_the_rest_stays() -> None:
+def test_missing_kernels_are_reported_and_the_others_are_analysed() -> None:
     experiment = experiment_of("instructions")
     missing = Unavailable(kernel="s@-1", patch_set=patch_set((2, 3)), reason="patch 2 does not apply")
     boots = [boot for boot in simulate(experiment, cost) if boot.start.kernel != "s@2"]
@@ -130,17 +132,19 @@ def test_what_is_not_there_is_told_and_the_rest_stays() -> None:
     assert one.step.share == pytest.approx(math.log(0.9) / WHOLE)
     assert (one.leave_out.share, one.leave_out.reason) == (None, "patch 2 does not apply")
     assert two.leave_out.reason == "not built"
-    assert {two.step.reason, three.step.reason, three.leave_out.reason} == {"s@2 has no samples at this point"}
+    assert {two.step.reason, three.step.reason, three.leave_out.reason} == {
+        "s@2 has no samples at this point"
+    }
 
 
-def test_a_series_of_one_patch_and_one_alone_have_none() -> None:
+def test_a_series_without_partial_kernels_has_no_ablation() -> None:
     experiment = experiment_of("instructions")
     parts = tuple(name for name in PARTS if name != "s")
     assert analysed(experiment, simulate(experiment, cost), without=parts).ablations == ()
 
 
 @pytest.mark.parametrize("factor", [2.0, 0.25])
-def test_a_scale_changes_no_share(factor: float) -> None:
+def test_shares_do_not_depend_on_the_unit(factor: float) -> None:
     experiment = experiment_of("wall", boots=6)
     noise = Noise(block=0.1, boot=0.02)
 
@@ -153,7 +157,7 @@ def test_a_scale_changes_no_share(factor: float) -> None:
         assert before.step.share_ci == pytest.approx(after.step.share_ci, abs=1e-6)
 
 
-def test_a_block_that_one_kernel_lost_is_left_out_for_all() -> None:
+def test_a_block_missing_for_one_kernel_is_used_for_none() -> None:
     experiment = experiment_of("wall", boots=6)
     boots = simulate(experiment, cost, Noise(block=0.5, boot=0.01))
     lost = [boot for boot in boots if (boot.start.kernel, boot.start.block) != ("s@1", 2)]
@@ -162,8 +166,8 @@ def test_a_block_that_one_kernel_lost_is_left_out_for_all() -> None:
     assert [p.step.share for p in some.patches] == [p.step.share for p in none.patches]
 
 
-def test_the_interval_of_a_share_holds_the_truth() -> None:
-    """60 runs of the same: five shares each, 95% promised of each, 90% at two standard errors of all."""
+def test_the_interval_of_a_share_covers() -> None:
+    """60 equal runs of five shares each: 95% coverage for each, 90% allows for two standard errors of all."""
     experiment = experiment_of("wall", boots=8)
     inside = total = 0
     for seed in range(60):

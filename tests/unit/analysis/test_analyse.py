@@ -1,4 +1,4 @@
-"""Records in, a Result out: what counts, what is left out, and that nothing else comes in."""
+"""From records to a Result: which records count, which do not, and that there is no other input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def one(result: Result, variant: str, metric: str, zombies: int) -> Comparison:
 
 
 def ended(boot: BootRecords, outcome: Outcome, keep: int) -> BootRecords:
-    """The boot as it would be had it ended after ``keep`` records."""
+    """Return the boot as if it had ended after ``keep`` records."""
     end = BootEnd(outcome=outcome, duration_s=1, first_record_s=1, command=[], host_load=0)
     return replace(boot, end=end, records=boot.records[:keep])
 
@@ -38,11 +38,11 @@ def with_record(boot: BootRecords, index: int, record: Record) -> BootRecords:
 
 
 def index_of(boot: BootRecords, kind: type, zombies_at: int) -> int:
-    """Where the ``zombies_at``-th record of a kind is."""
+    """Return the index of the ``zombies_at``-th record of a kind."""
     return [n for n, record in enumerate(boot.records) if isinstance(record, kind)][zombies_at]
 
 
-def test_without_noise_every_number_is_the_truth_and_warm_ups_are_not_in_it() -> None:
+def test_without_noise_every_number_is_exact_and_excludes_warm_ups() -> None:
     experiment = freezer(zombies=POINTS)
     result = analysed(experiment, simulate(experiment))
     found = one(result, "freezer-skip-exited", "freeze_user_ns", 9000)
@@ -54,13 +54,13 @@ def test_without_noise_every_number_is_the_truth_and_warm_ups_are_not_in_it() ->
     assert (nothing.ratio, nothing.ci, nothing.verdict, nothing.exact) == (1, (1, 1), "same", True)
 
 
-def test_cross_checks_are_not_judged_and_headlines_come_first() -> None:
+def test_cross_checks_have_no_verdict_and_headline_metrics_are_first() -> None:
     result = analysed(experiment := freezer(zombies=POINTS), simulate(experiment))
     metrics = list(dict.fromkeys(c.metric for c in result.comparisons))
     assert metrics == ["freeze_user_ns", "freeze_remaining_ns", "thaw_ns"]
 
 
-def test_the_laws_tell_the_cost_of_one_zombie_for_every_kernel() -> None:
+def test_the_laws_give_the_cost_of_one_zombie_for_every_kernel() -> None:
     experiment = freezer()
     result = analysed(experiment, simulate(experiment, noise=Noise(boot=0.002, sample=0.001)))
     found = {law.kernel: law for law in result.laws if law.metric == "freeze_user_ns"}
@@ -105,15 +105,19 @@ def test_trials_that_a_boot_did_not_reach_are_missing_with_the_reason() -> None:
     second = index_of(boots[1], TrialEnd, 1)
     boots[1] = ended(boots[1], "hang", second + 1)
     result = analysed(experiment, boots[:-1])
-    told = [(v.kernel, v.point["zombies"], v.status, v.detail, v.count) for v in result.voids]
-    assert told == [
+    missing = [(v.kernel, v.point["zombies"], v.status, v.detail, v.count) for v in result.voids]
+    assert missing == [
         ("freezer-skip-exited", 0, "missing", "not booted", 1),
         ("freezer-skip-exited", 3000, "missing", "not booted", 1),
         ("freezer-skip-exited", 9000, "missing", "boot: hang", 1),
         ("freezer-skip-exited", 9000, "missing", "not booted", 1),
     ]
     kept = one(result, "freezer-skip-exited", "freeze_user_ns", 3000)
-    assert (kept.changed.boots, kept.verdict, kept.reason) == (1, "inconclusive", "one seed gives no interval")
+    assert (kept.changed.boots, kept.verdict, kept.reason) == (
+        1,
+        "inconclusive",
+        "one seed gives no interval",
+    )
     assert not [c for c in result.comparisons if c.point == {"zombies": 9000}]
 
 
@@ -147,14 +151,14 @@ def test_a_second_source_is_a_variant_like_any_other() -> None:
     assert {c.ratio for c in result.comparisons} == {0.5}
 
 
-def test_metrics_of_zero_are_no_ratio_and_no_crash() -> None:
+def test_metrics_of_zero_have_no_ratio() -> None:
     experiment = freezer("wall", zombies=POINTS)
     result = analysed(experiment, simulate(experiment, lambda kernel, metric, params: 0))
     assert {(c.ratio, c.ci, c.verdict) for c in result.comparisons} == {(None, None, "same")}
     assert result.laws == ()
 
 
-def test_on_the_wall_clock_the_twin_is_shown_beside_every_result() -> None:
+def test_on_the_wall_clock_every_comparison_has_the_interval_of_the_twin() -> None:
     experiment = freezer("wall", boots=8, zombies=POINTS)
     result = analysed(experiment, simulate(experiment, noise=Noise(block=0.2, boot=0.03, sample=0.02)))
     found = one(result, "freezer-skip-exited", "freeze_user_ns", 9000)
@@ -166,7 +170,7 @@ def test_on_the_wall_clock_the_twin_is_shown_beside_every_result() -> None:
 
 
 def test_reports_of_no_change_are_rarely_wrong() -> None:
-    """40 reports of 18 comparisons each, all of base against base: at most 5% of reports by design."""
+    """40 reports of 18 comparisons each, all of base with base: at most 5% of reports by design."""
     experiment = freezer("wall", boots=5, zombies=POINTS)
     wrong = 0
     for seed in range(40):
@@ -181,7 +185,7 @@ def test_reports_of_no_change_are_rarely_wrong() -> None:
     assert wrong <= 4
 
 
-def test_what_nobody_declared_is_noted_and_emulation_is_said() -> None:
+def test_undeclared_metrics_and_emulation_are_noted() -> None:
     experiment = freezer("wall", boots=2, zombies=POINTS)
     boots = simulate(experiment)
     place = index_of(boots[0], Sample, 4)
@@ -193,14 +197,14 @@ def test_what_nobody_declared_is_noted_and_emulation_is_said() -> None:
     assert "surprise_ns" in notes[1]
 
 
-def test_a_run_that_has_hardly_begun_has_a_result() -> None:
+def test_a_run_with_few_records_has_a_result() -> None:
     experiment = freezer(zombies=POINTS, boots=2)
     result = analysed(experiment, [])
     assert result.comparisons == ()
     assert sum(void.count for void in result.voids) == 2 * 3 * 3
 
 
-def test_machines_that_are_swept_are_points_of_their_own_with_boots_of_their_own() -> None:
+def test_each_swept_machine_has_its_own_points_and_boots() -> None:
     one = freezer(zombies=POINTS, boots=2, variants=("freezer-skip-exited",))
     experiment = one.model_copy(update={"machine": MachineSpec(possible_cpus=(2, 32))})
     boots = simulate(experiment)

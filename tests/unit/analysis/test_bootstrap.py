@@ -1,4 +1,4 @@
-"""The interval covers, and does not depend on units, sides or the order of work."""
+"""Intervals cover, and do not depend on units, the order of sides or other comparisons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ values = st.floats(min_value=0.5, max_value=1e9)
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[Boots, Boots]:
-    """Two kernels with 2 to 6 boots of 1 to 4 samples each, in the same blocks or not."""
+    """Draw two kernels with 2 to 6 boots of 1 to 4 samples each, with or without common blocks."""
     count = draw(st.integers(2, 6))
     shift = draw(st.integers(0, 1))
     groups = st.lists(st.lists(values, min_size=1, max_size=4), min_size=count, max_size=count)
@@ -49,7 +49,7 @@ def test_the_unit_does_not_matter(pair: tuple[Boots, Boots], factor: float) -> N
 
 
 @given(pairs())
-def test_the_ratio_lies_in_its_interval(pair: tuple[Boots, Boots]) -> None:
+def test_the_ratio_is_inside_its_interval(pair: tuple[Boots, Boots]) -> None:
     base, changed = pair
     found = interval(base, changed)
     ratio = changed.median / base.median
@@ -59,7 +59,7 @@ def test_the_ratio_lies_in_its_interval(pair: tuple[Boots, Boots]) -> None:
     assert found.mde >= 0
 
 
-def test_another_comparison_before_it_changes_nothing() -> None:
+def test_an_interval_does_not_depend_on_earlier_comparisons() -> None:
     base, changed = Boots({0: [1, 2], 1: [2, 3], 2: [3]}), Boots({0: [2], 1: [3, 4], 2: [1, 5]})
     shared = Resampler(7)
     ratio_interval(changed, Boots({5: [1.0], 6: [9.0]}), shared, confidence=0.9, within=True)
@@ -77,12 +77,12 @@ def test_a_drift_of_the_machine_cancels_where_blocks_are_shared() -> None:
     drift = np.exp(np.random.default_rng(1).normal(0, 0.5, 10))
     base = Boots({n: [100 * d] for n, d in enumerate(drift)})
     paired = Boots({n: [70 * d] for n, d in enumerate(drift)})
-    apart = Boots({n + 1: [70 * d] for n, d in enumerate(drift)})
+    unpaired = Boots({n + 1: [70 * d] for n, d in enumerate(drift)})
     assert interval(base, paired).se < 1e-6
-    assert interval(base, apart).se > 0.05
+    assert interval(base, unpaired).se > 0.05
 
 
-def test_repetitions_inside_a_boot_are_no_further_spread() -> None:
+def test_the_spread_inside_boots_is_not_counted_twice() -> None:
     rng = np.random.default_rng(2)
     base = Boots({n: (100 * np.exp(rng.normal(0, 0.3, 3))).tolist() for n in range(8)})
     changed = Boots({n: (90 * np.exp(rng.normal(0, 0.3, 3))).tolist() for n in range(8)})
@@ -90,8 +90,8 @@ def test_repetitions_inside_a_boot_are_no_further_spread() -> None:
     assert interval(base, changed) == interval(*alone)
 
 
-def test_where_boots_do_not_differ_their_repetitions_tell_the_error() -> None:
-    """Whole microseconds: every boot has the same median, and that is no exact difference."""
+def test_repetitions_give_the_error_if_boots_do_not_differ() -> None:
+    """Whole microseconds: every boot has the same median, which is not an exact difference."""
     base = Boots({n: [17.0, 17.0, 18.0] for n in range(6)})
     changed = Boots({n: [17.0, 18.0, 18.0] for n in range(6)})
     assert interval(base, changed, within=False).se == 0
@@ -112,7 +112,7 @@ def test_exact_draws_give_an_exact_interval(within: bool) -> None:
 
 
 @given(pairs(), st.sampled_from([0.8, 0.95, 0.999]))
-def test_the_chance_is_small_exactly_where_the_interval_excludes_no_change(
+def test_p_is_below_alpha_exactly_if_the_interval_excludes_no_change(
     pair: tuple[Boots, Boots], confidence: float
 ) -> None:
     found = ratio_interval(*pair, Resampler(1), confidence=confidence, within=True)
@@ -137,7 +137,7 @@ def test_percentiles_inside_a_boot_are_compared_like_medians() -> None:
 
 
 def test_two_peaks_widen_the_interval_beyond_students() -> None:
-    """Six of twenty boots of one kernel are fast, twelve of the other: chance does that to equal ones."""
+    """Six of twenty boots of one kernel are fast, twelve of the other, which can happen by chance."""
     slow, fast = 149.0, 100.0
     base = Boots({n: [fast if n < 6 else slow] for n in range(20)})
     changed = Boots({n: [fast if n % 5 < 3 else slow] for n in range(20)})
@@ -146,7 +146,7 @@ def test_two_peaks_widen_the_interval_beyond_students() -> None:
     assert found.high >= 1
 
 
-def test_an_effect_as_large_as_the_smallest_detectable_widens_with_a_twin_beside() -> None:
+def test_the_smallest_detectable_change_is_larger_with_a_twin() -> None:
     rng = np.random.default_rng(3)
     base = Boots({n: [float(np.exp(rng.normal(0, 0.05)))] for n in range(10)})
     changed = Boots({n: [float(np.exp(rng.normal(0, 0.05)))] for n in range(10)})

@@ -1,4 +1,4 @@
-"""What stands beside a comparison: percentiles, nulls, ranks, looks, and what may not change any of them."""
+"""The columns of a comparison (percentiles, controls, ranks, looks), and what must not influence them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def analyse_with(experiment: Experiment, boots: list[BootRecords], **options: An
     return analyse(experiment, used, boots, FACTS, {}, "", points=points_of(experiment, used), **options)
 
 
-def test_every_percentile_that_a_metric_declares_is_a_comparison_of_its_own() -> None:
+def test_every_declared_percentile_has_its_own_comparison() -> None:
     experiment = freezer("wall", boots=6, repetitions=20, zombies=POINTS)
     boots = simulate(experiment, noise=Noise(boot=0.02, sample=0.1))
     workload = WORKLOADS["zombies"]
@@ -56,8 +56,10 @@ def test_every_percentile_that_a_metric_declares_is_a_comparison_of_its_own() ->
     assert not any("p90" in note for note in result.notes)
 
 
-def test_the_layout_twin_is_a_null_of_its_own_and_no_variant() -> None:
-    """The change is 5%, and moving the code alone makes 6: nothing is claimed, though A/A shows no change."""
+def test_the_layout_twin_is_a_control_and_not_a_variant() -> None:
+    """The change is 5% and moving the code alone makes 6%: there is no claim, although A/A shows no
+    change.
+    """
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         factor = {"freezer-skip-exited": 0.95, "base-layout": 0.94}.get(kernel, 1.0)
@@ -85,7 +87,7 @@ def test_the_layout_twin_is_a_null_of_its_own_and_no_variant() -> None:
     assert any("without a layout twin" in note for note in bare.notes)
 
 
-def test_blocks_added_for_the_layout_twin_serve_nothing_else() -> None:
+def test_blocks_added_for_the_layout_twin_are_used_only_for_it() -> None:
     experiment = freezer("wall", boots=6, zombies=POINTS)
     noise = Noise(block=0.2, boot=0.03, sample=0.02)
     boots = simulate(experiment, noise=noise)
@@ -133,7 +135,7 @@ def test_only_a_small_claim_of_a_time_on_the_wall_clock_needs_a_layout_twin(metr
 
 
 @pytest.mark.parametrize("clock", ["wall", "instructions"])
-def test_a_look_at_fewer_blocks_is_the_run_that_ended_there(clock: Clock) -> None:
+def test_a_look_at_fewer_blocks_equals_a_run_that_ended_there(clock: Clock) -> None:
     experiment = freezer(clock, boots=8, zombies=POINTS)
     boots = simulate(experiment, noise=Noise(block=0.1, boot=0.03))
     look = analyse_with(experiment, boots, blocks=4)
@@ -157,7 +159,7 @@ def test_a_higher_confidence_widens_every_interval_and_decides_less() -> None:
     assert {c.verdict for c in strict.comparisons} == {"inconclusive"}
 
 
-def test_on_the_wall_clock_every_comparison_has_a_rank_test_and_all_its_chances() -> None:
+def test_on_the_wall_clock_every_comparison_has_a_rank_test_and_all_p_values() -> None:
     experiment = freezer("wall", boots=8, zombies=POINTS)
     boots = simulate(experiment, noise=Noise(block=0.2, boot=0.03, sample=0.02))
     result = analysed(experiment, boots)
@@ -174,7 +176,7 @@ def test_on_the_wall_clock_every_comparison_has_a_rank_test_and_all_its_chances(
     assert {(c.p_rank, c.p_same) for c in exact.comparisons} == {(None, 0.0), (None, 1.0)}
 
 
-def test_a_boot_far_from_the_others_is_named_counted_and_kept() -> None:
+def test_an_outlier_boot_is_reported_counted_and_kept() -> None:
     experiment = freezer("wall", boots=8, zombies=POINTS, variants=("freezer-skip-exited",))
     noise = Noise(boot=0.005, sample=0.005)
     quiet = simulate(experiment, noise=noise)
@@ -194,13 +196,13 @@ def test_a_boot_far_from_the_others_is_named_counted_and_kept() -> None:
     assert all(c.base.boots == 8 for c in result.comparisons)
 
 
-def test_what_the_environment_says_is_a_note() -> None:
+def test_notes_of_the_environment_are_in_the_result() -> None:
     experiment = freezer(zombies=POINTS)
     said = "measured on differing machines: CPU model: A / B"
     assert said in analyse_with(experiment, simulate(experiment), environment_notes=[said]).notes
 
 
-def test_a_side_that_lost_boots_is_summed_up_over_the_pairs() -> None:
+def test_summaries_are_over_paired_boots_if_one_side_lost_boots() -> None:
     experiment = freezer("wall", boots=6, zombies=POINTS, variants=("freezer-skip-exited",))
     boots = [
         boot
@@ -213,7 +215,7 @@ def test_a_side_that_lost_boots_is_summed_up_over_the_pairs() -> None:
 
 
 @pytest.mark.parametrize("factor", [4.0, 0.25])
-def test_a_unit_changes_no_verdict_and_nothing_that_leads_to_it(factor: float) -> None:
+def test_verdicts_do_not_depend_on_the_unit(factor: float) -> None:
     experiment = freezer("wall", boots=6, zombies=POINTS)
     boots = simulate(experiment, noise=Noise(block=0.2, boot=0.05, sample=0.02))
     scaled = [
@@ -239,8 +241,8 @@ def test_a_unit_changes_no_verdict_and_nothing_that_leads_to_it(factor: float) -
     assert [o.block for o in before.outliers] == [o.block for o in after.outliers]
 
 
-def test_base_and_variant_in_each_others_place_turn_every_verdict_around() -> None:
-    """What was base becomes the variant: ratios invert, better becomes worse, what is the same stays."""
+def test_swapping_base_and_variant_inverts_every_verdict() -> None:
+    """With base and variant swapped, ratios invert, better becomes worse, and same stays same."""
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         # The smallest point does not change, the others do: better, same and all between.

@@ -1,4 +1,4 @@
-"""Histograms of a run: merged over boots, without warm-ups and trials that do not count."""
+"""Histograms of a run: merged over boots, without warm-ups and unusable trials."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def _result() -> Result:
     )
 
 
-def test_boots_are_merged_and_what_does_not_count_is_left_out() -> None:
+def test_boots_are_merged_without_warm_ups_and_unusable_trials() -> None:
     found = {(d.kernel, d.point["threads"]): d for d in _result().distributions if d.metric == "wakeup_ns"}
     assert set(found) == {(kernel, threads) for kernel in ("base", "changed") for threads in (1, 8)}
     base, changed = found["base", 1], found["changed", 8]
-    # 99 of 1,000 ns and 1 of 2,000, then 99 of 2,000 and 1 of 4,000; a bucket stands for its middle.
+    # 99 of 1,000 ns and 1 of 2,000, then 99 of 2,000 and 1 of 4,000; a bucket is represented by its middle.
     assert base.n == 200
     assert base.percentiles == {"50": 2002, "90": 2002, "99": 2002, "99.9": 4004}
     assert changed.n == 100
@@ -111,7 +111,7 @@ def test_the_report_shows_the_percentiles_of_all_boots() -> None:
     result = _result()
     stream = io.StringIO()
     text.render(result, WORKLOADS, None, Console(file=stream, width=120))
-    told = stream.getvalue()
-    assert "wakeups: wakeup_ns of all boots together, in ns" in told
-    assert "bucket error at most 0.2%" in told
+    report = stream.getvalue()
+    assert "wakeups: wakeup_ns of all boots together, in ns" in report
+    assert "bucket error at most 0.2%" in report
     assert "| 2,002 | 2,002 | 2,002 | 4,004 |" in " ".join(markdown.render(result, WORKLOADS, None).split())

@@ -1,4 +1,4 @@
-"""Verdicts from posted means and standard deviations, held against known tests and against the posting."""
+"""Verdicts from published means and standard deviations, compared with known tests and with the posting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ RULES = Rules(confidence=0.95, same_within=0.02)
 
 
 def posted(key: str) -> dict[int, Judged]:
-    """The verdicts on rows of the throttle posting, by number of threads; all its rows are judged at once."""
+    """Return the verdicts on rows of the throttle posting by number of threads; all rows are corrected
+    together.
+    """
     reference = load_reference("throttle")
     assert reference is not None
     rows = [
@@ -41,7 +43,7 @@ def posted(key: str) -> dict[int, Judged]:
     return {at: one for (base, at, *_), one in zip(rows, judged, strict=True) if base == key}
 
 
-def test_the_posting_whose_first_row_was_waved_away_says_nothing_there() -> None:
+def test_the_first_row_of_the_throttle_posting_is_inconclusive() -> None:
     judged = posted("wakeup_p99_base")[1]
     assert (judged.verdict, judged.reason) == ("inconclusive", "the interval includes 0%")
     low, high = judged.found.ci or (1.0, 1.0)
@@ -51,7 +53,7 @@ def test_the_posting_whose_first_row_was_waved_away_says_nothing_there() -> None
     assert judged.found.p == pytest.approx(0.603, abs=1e-3)
 
 
-def test_nor_does_the_other_row() -> None:
+def test_the_second_row_of_the_throttle_posting_is_inconclusive() -> None:
     judged = posted("request_p99_base")[63]
     assert judged.verdict == "inconclusive"
     assert judged.found.ratio == pytest.approx(1.1267, abs=1e-4)
@@ -59,11 +61,11 @@ def test_nor_does_the_other_row() -> None:
     assert judged.found.p == pytest.approx(0.400, abs=1e-3)
 
 
-def test_the_gain_of_18_percent_beside_them_is_no_better_founded() -> None:
+def test_the_gain_of_18_percent_in_the_posting_is_inconclusive() -> None:
     assert posted("wakeup_p99_base")[32].verdict == "inconclusive"
 
 
-def test_the_rest_of_the_posting_claims_nothing_either_way() -> None:
+def test_no_other_row_of_the_posting_is_better_or_worse() -> None:
     counts: dict[str, dict[Verdict, int]] = {}
     for key in ("wakeup_p99_base", "request_p99_base", "rps_p50_base", "rps_avg_base"):
         for judged in posted(key).values():
@@ -101,7 +103,7 @@ def test_swapping_the_sides_inverts_the_interval(base: Mean, changed: Mean) -> N
 
 
 @given(base=MEANS, changed=MEANS)
-def test_the_interval_excludes_no_change_where_the_test_does(base: Mean, changed: Mean) -> None:
+def test_the_interval_excludes_no_change_if_the_test_does(base: Mean, changed: Mean) -> None:
     found = estimate_means(base, changed, RULES)
     assert found.ci is not None
     assert found.p is not None
@@ -109,7 +111,7 @@ def test_the_interval_excludes_no_change_where_the_test_does(base: Mean, changed
         assert (found.ci[0] <= 1 <= found.ci[1]) == (found.p > 0.05)
 
 
-def test_intervals_cover_what_is_true() -> None:
+def test_intervals_cover_the_true_ratio() -> None:
     rng = np.random.default_rng(1)
     covered, runs = 0, 2000
     for _ in range(runs):

@@ -1,4 +1,4 @@
-"""The samples that reports draw: all that count, in their order, and how well their level is known."""
+"""The samples that reports draw: all valid ones in order, with the interval of their level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def boots() -> list[BootRecords]:
     return simulate(EXPERIMENT, noise=Noise(block=0.1, boot=0.05, sample=0.02))
 
 
-def test_every_sample_that_counts_is_there_and_no_warm_up(boots: list[BootRecords]) -> None:
+def test_every_valid_sample_is_included_and_no_warm_up(boots: list[BootRecords]) -> None:
     found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants)
     # Three kernels with the A/A twin, two points, the three metrics that are judged.
     assert len(found.samples) == 3 * 2 * 3
@@ -31,17 +31,17 @@ def test_every_sample_that_counts_is_there_and_no_warm_up(boots: list[BootRecord
     raw = [r for r in boots[0].records if r.type == "sample" and r.metric == "thaw_ns" and not r.warmup]
     start = boots[0].start
     first = [r.value for r in raw if r.trial == raw[0].trial]
-    told = [s for s in found.samples if (s.kernel, s.metric) == (start.kernel, "thaw_ns")]
-    assert first in [list(s.boots[start.block]) for s in told]
+    matching = [s for s in found.samples if (s.kernel, s.metric) == (start.kernel, "thaw_ns")]
+    assert first in [list(s.boots[start.block]) for s in matching]
 
 
-def test_headline_metrics_come_first_and_base_before_the_others(boots: list[BootRecords]) -> None:
+def test_headline_metrics_are_first_and_base_is_before_other_kernels(boots: list[BootRecords]) -> None:
     found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants).samples
     assert [s.metric for s in found][-1] == "thaw_ns"
     assert [s.kernel for s in found][:3] == ["base", "base-twin", "freezer-skip-exited"]
 
 
-def test_blocks_that_the_result_left_out_are_left_out(boots: list[BootRecords]) -> None:
+def test_blocks_that_the_result_does_not_use_are_not_included(boots: list[BootRecords]) -> None:
     found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants, blocks=2)
     assert {tuple(s.boots) for s in found.samples} == {(0, 1)}
 
@@ -54,7 +54,7 @@ def test_a_figure_is_found_by_its_name_and_point(boots: list[BootRecords]) -> No
     assert found.of("base", "zombies", "freeze_user_ns", {"zombies": 1}) is None
 
 
-def test_the_interval_of_a_level_holds_the_median_and_narrows_with_boots() -> None:
+def test_the_interval_of_a_level_contains_the_median_and_narrows_with_boots() -> None:
     rng = np.random.default_rng(3)
     widths = dict.fromkeys((5, 20, 80), 0.0)
     for count in widths:
@@ -66,7 +66,7 @@ def test_the_interval_of_a_level_holds_the_median_and_narrows_with_boots() -> No
     assert widths[5] > widths[20] > widths[80] > 0
 
 
-def test_the_interval_of_a_level_covers_the_truth() -> None:
+def test_the_interval_of_a_level_covers() -> None:
     rng = np.random.default_rng(5)
     held = 0
     for _ in range(300):
@@ -76,13 +76,13 @@ def test_the_interval_of_a_level_covers_the_truth() -> None:
     assert held >= 0.92 * 300
 
 
-def test_one_boot_has_no_interval_and_equal_boots_one_of_no_width() -> None:
+def test_one_boot_has_no_interval_and_equal_boots_have_one_of_zero_width() -> None:
     assert level_interval(Boots({0: [3.0, 4.0]}), Resampler(1), confidence=0.95) is None
     assert level_interval(Boots({0: [3.0], 1: [3.0]}), Resampler(1), confidence=0.95) == (3.0, 3.0)
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=12))
-def test_what_is_never_below_zero_has_no_interval_below_it(values: list[float]) -> None:
+def test_the_interval_of_a_level_without_negative_values_is_not_negative(values: list[float]) -> None:
     boots = Boots({n: [value] for n, value in enumerate(values)})
     low, high = level_interval(boots, Resampler(1, 200), confidence=0.95) or (0.0, 0.0)
     assert 0 <= low <= boots.median <= high

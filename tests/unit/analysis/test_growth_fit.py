@@ -1,4 +1,4 @@
-"""Growth laws of costs that are known."""
+"""Growth laws fitted to costs with a known law."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_a_cost_that_does_not_grow_has_no_exponent() -> None:
     assert found.per_unit_ci[0] <= 0 <= found.per_unit_ci[1]
 
 
-def test_few_points_tell_growth_but_no_shape() -> None:
+def test_few_points_show_growth_but_not_its_shape() -> None:
     found = fitted(lambda n: 2e4 + 205 * n, (0, 3000, 9000, 15000))
     assert (found.model, found.exponent) == ("linear", None)
 
 
-def test_two_points_and_zeros_tell_nothing() -> None:
+def test_two_points_or_zero_costs_have_no_law() -> None:
     assert fit((0, 1000), [[1, 2]], 0.95) is None
     assert fit(N, [[0.0] * len(N)], 0.95) is None
 
@@ -95,20 +95,20 @@ def test_two_points_and_zeros_tell_nothing() -> None:
         max_size=3,
     )
 )
-def test_any_costs_give_a_law_or_none(rows: list[list[float]]) -> None:
+def test_any_costs_give_a_finite_law_or_none(rows: list[list[float]]) -> None:
     found = fit((0, 1, 2, 4, 8, 16, 32, 64), rows, 0.95)
     if found is not None:
         numbers = [found.per_unit, *found.per_unit_ci, found.intercept, *(found.exponent_ci or ())]
         assert np.all(np.isfinite(numbers))
 
 
-def test_a_straight_line_is_carried_on() -> None:
-    said = predict(fitted(lambda n: 2e4 + 205 * n), 60_000, 0.95)
-    assert said.value == pytest.approx(2e4 + 205 * 60_000, rel=0.02)
-    assert said.low is not None
-    assert said.high is not None
-    assert said.low < 2e4 + 205 * 60_000 < said.high
-    assert said.refused == ""
+def test_a_linear_law_is_extrapolated() -> None:
+    prediction = predict(fitted(lambda n: 2e4 + 205 * n), 60_000, 0.95)
+    assert prediction.value == pytest.approx(2e4 + 205 * 60_000, rel=0.02)
+    assert prediction.low is not None
+    assert prediction.high is not None
+    assert prediction.low < 2e4 + 205 * 60_000 < prediction.high
+    assert prediction.refused == ""
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,13 @@ def test_a_straight_line_is_carried_on() -> None:
     [
         (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points are too few for a growth law"),
         (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot does not show how boots differ"),
-        (lambda n: 2e4 + 205 * n, N, 5, FARTHEST * 30_000 + 1, "more than 4 times the largest measured value, 30,000"),
+        (
+            lambda n: 2e4 + 205 * n,
+            N,
+            5,
+            FARTHEST * 30_000 + 1,
+            "more than 4 times the largest measured value, 30,000",
+        ),
         (lambda n: 2e4 + 6e6 * (1 - np.exp(-n / 6e4)), N, 5, 120_000, "models disagree"),
     ],
 )
@@ -127,30 +133,32 @@ def test_a_prediction_that_the_data_does_not_support_is_refused(
     measured = [[cost(x) * float(np.exp(rng.normal(0, 0.01))) for x in n] for _ in range(rows)]
     found = fit(n, measured, 0.95)
     assert found is not None
-    said = predict(found, at, 0.95)
-    assert reason in said.refused
-    assert (said.value, said.low, said.high) == (None, None, None)
+    prediction = predict(found, at, 0.95)
+    assert reason in prediction.refused
+    assert (prediction.value, prediction.low, prediction.high) == (None, None, None)
 
 
-def test_a_bend_too_small_to_be_a_law_is_in_the_interval() -> None:
-    """Three hundredths of the cost are quadratic: the line wins, and beyond the data the square shows."""
+def test_the_interval_allows_for_a_curvature_too_small_to_be_detected() -> None:
+    """Three percent of the cost is quadratic: the linear law is chosen, and beyond the data the quadratic
+    part shows.
+    """
 
     def bent(n: float) -> float:
         return 2e4 + 199 * n + 0.03 * 205 * n * n / 30_000
 
     found = fitted(bent, sd=0.03, seed=2)
     assert found.model == "linear"
-    said = predict(found, 90_000, 0.95)
-    assert said.low is not None
-    assert said.high is not None
-    assert said.low < bent(90_000) < said.high
+    prediction = predict(found, 90_000, 0.95)
+    assert prediction.low is not None
+    assert prediction.high is not None
+    assert prediction.low < bent(90_000) < prediction.high
 
 
 def test_exact_counts_are_predicted_closely_but_not_exactly() -> None:
     found = fit(N, [[24000 + 205 * n for n in N]] * 3, 0.95)
     assert found is not None
-    said = predict(found, 60_000, 0.95)
-    assert said.value == pytest.approx(24000 + 205 * 60_000)
-    assert said.low is not None
-    assert said.high is not None
-    assert 1.001 < said.high / said.low < 1.05
+    prediction = predict(found, 60_000, 0.95)
+    assert prediction.value == pytest.approx(24000 + 205 * 60_000)
+    assert prediction.low is not None
+    assert prediction.high is not None
+    assert 1.001 < prediction.high / prediction.low < 1.05

@@ -1,4 +1,4 @@
-"""Histograms: every value is known to within the share that is claimed, and merging loses nothing."""
+"""Histograms: every value has the claimed accuracy, and merging loses nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PERCENTS = st.sampled_from([0.1, 20, 50, 90, 99, 99.9]) | st.floats(0.001, 99.99
 
 
 def exactly(values: Sequence[int], percent: float) -> int:
-    """The smallest value that ``percent`` of all do not exceed."""
+    """Return the smallest value that at least ``percent`` of all do not exceed."""
     rank = max(1, math.ceil(round(len(values) * percent, 6) / 100))
     return sorted(values)[rank - 1]
 
 
 @given(value=st.integers(0, 2**63), bits=BITS)
-def test_a_bucket_is_narrow_and_holds_its_values_alone(value: int, bits: int) -> None:
+def test_a_bucket_is_narrow_and_contains_only_its_values(value: int, bits: int) -> None:
     low, wide = lowest(value, bits), width(value, bits)
     assert low <= value < low + wide
     assert {lowest(edge, bits) for edge in (low, low + wide - 1)} == {low}
@@ -35,7 +35,7 @@ def test_a_bucket_is_narrow_and_holds_its_values_alone(value: int, bits: int) ->
 
 
 @given(values=VALUES, bits=BITS, percent=PERCENTS)
-def test_a_percentile_is_within_the_claimed_share(values: list[int], bits: int, percent: float) -> None:
+def test_a_percentile_is_within_the_claimed_error(values: list[int], bits: int, percent: float) -> None:
     histogram = count(values, bits)
     assert histogram.n == len(values)
     expected = exactly(values, percent)
@@ -43,7 +43,9 @@ def test_a_percentile_is_within_the_claimed_share(values: list[int], bits: int, 
 
 
 @given(parts=st.lists(VALUES, min_size=1, max_size=5), bits=BITS, percent=PERCENTS)
-def test_merging_is_counting_together_in_any_order(parts: list[list[int]], bits: int, percent: float) -> None:
+def test_merged_histograms_equal_the_histogram_of_all_values(
+    parts: list[list[int]], bits: int, percent: float
+) -> None:
     together = count([value for part in parts for value in part], bits)
     histograms = [count(part, bits) for part in parts]
     for order in (histograms, histograms[::-1]):
@@ -53,17 +55,17 @@ def test_merging_is_counting_together_in_any_order(parts: list[list[int]], bits:
 
 
 @given(fine=VALUES, coarse=VALUES, bits=st.integers(1, 6), more=st.integers(1, 6))
-def test_of_different_buckets_the_coarser_count(
+def test_merging_different_buckets_uses_the_coarser_ones(
     fine: list[int], coarse: list[int], bits: int, more: int
 ) -> None:
     assert merged([count(fine, bits + more), count(coarse, bits)]) == count([*fine, *coarse], bits)
 
 
-def test_a_percentile_of_nothing_is_an_error() -> None:
+def test_a_percentile_of_an_empty_histogram_is_an_error() -> None:
     with pytest.raises(ValueError, match="empty"):
         Histogram(8, {}).percentile(50)
 
 
-def test_percents_that_floats_do_not_hold_are_counted_right() -> None:
+def test_percents_that_floats_cannot_represent_are_exact() -> None:
     assert count(range(1000), 12).percentile(99.9) == 998
     assert count(range(1, 101), 8).percentile(99) == 99

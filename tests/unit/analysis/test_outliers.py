@@ -1,4 +1,4 @@
-"""Boots far from the others: named where they decide something, whatever the unit."""
+"""Outlier boots: reported if they matter for a verdict, in any unit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ QUIET = {n: 1000.0 + n for n in range(10)}
 groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(lambda values: dict(enumerate(values)))
 
 
-def test_a_boot_at_twice_the_time_is_named_with_how_far_out_it_is() -> None:
+def test_a_boot_with_twice_the_time_is_reported_with_its_distance() -> None:
     ((found,),) = find_outliers([{**QUIET, 3: 2000.0}], 0.02)
     assert (found.block, found.value, found.median) == (3, 2000.0, 1005.5)
     assert found.ranges is not None
     assert found.ranges > 3
 
 
-def test_a_fast_boot_is_as_far_out_as_a_slow_one() -> None:
+def test_a_fast_boot_has_the_same_distance_as_a_slow_one() -> None:
     slow, fast = {**QUIET, 3: 2000.0}, {n: 1e6 / value for n, value in {**QUIET, 3: 2000.0}.items()}
     ((one,), (other,)) = find_outliers([slow, fast], 0.02)
     assert one.block == other.block
@@ -28,37 +28,37 @@ def test_a_fast_boot_is_as_far_out_as_a_slow_one() -> None:
 
 
 @given(groups, st.floats(1e-3, 1e3))
-def test_a_scale_changes_nothing(group: dict[int, float], scale: float) -> None:
+def test_outliers_do_not_depend_on_the_unit(group: dict[int, float], scale: float) -> None:
     one, other = find_outliers([group, {block: value * scale for block, value in group.items()}], 0.02)
-    # A boot at the very fence may fall to either side by rounding.
+    # A boot exactly at the fence can be on either side because of rounding.
     if all(boot.ranges is None or boot.ranges > 3 + 1e-6 for boot in (*one, *other)):
         assert [boot.block for boot in one] == [boot.block for boot in other]
 
 
 @given(st.lists(groups, max_size=5))
-def test_many_at_once_are_the_same_as_one_by_one(many: list[dict[int, float]]) -> None:
+def test_many_groups_at_once_give_the_same_as_one_by_one(many: list[dict[int, float]]) -> None:
     assert find_outliers(many, 0.02) == [find_outliers([group], 0.02)[0] for group in many]
 
 
-def test_what_decides_nothing_is_not_named() -> None:
+def test_differences_within_the_margin_are_not_reported() -> None:
     near = {n: 1000.0 + n / 1000 for n in range(10)}
     assert find_outliers([{**near, 3: 1015.0}], 0.02) == [()]
     assert len(find_outliers([{**near, 3: 1025.0}], 0.02)[0]) == 1
 
 
-def test_where_all_others_agree_there_is_no_range_to_count_in() -> None:
+def test_the_distance_is_unknown_if_all_other_boots_are_equal() -> None:
     ((found,),) = find_outliers([{**dict.fromkeys(range(9), 1000.0), 9: 1300.0}], 0.02)
     assert (found.block, found.ranges) == (9, None)
 
 
 @pytest.mark.parametrize("group", [{}, {0: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}, {**QUIET, 3: 0.0}])
-def test_four_boots_and_zeros_name_none(group: dict[int, float]) -> None:
+def test_four_boots_or_zeros_have_no_outliers(group: dict[int, float]) -> None:
     assert find_outliers([group], 0.02) == [()]
 
 
 @pytest.mark.parametrize(("boots", "most"), [(5, 0.15), (10, 0.06), (20, 0.03)])
-def test_normal_noise_is_rarely_named(boots: int, most: float) -> None:
-    """Of 2,000 groups: 13%, 4.5% and 2% as the docstring says."""
+def test_normal_noise_is_rarely_reported(boots: int, most: float) -> None:
+    """Of 2,000 groups: 13%, 4.5% and 2%, as the docstring says."""
     rng = np.random.default_rng(1)
     found = find_outliers([dict(enumerate(rng.lognormal(5, 0.1, boots))) for _ in range(2000)], 0.02)
     assert 0 < sum(map(bool, found)) / 2000 < most

@@ -100,14 +100,14 @@ def test_time_belongs_to_the_function_that_was_sampled() -> None:
     assert costs.share_with_callees("a") == pytest.approx(6.5 / 7)
     assert costs.functions == {"b", "c", "[user]"}
     assert costs.sampled("c") == 5
-    assert costs.own("nobody").ns == 0
+    assert costs.own("missing").ns == 0
 
 
 def test_a_function_that_calls_itself_is_counted_once() -> None:
     assert costs_of({"a;b;a": (1, 1000)}).share_with_callees("a") == 1
 
 
-def test_the_compilers_names_for_parts_of_a_function_are_one() -> None:
+def test_suffixes_that_the_compiler_adds_are_removed() -> None:
     assert frames_of("do_exit.part.0;x.isra.0.cold;y.constprop.12;z.llvm.123") == ("do_exit", "x", "y", "z")
     assert frames_of("sub.domain.x") == ("sub.domain.x",)
     costs = costs_of({"a;f.isra.0": (1, 1000), "a;f.constprop.3": (1, 500), "a;f": (1, 500)})
@@ -137,7 +137,7 @@ def test_time_without_interrupts_belongs_to_the_function_that_ends_it() -> None:
         ("do_syscall_64;default_idle_call", False),
     ],
 )
-def test_idle_is_told_from_what_interrupts_it(stack: str, idle: bool) -> None:
+def test_idle_time_does_not_include_interrupts(stack: str, idle: bool) -> None:
     assert is_idle(frames_of(stack)) is idle
 
 
@@ -150,7 +150,7 @@ def test_idle_time_has_no_share() -> None:
     assert stretch.idle_share == 0.75
 
 
-def test_callers_are_those_of_most_of_the_time() -> None:
+def test_callers_have_most_of_the_time() -> None:
     costs = costs_of({"x;y;f": (6, 6000), "z;y;f": (5, 5000), "w;f": (1, 1000)})
     assert costs.callers("f") == ("y",)
     assert costs_of({"x;y;f": (9, 9000), "z;y;f": (1, 1000)}).callers("f") == ("y", "x")
@@ -158,7 +158,7 @@ def test_callers_are_those_of_most_of_the_time() -> None:
     assert costs_of({"f": (1, 1000)}).callers("f") == ()
 
 
-def test_trials_that_did_not_end_well_are_left_out() -> None:
+def test_trials_that_did_not_end_ok_are_not_used() -> None:
     assert collect([boot({1: [{"a": (1, 1000)}]}, status="failed")]) == []
 
 
@@ -171,7 +171,9 @@ def test_repetitions_and_boots_are_averaged() -> None:
 
 
 def test_boots_that_differ_widen_the_interval() -> None:
-    """Of the function that differs by what it differs; of the others by how boots differ on average."""
+    """For the function that differs, by its own difference; for the others, by the average difference of
+    boots.
+    """
 
     def boots(counts: Iterable[int]) -> list[BootRecords]:
         fixed = {"b": (100, 100_000), "c": (100, 100_000)}
@@ -210,14 +212,14 @@ def test_growth_needs_two_points() -> None:
     assert growth([0, 400], [Spread(1.0, 0.1), Spread(1.0, 0.1)]) is None
 
 
-def test_points_beside_the_line_widen_the_slope() -> None:
+def test_points_far_from_the_line_widen_the_interval_of_the_slope() -> None:
     sizes = [100, 1000, 10_000]
     straight = growth(sizes, [Spread(n, n * 0.01) for n in sizes])
     bent = growth(sizes, [Spread(n * f, n * f * 0.01) for n, f in zip(sizes, (1, 2, 1), strict=True)])
     assert straight and bent and bent.se > 10 * straight.se
 
 
-def test_more_claims_need_more_errors() -> None:
+def test_more_claims_need_more_standard_errors() -> None:
     assert quantile(0.95, 1) == pytest.approx(1.96, abs=0.001)
     assert quantile(0.95, 20) == pytest.approx(3.023, abs=0.001)
 
@@ -234,7 +236,7 @@ def sampled(rng: random.Random, rates: Mapping[str, float]) -> Stacks:
     return found
 
 
-def test_what_grows_faster_than_the_number_of_things_is_named() -> None:
+def test_functions_that_grow_faster_than_the_objects_are_reported() -> None:
     rng = random.Random(5)
     sizes = (100, 400, 1600)
     rates = {n: {"exit;scan": n * n / 400, "exit;free": n / 2, "exit;print": 100.0} for n in sizes}
@@ -249,7 +251,7 @@ def test_what_grows_faster_than_the_number_of_things_is_named() -> None:
     assert scan.self_ns == pytest.approx(1600 / 400 * PERIOD_NS, rel=0.1)
 
 
-def test_what_differs_from_base_is_named_with_its_size() -> None:
+def test_functions_that_differ_from_base_are_reported_with_the_difference() -> None:
     rng = random.Random(6)
     before = {"exit;scan": 4000.0, "exit;free": 2000.0}
     after = {"exit;scan": 400.0, "exit;free": 2000.0, "exit;gate": 300.0}
@@ -270,8 +272,8 @@ def test_what_differs_from_base_is_named_with_its_size() -> None:
     assert [f.callers for f in profile.functions] == [("exit",)] * 3
 
 
-def test_noise_is_not_named() -> None:
-    """Forty profiles of two kernels that are the same, linear in N: at most one in twenty names anything."""
+def test_noise_is_not_reported() -> None:
+    """Forty profiles of two equal kernels, linear in N: at most one in twenty names any function."""
     rng = random.Random(7)
     named = 0
     for _ in range(40):
@@ -302,5 +304,5 @@ def test_parameters_that_the_experiment_did_not_choose_are_not_shown() -> None:
     assert profile.stretches[0].point == {"things": 100}
 
 
-def test_a_profile_of_nothing_is_nothing() -> None:
+def test_without_profiled_boots_there_is_no_profile() -> None:
     assert profiles([], EXPERIMENT, {"exit": EXIT}, ("base",)) == ()

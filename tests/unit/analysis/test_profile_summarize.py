@@ -1,4 +1,4 @@
-"""What a run directory tells of its profile."""
+"""The summary of the profiled boots of a run directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unit.run_dirs import fill
 PARAMS: dict[str, int | str] = {"zombies": 3000, "make": "shared"}
 
 
-def told_by(path: Path, records: list[Record], outcome: str = "ok") -> ProfileSummary:
+def summary_of(path: Path, records: list[Record], outcome: str = "ok") -> ProfileSummary:
     run = RunDir.create(path, "x")
     (run.profile.path / "console").mkdir(parents=True)
     start = BootStart(
@@ -41,22 +41,22 @@ def trial(lost: int = 0, status: str = "ok") -> list[Record]:
     ]
 
 
-def test_a_run_without_a_profile_tells_nothing(tmp_path: Path) -> None:
+def test_the_summary_of_a_run_without_a_profile_is_empty(tmp_path: Path) -> None:
     run = RunDir.create(tmp_path, "x")
     fill(run, load_experiment("freezer"), [], {}, {})
     assert profiles_of(load(run)) == ProfileSummary((), {}, ())
 
 
 def test_stacks_go_to_a_file_for_each_kernel_and_point(tmp_path: Path) -> None:
-    told = told_by(tmp_path, trial())
-    assert told.folded == {"git:_src@v1-zombies-zombies=3000.folded": "do_exit;free 10\n"}
-    assert [f.function for f in told.profiles[0].functions] == ["free"]
-    assert told.notes == ()
+    summary = summary_of(tmp_path, trial())
+    assert summary.folded == {"git:_src@v1-zombies-zombies=3000.folded": "do_exit;free 10\n"}
+    assert [f.function for f in summary.profiles[0].functions] == ["free"]
+    assert summary.notes == ()
 
 
-def test_what_went_wrong_is_noted(tmp_path: Path) -> None:
-    (note,) = told_by(tmp_path / "lost", trial(lost=7)).notes
+def test_problems_of_profiled_boots_are_noted(tmp_path: Path) -> None:
+    (note,) = summary_of(tmp_path / "lost", trial(lost=7)).notes
     assert "7 samples were lost after 10 filled the buffer" in note
-    told = told_by(tmp_path / "failed", trial(status="failed"), "agent-error")
-    assert told.profiles == ()
-    assert [note.partition(": ")[2] for note in told.notes] == ["agent-error: ", "trial 0 failed: why"]
+    summary = summary_of(tmp_path / "failed", trial(status="failed"), "agent-error")
+    assert summary.profiles == ()
+    assert [note.partition(": ")[2] for note in summary.notes] == ["agent-error: ", "trial 0 failed: why"]

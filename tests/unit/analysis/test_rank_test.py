@@ -1,4 +1,4 @@
-"""The rank tests: what they are told cannot depend on names, order or scale."""
+"""Rank tests: they do not depend on names, order or scale."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_sides_and_blocks_can_be_swapped(
     assert p({n: base[b] for n, b in enumerate(order)}, {n: changed[b] for n, b in enumerate(order)}) == found
 
 
-def test_a_scale_changes_nothing() -> None:
+def test_the_test_does_not_depend_on_the_unit() -> None:
     rng = np.random.default_rng(1)
     base, changed = (numbered(rng.lognormal(5, 0.2, 10).tolist()) for _ in range(2))
     scaled = [{block: 8 * value for block, value in side.items()} for side in (base, changed)]
     assert p(scaled[0], scaled[1]) == p(base, changed)
 
 
-def test_many_at_once_are_the_same_as_one_by_one() -> None:
+def test_many_pairs_at_once_give_the_same_as_one_by_one() -> None:
     rng = np.random.default_rng(2)
     todo = [
         tuple(numbered(rng.lognormal(5, 0.2, count).tolist()) for _ in range(2)) for count in (4, 9, 4, 12, 9)
@@ -54,7 +54,7 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
         assert test.least == 2.0 ** (1 - len(base))
 
 
-def test_the_least_p_is_that_of_boots_that_all_agree() -> None:
+def test_the_smallest_p_is_reached_if_all_boots_agree() -> None:
     base = {n: 100.0 + n for n in range(7)}
     (found,) = rank_tests([(base, {n: value * (1.1 + n / 100) for n, value in base.items()})])
     assert found is not None
@@ -62,7 +62,7 @@ def test_the_least_p_is_that_of_boots_that_all_agree() -> None:
     assert not found.contradicts(0.05)
 
 
-def test_a_drift_that_falls_on_whole_blocks_hides_nothing() -> None:
+def test_a_drift_of_whole_blocks_cancels() -> None:
     rng = np.random.default_rng(3)
     drift = np.exp(np.linspace(0, 2, 10))
     base = numbered((100 * drift * np.exp(rng.normal(0, 0.01, 10))).tolist())
@@ -94,7 +94,7 @@ def test_zeros_are_ranked_unpaired() -> None:
 
 
 @pytest.mark.parametrize(("base", "changed"), [({0: 1.0}, {0: 2.0}), ({0: 1.0, 1: 1.0}, {0: 1.0}), ({}, {})])
-def test_one_boot_has_none(base: dict[int, float], changed: dict[int, float]) -> None:
+def test_one_boot_has_no_rank_test(base: dict[int, float], changed: dict[int, float]) -> None:
     assert rank_tests([(base, changed)]) == [None]
 
 

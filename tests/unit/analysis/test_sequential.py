@@ -1,4 +1,4 @@
-"""Stopping when sure: where, at which level, and that records alone decide it."""
+"""Stopping rules: at which look and level a run stops, and that only the records decide it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_other_rules_are_refused_with_what_to_give(text: str) -> None:
         (20, (4, 6, 8, 11, 15, 20)),
     ],
 )
-def test_looks_grow_and_end_at_the_most(most: int, expected: tuple[int, ...]) -> None:
+def test_looks_grow_and_end_at_the_maximum(most: int, expected: tuple[int, ...]) -> None:
     assert looks(most) == expected
 
 
@@ -74,7 +74,7 @@ def test_a_large_effect_ends_the_run_at_the_first_look() -> None:
     assert stopping.alpha == pytest.approx(1 - stopping.confidence)
 
 
-def test_noise_goes_on_to_the_most() -> None:
+def test_noise_continues_to_the_last_look() -> None:
     result, stopping = conclude(run(LOUD, 1.0), 20, 20, VERDICT, 0.95, HEADLINE)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done) == (20, True)
@@ -84,7 +84,7 @@ def test_noise_goes_on_to_the_most() -> None:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.9, 0.8])
-def test_looking_as_blocks_come_ends_where_looking_at_all_of_them_does(ratio: float) -> None:
+def test_a_growing_run_stops_at_the_same_look_as_a_complete_one(ratio: float) -> None:
     analyse_at = run(LOUD, ratio)
     whole = conclude(analyse_at, 20, 20, VERDICT, 0.95, HEADLINE)
     for blocks in range(21):
@@ -104,7 +104,7 @@ def test_before_the_first_look_nothing_is_decided(blocks: int) -> None:
 
 
 @pytest.mark.parametrize(("blocks", "stopped_at"), [(5, 4), (7, 6), (10, 8)])
-def test_blocks_beyond_a_look_wait_for_the_next(blocks: int, stopped_at: int) -> None:
+def test_blocks_after_a_look_are_used_at_the_next_look(blocks: int, stopped_at: int) -> None:
     result, stopping = conclude(run(LOUD, 1.0), blocks, 20, VERDICT, 0.95, HEADLINE)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done) == (stopped_at, False)
@@ -112,7 +112,7 @@ def test_blocks_beyond_a_look_wait_for_the_next(blocks: int, stopped_at: int) ->
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 7, 11])
-def test_a_budget_that_is_used_up_makes_its_last_block_the_last_look(blocks: int) -> None:
+def test_the_last_block_within_the_budget_is_the_last_look(blocks: int) -> None:
     result, stopping = conclude(run(LOUD, 1.0), blocks, 20, VERDICT, 0.95, HEADLINE, spent=True)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done, stopping.spent) == (blocks, True, True)
@@ -121,13 +121,13 @@ def test_a_budget_that_is_used_up_makes_its_last_block_the_last_look(blocks: int
     assert result.comparisons[0].base.boots == blocks
 
 
-def test_a_rule_that_held_before_the_budget_ended_is_what_ended_the_run() -> None:
+def test_a_rule_that_holds_before_the_end_of_the_budget_is_the_reason() -> None:
     _, stopping = conclude(run(QUIET, 0.6), 9, 20, VERDICT, 0.95, HEADLINE, spent=True)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done, stopping.spent) == (4, True, False)
 
 
-def test_a_width_is_reached_to_both_sides() -> None:
+def test_a_width_must_hold_on_both_sides() -> None:
     rule = parse_until("ci=3%")
     result, stopping = conclude(run(Noise(boot=0.02), 0.9), 40, 40, rule, 0.95, HEADLINE)
     (comparison,) = result.comparisons
@@ -147,7 +147,7 @@ def test_exact_counts_are_decided_at_the_first_look() -> None:
         assert (stopping.stopped_at, stopping.done) == (4, True)
 
 
-def test_other_metrics_do_not_keep_a_run_going_and_no_comparison_does() -> None:
+def test_only_headline_metrics_keep_a_run_going_and_a_run_without_them_continues() -> None:
     result = run(QUIET, 0.6)(20, 0.95)
     assert stop_here(result, VERDICT, HEADLINE)[0]
     assert stop_here(result, VERDICT, {("other", "metric")}) == (False, "nothing to compare yet")

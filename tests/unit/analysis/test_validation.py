@@ -1,6 +1,6 @@
-"""The promises, in thousands of simulated experiments: bench/validate_stats.py has the larger numbers.
+"""Coverage and error rates in thousands of simulated experiments; bench/validate_stats.py has more runs.
 
-Every bound leaves room for chance: three standard errors of the share that is asserted.
+Every bound allows for three standard errors of the asserted share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unit.worlds import WORLDS, World, experiment, normal
 RUNS = 150
 BY_NAME = {world.name: world for world in WORLDS}
 CAUTIOUS = {"two modes, one in five"}
-"""Where the interval is too wide, by design: the slow boots are rare and far off."""
+"""Worlds in which the interval is too wide by design: slow boots are rare and much slower."""
 
 
 def room(share: float, runs: int) -> float:
@@ -31,7 +31,7 @@ def test_the_interval_covers_the_true_ratio(name: str, boots: int) -> None:
 
 @pytest.mark.parametrize("boots", [4, 6, 10, 15])
 def test_over_all_worlds_the_interval_is_neither_narrow_nor_wide(boots: int) -> None:
-    """The mean over worlds: 93% to 97%, but for the ones known to be wider."""
+    """The mean over worlds is 93% to 97%, except for those known to be wider."""
     worlds = [world for world in WORLDS if world.name not in CAUTIOUS]
     runs = 60
     mean = sum(v.coverage(world, boots, 0.8, runs, seed=2).inside for world in worlds) / len(worlds)
@@ -40,23 +40,23 @@ def test_over_all_worlds_the_interval_is_neither_narrow_nor_wide(boots: int) -> 
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.05, 3.0])
-def test_the_size_of_the_effect_does_not_matter_to_the_interval(ratio: float) -> None:
+def test_coverage_does_not_depend_on_the_size_of_the_effect(ratio: float) -> None:
     one = v.coverage(WORLDS[1], 10, ratio, RUNS)
     assert one.inside == v.coverage(WORLDS[1], 10, 0.8, RUNS).inside
 
 
 @pytest.mark.parametrize("boots", [4, 10])
 @pytest.mark.parametrize("name", ["drift of 30%", "two modes, half and half", "heavy-tailed inside boots"])
-def test_base_against_itself_is_seldom_called_better_or_worse(name: str, boots: int) -> None:
+def test_an_a_a_report_is_rarely_better_or_worse(name: str, boots: int) -> None:
     """Reports of six comparisons, through the whole analysis."""
     assert v.false_verdicts(BY_NAME[name], boots, 40) <= 0.05 + room(0.05, 40)
 
 
-def test_one_comparison_alone_is_seldom_called_better_or_worse() -> None:
+def test_a_single_a_a_comparison_is_rarely_better_or_worse() -> None:
     assert v.false_verdicts(WORLDS[1], 6, 120, points=1, variants=1) <= 0.05 + room(0.05, 120)
 
 
-def test_a_real_effect_is_found_more_often_as_boots_grow_and_never_the_wrong_way() -> None:
+def test_a_real_effect_is_found_more_often_with_more_boots_and_never_inverted() -> None:
     quiet = World(name="quiet", block=0.05, shifts=normal(0.02), jitter=normal(0.01))
     found = [v.verdicts(quiet, 1.05, experiment(boots), 30) for boots in (4, 10, 25)]
     assert all(verdicts["better"] == 0 for verdicts in found)
@@ -69,32 +69,32 @@ def test_a_large_effect_is_found_by_a_quick_design() -> None:
     assert v.verdicts(WORLDS[1], 0.6, experiment(4), 30)["better"] >= 0.9
 
 
-def test_a_difference_beyond_the_margin_is_seldom_called_the_same() -> None:
+def test_a_difference_beyond_the_margin_is_rarely_called_the_same() -> None:
     quiet = World(name="quiet", shifts=normal(0.004), jitter=normal(0.002))
     assert v.verdicts(quiet, 1.02, experiment(10), 60)["same"] <= 0.05 + room(0.05, 60)
     assert v.verdicts(quiet, 1.0, experiment(10), 30)["same"] >= 0.9
 
 
 @pytest.mark.parametrize("boots", [4, 10])
-def test_an_effect_as_large_as_the_smallest_detectable_is_found_four_times_in_five(boots: int) -> None:
-    """About: the effect is the typical one of many designs, and the verdict has the twin beside it."""
+def test_the_smallest_detectable_change_is_found_with_80_percent_power(boots: int) -> None:
+    """Approximately: the effect is the typical one of many designs, and the verdict uses the A/A twin."""
     size = v.coverage(WORLDS[1], boots, 1.0, 100, twin=True).mde
     assert abs(v.verdicts(WORLDS[1], 1 + size, experiment(boots), 100)["worse"] - 0.8) <= room(0.8, 100)
 
 
 @pytest.mark.parametrize("name", ["bell-shaped, blocks as much", "two modes, half and half"])
-def test_looking_again_and_again_makes_no_more_false_verdicts(name: str) -> None:
+def test_repeated_looks_do_not_increase_false_verdicts(name: str) -> None:
     found = v.stopped(BY_NAME[name], 1.0, 15, parse_until("verdict"), 40)
     assert found.wrong <= 0.05 + room(0.05, 40)
 
 
-def test_a_run_that_stops_when_sure_is_short_where_the_effect_is_large() -> None:
+def test_a_run_with_a_stopping_rule_is_short_for_a_large_effect() -> None:
     found = v.stopped(WORLDS[1], 0.6, 15, parse_until("verdict"), 25)
     assert (found.wrong, found.sure) == (0, 1)
     assert found.blocks < 6
 
 
-def test_the_interval_at_a_width_that_was_waited_for_covers() -> None:
+def test_the_interval_at_the_stop_of_a_width_rule_covers() -> None:
     found = v.stopped(WORLDS[1], 0.9, 15, parse_until("ci=12%"), 60)
     assert found.covers >= 0.95 - room(0.95, 60)
 
@@ -107,7 +107,7 @@ def test_the_cost_of_one_more_and_the_exponent_cover(boot: float, trial: float) 
 
 
 @pytest.mark.parametrize("truth", ["line", "square of a tenth"])
-def test_what_a_law_predicts_comes_true(truth: str) -> None:
+def test_predictions_of_a_law_cover(truth: str) -> None:
     def tenth(n: float) -> float:
         return 2e4 + 185 * n + 0.0007 * n * n
 

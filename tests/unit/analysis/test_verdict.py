@@ -1,4 +1,4 @@
-"""Verdicts: what is real, what is the same, and what cannot be said."""
+"""Verdicts: real differences, equivalence, and inconclusive results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_number_on_each_side_is_an_exact_difference() -> None:
     assert judge(found, Controls(), found.p, "higher", RULES) == ("worse", "exact")
 
 
-def test_one_seed_is_no_population() -> None:
+def test_one_seed_gives_no_interval() -> None:
     found = estimate(boots([330, 330]), boots([130, 130]), "instructions", RULES, Resampler(1))
     assert not found.exact
     assert judge(found, Controls(), found.p, "lower", RULES) == ("inconclusive", "one seed gives no interval")
@@ -87,12 +87,12 @@ def test_a_large_effect_is_found_and_a_small_one_is_the_same() -> None:
     assert verdict(quiet, Boots({n: [1003.0 + n] for n in range(10)})) == "same"
 
 
-def test_nothing_seen_is_not_the_same() -> None:
+def test_no_significant_difference_is_not_the_same() -> None:
     rng = np.random.default_rng(4)
     assert verdict(noisy(rng, 1000, 0.3), noisy(rng, 1000, 0.3)) == "inconclusive"
 
 
-def test_no_difference_is_real_that_base_shows_against_itself() -> None:
+def test_a_difference_within_the_a_a_interval_is_inconclusive() -> None:
     rng = np.random.default_rng(2)
     base, changed = noisy(rng, 1000, 0.02), noisy(rng, 900, 0.02)
     assert verdict(base, changed) == "better"
@@ -101,7 +101,7 @@ def test_no_difference_is_real_that_base_shows_against_itself() -> None:
     assert verdict(base, noisy(rng, 700, 0.02), null=noisy(rng, 880, 0.02)) == "better"
 
 
-def test_zeros_and_constants_do_not_crash() -> None:
+def test_zeros_and_constants_have_a_verdict() -> None:
     zero, some = boots([0.0], [0.0]), boots([5.0], [5.0])
     for clock in ("wall", "instructions"):
         assert verdict(zero, zero, clock) == "same"
@@ -110,17 +110,20 @@ def test_zeros_and_constants_do_not_crash() -> None:
     assert judge(none, Controls(), none.p, "lower", RULES)[0] == "worse"
 
 
-def test_a_share_that_falls_to_zero_is_better_by_ranks() -> None:
+def test_a_share_that_drops_to_zero_is_better_by_the_rank_test() -> None:
     blocked = boots([0.9], [0.88], [0.91], [0.9], [0.87])
     gone = boots([0.0], [0.0], [0.0], [0.0], [0.0])
     found = estimate(blocked, gone, "wall", RULES, Resampler(1))
     assert (found.ratio, found.ci) == (0, None)
-    assert judge(found, Controls(), found.p, "lower", RULES) == ("better", "rank test without an interval: not all samples are above zero")
+    assert judge(found, Controls(), found.p, "lower", RULES) == (
+        "better",
+        "rank test without an interval: not all samples are above zero",
+    )
     assert verdict(blocked, gone, null=gone) == "inconclusive"
 
 
 @pytest.mark.parametrize("clock", ["wall", "instructions"])
-def test_boots_that_one_side_lost_are_left_out_of_the_pairs(clock: Clock) -> None:
+def test_boots_missing_on_one_side_are_not_paired(clock: Clock) -> None:
     base = Boots({0: [10.0], 1: [20.0], 2: [30.0], 3: [1000.0]})
     changed = Boots({0: [5.0], 1: [10.0], 2: [15.0]})
     found = estimate(base, changed, clock, RULES, Resampler(1))
@@ -140,7 +143,7 @@ def test_holm_multiplies_the_smallest_most_and_keeps_the_order() -> None:
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-def test_a_single_difference_among_many_comparisons_is_doubted() -> None:
+def test_a_single_difference_among_many_comparisons_is_inconclusive() -> None:
     found = Estimate(0.9, (0.82, 0.99), 0.03, 0.1)
     assert judge(found, Controls(), 0.03, "lower", RULES)[0] == "better"
     assert judge(found, Controls(), 0.9, "lower", RULES)[0] == "inconclusive"
@@ -153,7 +156,7 @@ def _with(rng: np.random.Generator, mean: float, sd: float) -> Boots:
     return Boots({n: [max(0.5, mean + sd * float(v))] for n, v in enumerate(raw)})
 
 
-def test_the_testers_thirteen_percent_is_inconclusive() -> None:
+def test_a_posted_change_of_13_percent_is_inconclusive() -> None:
     """One thread of the throttle posting, 15.00 (5.29) against 17.00 (1.00) over three rounds."""
     assert (data_dir("reference") / "throttle.toml").is_file()
     posted = load_reference("throttle")
@@ -174,7 +177,7 @@ def test_an_a_a_comparison_is_rarely_called_different() -> None:
     assert verdicts.count("better") + verdicts.count("worse") <= 0.075 * 300
 
 
-def test_the_smallest_detectable_effect_is_found_four_times_in_five() -> None:
+def test_the_smallest_detectable_change_is_found_with_80_percent_power() -> None:
     rng = np.random.default_rng(6)
     sizes = [
         estimate(noisy(rng, 1, 0.1), noisy(rng, 1, 0.1), "wall", RULES, Resampler(1)).mde for _ in range(50)
@@ -200,27 +203,27 @@ CHANGED = Estimate(0.9, (0.85, 0.95), 0.001, 0.1)
         ((1.05, 1.30), (1.05, 1.30), ("better", "")),
     ],
 )
-def test_both_nulls_can_explain_a_difference_away(
+def test_a_difference_within_either_control_is_inconclusive(
     twin: tuple[float, float] | None, layout: tuple[float, float] | None, expected: tuple[Verdict, str]
 ) -> None:
     one, other = (Estimate(1.0, ci, 0.5, 0.1) if ci else None for ci in (twin, layout))
-    beside = Controls(twin=one, layout=other)
-    assert judge(CHANGED, beside, 0.001, "lower", RULES) == expected
+    controls = Controls(twin=one, layout=other)
+    assert judge(CHANGED, controls, 0.001, "lower", RULES) == expected
 
 
-def test_the_rank_test_changes_no_verdict_and_is_heard_where_it_disagrees() -> None:
-    def said(found: Estimate, rank: RankTest) -> tuple[Verdict, str]:
+def test_the_rank_test_changes_no_verdict_and_is_reported_if_it_disagrees() -> None:
+    def result(found: Estimate, rank: RankTest) -> tuple[Verdict, str]:
         assert found.p is not None
         return judge(found, Controls(rank=rank), found.p, "lower", RULES)
 
-    assert said(CHANGED, RankTest(0.002, least=0.002)) == ("better", "")
-    assert said(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not find a change")
+    assert result(CHANGED, RankTest(0.002, least=0.002)) == ("better", "")
+    assert result(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not find a change")
     # Four boots cannot give less than 0.125: no disagreement.
-    assert said(CHANGED, RankTest(0.125, least=0.125)) == ("better", "")
+    assert result(CHANGED, RankTest(0.125, least=0.125)) == ("better", "")
     unsure = Estimate(0.9, (0.75, 1.08), 0.2, 0.2)
-    assert said(unsure, RankTest(0.2, least=0.002))[1] == "the interval includes 0%"
-    told = said(unsure, RankTest(0.01, least=0.002))
-    assert told == ("inconclusive", "the interval includes 0%; only the rank test finds a change")
+    assert result(unsure, RankTest(0.2, least=0.002))[1] == "the interval includes 0%"
+    judged = result(unsure, RankTest(0.01, least=0.002))
+    assert judged == ("inconclusive", "the interval includes 0%; only the rank test finds a change")
 
 
 @given(groups, groups)
@@ -235,29 +238,29 @@ def test_equivalence_has_the_same_p_from_either_side(
         assert forth.p_same == pytest.approx(back.p_same, abs=1e-9)
 
 
-def test_equivalence_is_claimed_where_half_the_error_allows_it_and_only_there() -> None:
+def test_equivalence_is_claimed_exactly_at_half_the_error() -> None:
     rng = np.random.default_rng(7)
-    seen = set()
+    outcomes = set()
     for _ in range(60):
         base, changed = noisy(rng, 1000, 0.01), noisy(rng, 1000 * float(rng.uniform(0.97, 1.03)), 0.01)
         found = estimate(base, changed, "wall", RULES, Resampler(1))
         assert found.p_same is not None
-        said = judge(found, Controls(), found.p, "lower", RULES)[0]
-        assert (said == "same") == (found.p_same <= 0.025)
-        seen.add(said == "same")
-    assert seen == {True, False}
+        result = judge(found, Controls(), found.p, "lower", RULES)[0]
+        assert (result == "same") == (found.p_same <= 0.025)
+        outcomes.add(result == "same")
+    assert outcomes == {True, False}
 
 
 def test_a_true_change_of_the_margin_is_rarely_called_the_same() -> None:
     """300 pairs at the edge of the margin: at most 2.5% by design, 5% allows for two standard errors."""
     rng = np.random.default_rng(8)
-    said = [verdict(noisy(rng, 1000, 0.01), noisy(rng, 1020, 0.01)) for _ in range(300)]
-    assert said.count("same") <= 0.05 * 300
+    result = [verdict(noisy(rng, 1000, 0.01), noisy(rng, 1020, 0.01)) for _ in range(300)]
+    assert result.count("same") <= 0.05 * 300
 
 
 @pytest.mark.parametrize("quantile", [0.9, 0.99])
 def test_a_percentile_is_compared_as_the_median_is(quantile: float) -> None:
-    """Tails twice as long at the same median: the percentile sees it, the median does not."""
+    """Tails twice as long at the same median: the percentile differs, the median does not."""
     rng = np.random.default_rng(9)
 
     def latencies(tail: float) -> Boots:

@@ -19,7 +19,7 @@ def _runs(root: Path) -> list[RunDir]:
 
 
 def _rewrite(run: RunDir, times: int, release: str) -> None:
-    """Make the run one of this release, with figures that do not depend on the folder."""
+    """Change the release of the run, and its figures so that they do not depend on the folder."""
     kernels = json.loads(run.kernels_file.read_bytes())
     for name, kernel in kernels.items():
         kernel |= {"release": release, "source": f"debian:{release}", "series": name.removeprefix("base")}
@@ -35,7 +35,9 @@ def _rewrite(run: RunDir, times: int, release: str) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose ``runs`` has three finished runs; the last one is of another release, twice as slow."""
+    """A folder whose ``runs`` has three finished runs; the last one has another release and is twice
+    as slow.
+    """
     folder = tmp_path_factory.mktemp("home")
     for _ in range(3):
         killable.measure(killable.make_run(folder / "runs", "instructions").path)
@@ -44,7 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_boot_has_one_figure_a_metric_and_point(home: Path) -> None:
+def test_a_boot_has_one_figure_for_each_metric_and_point(home: Path) -> None:
     figures = boot_figures(_runs(home / "runs")[:1])
     assert len(figures) == 6 * 3 * len(killable.METRICS)
     first = figures[0]
@@ -73,7 +75,7 @@ def test_the_history_over_runs(home: Path) -> None:
         assert [(shift.index, shift.ratio) for shift in line.shifts] == [(2, 2.0)]
 
 
-def test_a_run_that_cannot_be_read_is_named_and_left_out(home: Path, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_is_named_and_not_used(home: Path, tmp_path: Path) -> None:
     damaged = killable.make_run(tmp_path, "instructions")
     damaged.kernels_file.write_text("{")
     found = history_of([*_runs(home / "runs"), damaged], Wanted())
@@ -102,7 +104,7 @@ def test_the_command_shows_and_filters(home: Path) -> None:
         (["--least", "-1"], "--least"),
     ],
 )
-def test_a_filter_that_fits_nothing_says_what_there_is(
+def test_a_filter_without_matches_lists_the_possible_values(
     arguments: list[str], expected: str, home: Path
 ) -> None:
     done = kteardown("history", *arguments, home=home)
@@ -110,7 +112,7 @@ def test_a_filter_that_fits_nothing_says_what_there_is(
     assert expected in done.stderr
 
 
-def test_no_runs_yet_is_said(tmp_path: Path) -> None:
+def test_an_empty_archive_is_reported(tmp_path: Path) -> None:
     done = kteardown("history", home=tmp_path)
     assert done.returncode == 0
     assert "no run has figures yet" in done.stdout

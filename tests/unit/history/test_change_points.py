@@ -1,4 +1,4 @@
-"""Changes of level: those that are there are found, and seldom others."""
+"""Changes of level: real changes are found, and others rarely."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST = 0.02
 _SERIES = 100
 
 
-def _seen(logs: NDArray[np.float64], *, exact: bool = False) -> tuple[int, ...]:
+def _changes_in(logs: NDArray[np.float64], *, exact: bool = False) -> tuple[int, ...]:
     return change_points([[float(np.exp(log))] for log in logs], exact=exact, least=_LEAST)[0]
 
 
@@ -30,35 +30,35 @@ def _seen(logs: NDArray[np.float64], *, exact: bool = False) -> tuple[int, ...]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("runs", [5, 10, 25])
-def test_noise_alone_seldom_looks_like_a_change(name: str, draw: Draw, most: float, runs: int) -> None:
+def test_noise_alone_rarely_has_a_change(name: str, draw: Draw, most: float, runs: int) -> None:
     rng = np.random.default_rng(1)
-    seen = sum(bool(_seen(draw(rng, runs))) for _ in range(_SERIES))
+    seen = sum(bool(_changes_in(draw(rng, runs))) for _ in range(_SERIES))
     assert seen / _SERIES <= most
 
 
 @pytest.mark.parametrize(("runs", "at"), [(6, 4), (12, 8), (25, 12)])
-def test_a_change_of_ten_times_the_noise_is_found_where_it_is(runs: int, at: int) -> None:
+def test_a_change_of_ten_times_the_noise_is_found_at_its_place(runs: int, at: int) -> None:
     rng = np.random.default_rng(2)
     hits = 0
     for _ in range(_SERIES):
         logs = rng.normal(0, 0.02, runs)
         logs[at:] += 0.2
-        hits += _seen(logs) == (at,)
+        hits += _changes_in(logs) == (at,)
     assert hits / _SERIES >= 0.9
 
 
-def test_a_lone_outlier_in_real_time_is_no_change() -> None:
+def test_a_single_outlier_in_real_time_is_not_a_change() -> None:
     logs = np.random.default_rng(3).normal(0, 0.01, 20)
     logs[7] += 0.3
-    assert _seen(logs) == ()
+    assert _changes_in(logs) == ()
 
 
-def test_an_exact_figure_needs_no_second_one() -> None:
+def test_a_single_exact_figure_can_be_a_level() -> None:
     figures = [[1000.0, 1001.0], [1000.0, 1001.0], [1500.0, 1501.0]]
     assert change_points(figures, exact=True, least=_LEAST) == ((2,), "")
 
 
-def test_exact_figures_that_differ_by_less_than_matters_are_one_level() -> None:
+def test_exact_figures_that_differ_by_less_than_the_margin_are_one_level() -> None:
     figures = [[1000.0], [1001.0], [1005.0], [1018.0]]
     assert change_points(figures, exact=True, least=_LEAST) == ((), "")
     assert change_points(figures, exact=True, least=0.001)[0] == (2, 3)
@@ -72,13 +72,13 @@ def test_seeds_that_differ_more_than_the_runs_hide_no_change_and_make_none() -> 
     assert change_points([spread, spread, *doubled], exact=True, least=_LEAST)[0] == (2,)
 
 
-def test_figures_that_may_be_zero_are_compared_as_they_are() -> None:
+def test_figures_with_zeros_are_compared_without_logarithms() -> None:
     figures = [[0.0], [0.0], [4.0], [4.0]]
     assert change_points(figures, exact=True, least=_LEAST)[0] == (2,)
     assert change_points([[0.0], [0.0]], exact=True, least=_LEAST) == ((), "")
 
 
-def test_too_few_figures_are_said_to_be_so() -> None:
+def test_too_few_figures_are_reported() -> None:
     assert "only one figure" in change_points([[1.0]], exact=True, least=_LEAST)[1]
     few = [[float(n + 1)] for n in range(FEWEST_WALL - 1)]
     found, why = change_points(few, exact=False, least=_LEAST)

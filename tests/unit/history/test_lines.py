@@ -1,4 +1,4 @@
-"""Lines over runs: what belongs together, in which order, and what is said of a change."""
+"""Lines over runs: which figures belong together, their order, and the description of a change."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def lines(
         ("7.2.0-rc2-00012-gabc", "7.2.0-rc10", "7.2.0"),
     ],
 )
-def test_releases_are_in_the_order_in_which_they_came(ordered: tuple[str, ...]) -> None:
+def test_releases_are_in_the_order_of_their_dates(ordered: tuple[str, ...]) -> None:
     assert sorted(reversed(ordered), key=release_key) == list(ordered)
 
 
-def test_kernels_stand_by_release_then_time_or_by_time_alone() -> None:
+def test_figures_are_ordered_by_release_and_time_or_by_time_alone() -> None:
     runs = {
         "t1": facts({"base": kernel("7.2.1")}),
         "t2": facts(),
@@ -69,7 +69,7 @@ def test_kernels_stand_by_release_then_time_or_by_time_alone() -> None:
     assert [figure.run for figure in line.figures] == ["t1", "t2", "t3"]
 
 
-def test_a_run_stands_for_the_median_of_its_boots() -> None:
+def test_the_figure_of_a_run_is_the_median_of_its_boots() -> None:
     figures = [boot("t1", value, boot=n) for n, value in enumerate((3.0, 9.0, 4.0))]
     (line,) = lines(figures, {"t1": facts()}).lines
     (figure,) = line.figures
@@ -107,11 +107,11 @@ def test_a_second_source_is_a_kernel_without_patches_and_a_series_has_its_own_li
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_what_cannot_be_compared_is_another_line(other: dict[str, Any]) -> None:
+def test_figures_that_cannot_be_compared_are_in_different_lines(other: dict[str, Any]) -> None:
     assert len(lines([boot("t1", 1), boot("t2", 1, **other)], {"t1": facts(), "t2": facts()}).lines) == 2
 
 
-def test_hosts_are_told_apart_in_real_time_only() -> None:
+def test_hosts_have_different_lines_in_real_time_only() -> None:
     exact = {"t1": facts(cpu={"model": "A"}), "t2": facts(cpu={"model": "B"})}
     figures = [boot("t1", 1), boot("t2", 1)]
     assert [line.host for line in lines(figures, exact).lines] == [""]
@@ -120,7 +120,7 @@ def test_hosts_are_told_apart_in_real_time_only() -> None:
     assert [line.host for line in lines(figures, real).lines] == ["A, kvm", "B, kvm"]
 
 
-def test_a_change_says_its_size_its_verdict_and_what_differs() -> None:
+def test_a_change_has_its_size_its_verdict_and_the_recorded_differences() -> None:
     runs = {
         "t1": facts(qemu={"x86_64": "7.2", "arm64": "7.2"}, kernel="5"),
         "t2": facts({"base": kernel("7.2.1")}, qemu={"x86_64": "8.0", "arm64": "8.0"}, kernel="6"),
@@ -141,14 +141,14 @@ def test_a_change_says_its_size_its_verdict_and_what_differs() -> None:
     )
 
 
-def test_more_is_better_where_the_metric_says_so() -> None:
+def test_higher_is_better_if_the_metric_declares_it() -> None:
     metric = Metric(help="rate", better="higher", unit="per_s")
     runs = {"t1": facts(metric=metric), "t2": facts(metric=metric)}
     (line,) = lines([boot("t1", 1000), boot("t2", 1500)], runs).lines
     assert [shift.verdict for shift in line.shifts] == ["better"]
 
 
-def test_a_change_that_nothing_recorded_explains_says_so() -> None:
+def test_a_change_without_recorded_differences_is_reported() -> None:
     other = facts({"base": kernel("6.12.1", image_hash="another")})
     figures = [boot("t1", 1000), boot("t2", 1500), boot("t3", 3000)]
     (line,) = lines(figures, {"t1": facts(), "t2": facts(), "t3": other}).lines
@@ -158,12 +158,12 @@ def test_a_change_that_nothing_recorded_explains_says_so() -> None:
     ]
 
 
-def test_a_change_to_nothing_has_no_ratio() -> None:
+def test_a_change_to_zero_has_no_ratio() -> None:
     figures = [boot("t1", 4), boot("t2", 0)]
     (line,) = lines(figures, {"t1": facts(), "t2": facts()}).lines
     assert [(shift.ratio, shift.verdict) for shift in line.shifts] == [(None, "better")]
 
 
-def test_points_are_in_the_order_of_their_numbers() -> None:
+def test_points_are_in_numeric_order() -> None:
     figures = [boot("t1", 1, params=(("zombies", n),)) for n in (3000, 0, 600)]
     assert [line.point["zombies"] for line in lines(figures, {"t1": facts()}).lines] == [0, 600, 3000]

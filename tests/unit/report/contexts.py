@@ -1,4 +1,6 @@
-"""Reports with a known truth: simulated runs with their samples, a series of three patches, a profile."""
+"""Materials of reports with a known truth: simulated runs with samples, a series of three patches, a
+profile.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ENTRY = "entry_SYSCALL_64"
 
 @cache
 def instructions() -> Material:
-    """The freezer on the instruction clock: eleven points, two variants, five seeds of three samples."""
+    """The freezer experiment on the instruction clock: eleven points, two variants, five seeds of three
+    samples.
+    """
     return _simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
 
 
@@ -34,7 +38,7 @@ def wall() -> Material:
 
 @cache
 def rich() -> Material:
-    """The first, with an ablation, a histogram and a profile in it."""
+    """The material of ``instructions`` with an ablation, a histogram and a profile."""
     plain = instructions()
     result = plain.result.model_copy(update={"ablations": (ablation(),), "distributions": distributions()})
     evidence = Evidence(plain.evidence.samples, stacks())
@@ -42,7 +46,7 @@ def rich() -> Material:
 
 
 def distributions() -> tuple[Distribution, ...]:
-    """What a latency might be of base and of the variant."""
+    """Latency distributions of base and of the variant."""
     return tuple(
         Distribution(
             workload="zombies",
@@ -59,7 +63,7 @@ def distributions() -> tuple[Distribution, ...]:
 
 
 def ablation() -> Ablation:
-    """Patch 1 halves it, patch 2 may do nothing, patch 3 costs a tenth."""
+    """Patch 1 halves the cost, patch 2 may have no effect, patch 3 adds a tenth."""
     sizes = ((0.5, (0.49, 0.51)), (0.98, (0.9, 1.07)), (1.1, (1.09, 1.11)))
     parts = [Part(ratio=ratio, ci=ci, share=0.3, share_ci=(0.2, 0.4)) for ratio, ci in sizes]
     return Ablation(
@@ -81,7 +85,7 @@ def ablation() -> Ablation:
 
 
 def stacks() -> tuple[Stacks, ...]:
-    """Base is half in the freezer; the variant is that no more, and a little more elsewhere."""
+    """Base spends half its time in the freezer; the variant does not, and spends a little more elsewhere."""
     of = {
         "base": {(ENTRY, "freeze_task"): 500.0, (ENTRY, "do_wait"): 400.0, (ENTRY,): 99.0, ("tiny",): 1.0},
         "freezer-skip-exited": {(ENTRY, "do_wait"): 450.0, (ENTRY,): 50.0},
@@ -90,7 +94,7 @@ def stacks() -> tuple[Stacks, ...]:
 
 
 def write_run(root: Path, experiment: Experiment | None = None) -> RunDir:
-    """A run directory as measuring ``experiment`` would have left it: two variants at three points."""
+    """Write the run directory that measuring ``experiment`` would produce: two variants at three points."""
     wanted = experiment or freezer(zombies=(0, 3000, 15000), boots=3)
     run = RunDir.create(root, wanted.name)
     facts = dict.fromkeys(("source", "compiler", "config_hash", "image_hash"), "simulated")

@@ -1,4 +1,4 @@
-"""The charts: valid for plotly, whole, and with the figures of the result in them."""
+"""The charts: valid for plotly, complete, and with the figures of the result."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from unit.report.contexts import ENTRY, instructions, rich, wall
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_plotly_takes_every_figure(make: Callable[[], Material], theme: dict[str, str]) -> None:
+def test_plotly_accepts_every_figure(make: Callable[[], Material], theme: dict[str, str]) -> None:
     for chart in all_charts(make()):
         go.Figure(resolve(chart.figure, theme))
 
 
-def test_charts_have_names_of_their_own_that_are_file_names() -> None:
+def test_charts_have_unique_names_that_are_file_names() -> None:
     names = [chart.name for chart in all_charts(rich())]
     assert len(set(names)) == len(names)
     assert all(name == slug(name) and name for name in names)
@@ -51,13 +51,13 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
                 error = trace["error_x"]
                 for x, plus, minus in zip(trace["x"], error["array"], error["arrayminus"], strict=True):
                     drawn[x] = (pytest.approx(x - minus), pytest.approx(x + plus), trace["meta"]["verdict"])
-        told = {
+        expected = {
             c.ratio: (*c.ci, c.verdict) for c in material.result.asked_for if c.variant == variant and c.ci
         }
-        assert told == drawn
+        assert expected == drawn
 
 
-def test_the_forest_of_the_wall_clock_shows_what_base_shows_against_itself() -> None:
+def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:
     names = [t.get("name") for chart in forests(wall().result) for t in chart.figure["data"]]
     assert "A/A: base against itself" in names
     assert not any("A/A" in str(t.get("name")) for c in forests(rich().result) for t in c.figure["data"])
@@ -68,15 +68,15 @@ def test_growth_shows_the_medians_their_intervals_and_the_law() -> None:
     gallery = next(g for g in growth_galleries(material) if g.metric == "freeze_user_ns")
     (chart,) = gallery.charts.values()
     base = next(t for t in chart.figure["data"] if t["name"] == "base")
-    told = [c for c in material.result.asked_for if c.metric == "freeze_user_ns"][:6:2]
+    expected = [c for c in material.result.asked_for if c.metric == "freeze_user_ns"][:6:2]
     assert base["x"] == [3000, 15000, 30000]
-    assert base["y"] == pytest.approx([c.base.median / 1000 for c in told])
+    assert base["y"] == pytest.approx([c.base.median / 1000 for c in expected])
     assert all(width > 0 for width in base["error_y"]["array"])
     ahead = [t for c in growth_galleries(instructions())[0].charts.values() for t in c.figure["data"]]
     assert [t["x"][-1] for t in ahead if "law" in t["name"]] == [60000] * 3
 
 
-def test_the_posting_stands_beside_ours_unconverted() -> None:
+def test_published_figures_are_shown_in_their_own_unit() -> None:
     levels, changes = posted_charts(instructions())[0]
     posted = levels.figure["data"][0]
     assert posted["y"][:3] == [0.010, 0.013, 0.020]
@@ -85,7 +85,7 @@ def test_the_posting_stands_beside_ours_unconverted() -> None:
     assert changes.figure["data"][0]["y"][-1] == pytest.approx(100 * (0.016 / 0.043 - 1))
 
 
-def test_every_sample_is_drawn_and_boots_are_told_apart() -> None:
+def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
     material = wall()
     gallery = spread_gallery(material)
     assert gallery is not None
@@ -120,7 +120,7 @@ def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
     assert tail_gallery(wall()) is None
 
 
-def test_the_steps_of_a_waterfall_end_at_the_whole() -> None:
+def test_the_steps_of_a_waterfall_end_at_the_whole_series() -> None:
     ((_, chart),) = waterfalls(rich())
     bars = chart.figure["data"][0]
     ends = [base + height for base, height in zip(bars["base"], bars["y"], strict=True)]
@@ -131,7 +131,7 @@ def test_the_steps_of_a_waterfall_end_at_the_whole() -> None:
     assert bars["marker"]["color"] == ["$better", "$null", "$worse", "$base"]
 
 
-def test_a_flame_graph_adds_up_and_tells_the_difference() -> None:
+def test_a_flame_graph_adds_up_and_shows_the_difference() -> None:
     gallery = flame_gallery(rich())
     assert gallery is not None
     assert set(gallery.charts) == {
@@ -154,7 +154,7 @@ def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
     assert all(0 <= dot.low <= dot.x <= dot.high <= 100 for s in first.strips for dot in s.dots)
 
 
-def test_without_samples_the_rest_is_drawn() -> None:
+def test_without_samples_the_other_charts_are_drawn() -> None:
     plain = instructions()
     bare = Material(plain.name, plain.result, plain.workloads)
     assert spread_gallery(bare) is None
@@ -165,7 +165,7 @@ def test_without_samples_the_rest_is_drawn() -> None:
 
 
 @given(st.floats(1e-4, 1.0), st.floats(1.0, 1e4))
-def test_ticks_of_ratios_lie_inside_and_apart_and_hold_no_change(low: float, high: float) -> None:
+def test_ticks_of_ratios_are_inside_the_range_distinct_and_include_no_change(low: float, high: float) -> None:
     span = ratio_range([low, high])
     ticks, texts = ratio_ticks(*span)
     assert 1.0 in ticks
@@ -197,7 +197,7 @@ def _luminance(colour: str) -> float:
     return math.fsum((0.2126 * red, 0.7152 * green, 0.0722 * blue))
 
 
-def test_the_notes_of_a_chart_name_what_was_left_out() -> None:
+def test_the_notes_of_a_flame_graph_report_paths_that_are_left_out() -> None:
     gallery = flame_gallery(rich())
     assert gallery is not None
     chart: Chart = gallery.charts[gallery.first]

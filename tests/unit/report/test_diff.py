@@ -1,4 +1,4 @@
-"""Two results side by side."""
+"""The comparison of two results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_result_agrees_with_itself(freezer_result: Result) -> None:
     assert {row.base_ratio for row in found.rows} == {1.0}
 
 
-def test_what_differs_is_said_first(freezer_result: Result) -> None:
+def test_differences_of_environment_and_kernels_are_listed(freezer_result: Result) -> None:
     kernels = json.loads(result_json.dumps(freezer_result))["kernels"]
     kernels["base"]["compiler"] = "gcc 14"
     kernels["mine"] = kernels.pop("freezer-skip-nofreeze")
@@ -46,7 +46,7 @@ def test_what_differs_is_said_first(freezer_result: Result) -> None:
     assert found.kernels[0].endswith("/ gcc 14")
 
 
-def test_intervals_that_lie_apart_are_found(freezer_result: Result) -> None:
+def test_disjoint_intervals_are_found(freezer_result: Result) -> None:
     rows = comparisons(freezer_result)
     first = rows[0]
     low, high = first["ci"]
@@ -59,25 +59,25 @@ def test_intervals_that_lie_apart_are_found(freezer_result: Result) -> None:
     assert found.rows[0].a.ci == (low, high)
 
 
-def test_what_only_one_has_is_listed(freezer_result: Result) -> None:
+def test_comparisons_that_only_one_side_has_are_listed(freezer_result: Result) -> None:
     rows = comparisons(freezer_result)
     found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
     assert len(found.only_a) == 1 and not found.only_b
     assert rows[0]["metric"] in found.only_a[0]
 
 
-def test_bases_on_two_clocks_are_not_divided(freezer_result: Result, wall_result: Result) -> None:
+def test_base_values_of_different_clocks_have_no_ratio(freezer_result: Result, wall_result: Result) -> None:
     found = compare_results(side(freezer_result), side(wall_result), ("a", "b"))
     assert "clock: instructions / wall, which measure different things" in found.environment
     assert found.rows and all(row.base_ratio is None for row in found.rows)
 
 
-def test_fields_of_a_newer_kteardown_are_no_error(freezer_result: Result) -> None:
+def test_fields_of_a_newer_version_are_ignored(freezer_result: Result) -> None:
     assert side(freezer_result, {"new_field": 1}) == side(freezer_result)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": 1}'])
-def test_what_is_no_result_is_named(text: str) -> None:
+def test_a_file_that_is_not_a_result_is_named(text: str) -> None:
     with pytest.raises(InputError, match=r"r\.json is not a result\.json"):
         read(text, "r.json")
 

@@ -1,4 +1,4 @@
-"""The formats that are text: a cover letter's, a spreadsheet's, and the layouts that readers know."""
+"""The text formats: cover letter, CSV, and the layouts of MMTests and benchstat."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ GOLDEN = Path(__file__).parent / "golden"
     ("name", "material"),
     [("cover", "wall"), ("mmtests", "wall"), ("benchstat", "wall"), ("cover", "instructions")],
 )
-def test_the_text_is_the_one_on_file(name: str, material: str) -> None:
+def test_the_text_equals_the_golden_file(name: str, material: str) -> None:
     made = TEXTS[name]({"wall": wall, "instructions": instructions}[material]())
     assert made == (GOLDEN / f"{material}.{name}").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
-def test_every_format_ends_its_last_line_and_takes_an_empty_result(name: str) -> None:
+def test_every_format_ends_with_a_newline_and_accepts_an_empty_result(name: str) -> None:
     plain = instructions()
     assert TEXTS[name](plain).endswith("\n")
     empty = plain.result.model_copy(update={"comparisons": (), "laws": ()})
@@ -43,7 +43,7 @@ def test_a_cover_letter_has_72_columns_of_plain_text(make: object) -> None:
     assert max(map(len, text.splitlines())) <= cover.WIDTH
 
 
-def test_a_table_too_wide_for_a_line_is_set_as_paragraphs() -> None:
+def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
     plain = instructions()
     long = {"a_parameter_with_a_long_name": "and-a-value-that-is-as-long-as-the-name"}
     comparisons = tuple(c.model_copy(update={"point": {**long, **c.point}}) for c in plain.result.comparisons)
@@ -58,7 +58,7 @@ def test_a_table_too_wide_for_a_line_is_set_as_paragraphs() -> None:
     assert max(map(len, text.splitlines())) <= cover.WIDTH
 
 
-def test_claims_say_how_much_where_and_how_sure() -> None:
+def test_claims_give_size_points_and_intervals() -> None:
     first = claims(instructions())[0]
     assert re.fullmatch(
         r"With freezer-skip-exited, freeze_user_ns is 5\d\.\d% to 6\d\.\d% lower \(intervals from -6\d\.\d% "
@@ -69,14 +69,14 @@ def test_claims_say_how_much_where_and_how_sure() -> None:
     assert first.verdict == "better"
 
 
-def test_nothing_is_claimed_where_nothing_was_told_apart() -> None:
+def test_an_inconclusive_metric_is_not_significantly_different() -> None:
     plain = wall()
     unsure = tuple(c.model_copy(update={"verdict": "inconclusive"}) for c in plain.result.comparisons)
     found = claims(Material("x", plain.result.model_copy(update={"comparisons": unsure}), plain.workloads))
     assert all("not significantly different" in claim.text and "%" not in claim.text for claim in found)
 
 
-def test_limits_name_the_clock_the_boots_and_what_went_wrong() -> None:
+def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     counted = " ".join(limits(instructions().result))
     assert "5 boots of each kernel with a seed each" in counted
     assert "does not show caches" in counted
@@ -103,7 +103,7 @@ def test_the_json_is_the_result() -> None:
     assert json.loads(TEXTS["json"](wall()))["comparisons"][0]["metric"] == "freeze_user_ns"
 
 
-def test_gains_of_mmtests_are_positive_where_it_is_better_and_starred_where_it_is_sure() -> None:
+def test_gains_of_mmtests_are_positive_if_better_and_starred_if_significant() -> None:
     rows = [
         line for line in mmtests.render(instructions()).splitlines() if line.startswith("Amean     30000")
     ]
@@ -113,14 +113,14 @@ def test_gains_of_mmtests_are_positive_where_it_is_better_and_starred_where_it_i
     assert (base[1:], changed[2]) == (("0.00", ")"), "*")
 
 
-def test_a_rate_is_a_gain_where_it_is_higher() -> None:
+def test_a_higher_rate_is_a_gain() -> None:
     assert mmtests._gain(10, 12, less_is_better=False) == "20.00%"
     assert mmtests._gain(10, 12, less_is_better=True) == "-20.00%"
     assert mmtests._gain(0, 12, less_is_better=True) == "-"
     assert mmtests._hmean([1.0, 1.0, 4.0]) == pytest.approx(3 / 2.25)
 
 
-def test_benchstat_has_a_tilde_where_nothing_was_told() -> None:
+def test_benchstat_has_a_tilde_for_insignificant_changes() -> None:
     text = benchstat.render(instructions())
     zero = next(line for line in text.splitlines() if line.startswith("Zombies/zombies=0 "))
     assert "~ (p=" in zero
@@ -130,7 +130,7 @@ def test_benchstat_has_a_tilde_where_nothing_was_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
         (0, "0.000"),
         (0.0000123456, "12.35µ"),
@@ -140,5 +140,5 @@ def test_benchstat_has_a_tilde_where_nothing_was_told() -> None:
         (1, "1.000"),
     ],
 )
-def test_benchstat_counts_with_four_digits(value: float, said: str) -> None:
-    assert benchstat._value(value) == said
+def test_benchstat_values_have_four_digits(value: float, expected: str) -> None:
+    assert benchstat._value(value) == expected

@@ -18,7 +18,7 @@ def _three_runs() -> History:
     return lines([boot(*value) for value in values], runs)
 
 
-def test_one_line_is_told_figure_by_figure() -> None:
+def test_the_detail_of_a_line_has_a_row_for_each_figure() -> None:
     table = tables.detail(_three_runs().lines[0])
     assert table.title == (
         "freezer, zombies: freeze_user_ns of the kernel unpatched in instructions, lower is better, 1 CPU; "
@@ -38,14 +38,14 @@ def test_one_line_is_told_figure_by_figure() -> None:
     )
 
 
-def test_the_range_of_boots_is_drawn_and_stays_inside() -> None:
+def test_the_range_of_boots_is_drawn_inside_the_strip() -> None:
     figures = [boot("t1", value, boot=n) for n, value in enumerate((10.0, 20.0, 30.0))]
     (line,) = lines([*figures, boot("t2", 40.0)], {"t1": facts(), "t2": facts()}).lines
     strips = [row[4].text for row in tables.detail(line, plain=True).keys.rows]
     assert strips == ["o" + "-" * 12 + " " * 12, " " * 24 + "o"]
 
 
-def test_many_lines_are_a_row_each_with_a_bar_a_figure() -> None:
+def test_lines_have_a_row_each_with_a_bar_for_each_figure() -> None:
     (table,) = tables.overview(_three_runs())
     (row,) = table.keys.rows
     assert [cell.text for cell in row] == [
@@ -54,13 +54,13 @@ def test_many_lines_are_a_row_each_with_a_bar_a_figure() -> None:
     assert tables.spark(_three_runs().lines[0], plain=True) == "__@"
 
 
-def test_what_stands_still_is_drawn_in_the_middle() -> None:
+def test_a_constant_line_is_drawn_in_the_middle() -> None:
     (line,) = lines([boot("t1", 5), boot("t2", 5)], {"t1": facts(), "t2": facts()}).lines
     assert tables.spark(line) == "▅▅"
     assert tables.detail(line).keys.rows[0][4].text.index("●") == 12
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_lines_that_are_not_shown_are_counted() -> None:
     runs = {"t1": facts(), "t2": facts()}
     figures = [boot(run, 1, metric=metric) for run in runs for metric in ("freeze_user_ns", "thaw_ns")]
     alone = boot("t1", 1, params=(("zombies", 600),))
@@ -74,7 +74,7 @@ def test_what_is_left_out_is_counted() -> None:
     ]
 
 
-def test_a_terminal_without_such_characters_gets_ascii() -> None:
+def test_a_terminal_without_unicode_gets_ascii() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     show(_three_runs(), Console(file=stream, width=160), every_metric=False)
     stream.flush()

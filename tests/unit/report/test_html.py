@@ -1,4 +1,4 @@
-"""The HTML report as text: whole without a script, self-contained, and safe from what is in it."""
+"""The HTML report as text: complete without JavaScript, self-contained, and with escaped content."""
 
 from __future__ import annotations
 
@@ -68,23 +68,23 @@ def test_tags_close_and_ids_are_unique(page: Page) -> None:
     assert set(anchors) <= set(ids)
 
 
-def test_nothing_comes_from_elsewhere(page: Page) -> None:
+def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
     assert page.values("src") == []
     assert {href[:5] for href in page.values("href") if not href.startswith("#")} == {"data:"}
     style = re.findall(r"<style>.*?</style>", html_report(instructions()), re.DOTALL)
     assert not re.search(r"url\(|@import", "".join(style))
 
 
-def test_the_verdict_comes_first_and_every_comparison_is_in_a_table(page: Page) -> None:
+def test_the_verdict_is_first_and_every_comparison_is_in_a_table(page: Page) -> None:
     text = page.text
     assert text.index("What may be claimed") < text.index("One row is one point")
     assert "With freezer-skip-exited, freeze_user_ns is" in text
     rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
-    told = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
-    assert [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows] == told
+    expected = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
+    assert [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows] == expected
 
 
-def test_every_part_is_there_with_its_table_and_how_to_repeat_it(page: Page) -> None:
+def test_every_section_is_present_with_its_tables_and_the_command(page: Page) -> None:
     titles = (
         "Growth",
         "Published figures",
@@ -109,7 +109,7 @@ def test_the_page_holds_the_figures_and_the_library() -> None:
     assert b"plotly.js" in gzip.decompress(base64.b64decode(found["plotly"]))[:200]
 
 
-def test_pictures_and_tables_have_words_for_who_cannot_see_them(page: Page) -> None:
+def test_pictures_and_tables_have_labels_for_screen_readers(page: Page) -> None:
     pictures = [attrs for _, attrs in page.elements if attrs.get("role") in ("img", "region")]
     assert len(pictures) > 10
     assert all(attrs.get("aria-label") for attrs in pictures)
@@ -120,11 +120,11 @@ def test_pictures_and_tables_have_words_for_who_cannot_see_them(page: Page) -> N
     assert all(after <= before + 2 for before, after in pairwise(levels))
 
 
-def test_the_same_material_is_the_same_page() -> None:
+def test_equal_material_gives_an_equal_page() -> None:
     assert html_report(wall()) == html_report(wall())
 
 
-def test_what_is_in_a_result_is_no_markup() -> None:
+def test_markup_in_a_result_is_escaped() -> None:
     plain = instructions()
     bad = '</script><script>alert("x")</script><img src=x>'
     result = plain.result.model_copy(update={"question": bad, "command": bad, "notes": (bad,)})
@@ -134,7 +134,7 @@ def test_what_is_in_a_result_is_no_markup() -> None:
     assert found.wrong == []
 
 
-def test_a_run_that_compared_nothing_is_a_page_too() -> None:
+def test_a_run_without_comparisons_has_a_page() -> None:
     plain = instructions()
     empty = plain.result.model_copy(update={"comparisons": (), "laws": ()})
     found = Page(html_report(Material(plain.name, empty, plain.workloads)))

@@ -1,4 +1,4 @@
-"""Charts as pictures, drawn in Chromium."""
+"""Charts as image files, drawn in Chromium."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kteardown.report.formats.image import WIDTH, choose, draw, figure_of
 from unit.report.contexts import rich
 
 
-def test_a_chart_is_chosen_by_its_name_or_its_beginning() -> None:
+def test_a_chart_is_chosen_by_its_name_or_a_prefix() -> None:
     charts = all_charts(rich())
     assert [c.name for c in choose(charts, "growth-zombies-freeze_user_ns")] == [
         "growth-zombies-freeze_user_ns"
@@ -27,7 +27,7 @@ def test_a_chart_is_chosen_by_its_name_or_its_beginning() -> None:
     assert "more" in str(caught.value.hint)
 
 
-def test_a_picture_has_its_title_and_no_name_of_a_colour() -> None:
+def test_an_image_has_its_title_and_real_colours() -> None:
     for chart in all_charts(rich()):
         figure = figure_of(chart)
         assert chart.title in figure["layout"]["title"]["text"]
@@ -46,7 +46,9 @@ def test_svg_and_png_are_drawn(tmp_path: Path) -> None:
     assert int.from_bytes(head[16:20], "big") == 2 * WIDTH
 
 
-def test_without_a_chromium_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_chromium_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Chromium, "find_browser", lambda *_, **__: None)
     with pytest.raises(LabError) as caught:
         draw(all_charts(rich())[:1], "svg", tmp_path)

@@ -1,4 +1,4 @@
-"""How a run stands, for somebody who watches: in the report's own figures."""
+"""The rows of the live display, with the figures of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_every_headline_metric_and_variant_has_a_row(freezer_result: Result, wal
         assert len(rows(result, WORKLOADS)) == len(groups) * len(variants(result)) > 2
 
 
-def test_a_row_is_of_the_last_point_and_counts_all(freezer_result: Result) -> None:
+def test_a_row_has_the_last_point_and_counts_all_points(freezer_result: Result) -> None:
     row = rows(freezer_result, WORKLOADS)[0]
     mine = headlines(freezer_result, WORKLOADS)[0].of(row.variant)
     assert (row.metric, row.point) == ("freeze_user_ns", "zombies=30,000")
@@ -27,5 +27,5 @@ def test_a_row_is_of_the_last_point_and_counts_all(freezer_result: Result) -> No
     assert sum(int(part.split()[0]) for part in row.others.split(", ")) == len(mine)
 
 
-def test_real_time_is_in_a_unit_with_few_digits(wall_result: Result) -> None:
+def test_real_time_is_shown_in_a_unit_with_few_digits(wall_result: Result) -> None:
     assert {row.base.split()[-1] for row in rows(wall_result, WORKLOADS)} <= {"ms", "us"}

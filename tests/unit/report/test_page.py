@@ -1,5 +1,8 @@
-"""The HTML report in headless Chromium: it loads, its charts are drawn, its filters work, and it can be read
-on a phone, in the dark, on paper, by keyboard and without a script."""
+"""The HTML report in headless Chromium.
+
+It loads, its charts are drawn, its filters work, and it can be read on a phone, in the dark theme, on paper,
+by keyboard and without JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page; at the end of the test nothing may have been complained of or fetched."""
+    """Open a page; at the end of the test there must be no console errors and no requests."""
     contexts, wrong = [], []
 
     def opened(name: str = "rich", file: Path | None = None, script: str = "", **options: Any) -> Page:
@@ -79,8 +82,8 @@ def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
     assert wrong == []
 
 
-def come_to_all(page: Page) -> list[str]:
-    """Scroll to every chart and wait for it; the names of what is drawn."""
+def scroll_to_all(page: Page) -> list[str]:
+    """Scroll to every chart and wait for it; return the names of the drawn charts."""
     figures = page.locator("figure.chart:not([hidden])")
     for number in range(figures.count()):
         figures.nth(number).scroll_into_view_if_needed()
@@ -94,14 +97,14 @@ def rows(page: Page) -> int:
 
 
 @pytest.mark.parametrize("name", ["rich", "wall"])
-def test_it_loads_without_an_error_and_every_chart_is_drawn(open_page: Open, name: str) -> None:
-    drawn = come_to_all(open_page(name))
+def test_the_page_loads_without_an_error_and_every_chart_is_drawn(open_page: Open, name: str) -> None:
+    drawn = scroll_to_all(open_page(name))
     kinds = {chart.split("-")[0] for chart in drawn}
     assert kinds >= {"forest", "growth", "posted", "samples"}
     assert (kinds >= {"patches", "flame"}) == (name == "rich")
 
 
-def test_charts_are_drawn_when_they_are_come_to_and_not_before(open_page: Open) -> None:
+def test_charts_are_drawn_only_when_they_are_scrolled_into_view(open_page: Open) -> None:
     page = open_page()
     page.locator("#changes figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("#changes figure[data-drawn]")
@@ -110,21 +113,21 @@ def test_charts_are_drawn_when_they_are_come_to_and_not_before(open_page: Open) 
 
 def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
     page = open_page()
-    come_to_all(page)
-    told = rich().result.asked_for
-    assert rows(page) == len(told)
+    scroll_to_all(page)
+    comparisons = rich().result.asked_for
+    assert rows(page) == len(comparisons)
     plot = "document.querySelector('#changes figure .plot')"
     points = f"{plot}.data.filter((t) => t.meta.verdict).map((t) => t.y.length)"
     before = sum(page.evaluate(points))
     page.get_by_role("checkbox", name="better").uncheck()
-    left = [c for c in told if c.verdict != "better"]
+    left = [c for c in comparisons if c.verdict != "better"]
     assert rows(page) == len(left) > 0
-    assert f"{len(left)} of {len(told)}" in page.locator("#count").inner_text()
+    assert f"{len(left)} of {len(comparisons)}" in page.locator("#count").inner_text()
     page.locator("#changes figure").first.scroll_into_view_if_needed()
     page.wait_for_function(f"{points}.reduce((a, b) => a + b, 0) < {before}")
     page.get_by_role("button", name="all", exact=True).click()
     page.locator("#filters select").select_option("freeze_remaining_ns")
-    assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in told)
+    assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in comparisons)
     title = page.locator("#samples .title")
     title.scroll_into_view_if_needed()
     page.wait_for_function(
@@ -135,7 +138,7 @@ def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
     assert page.locator("article[data-variant='freezer-skip-exited']").is_visible()
 
 
-def test_where_nothing_passes_the_filters_it_says_so(open_page: Open) -> None:
+def test_filters_without_matches_show_a_message(open_page: Open) -> None:
     page = open_page("wall")
     for box in page.locator("input[name=verdict]").all():
         box.uncheck()
@@ -159,7 +162,7 @@ def test_another_point_and_logarithmic_axes_can_be_chosen(open_page: Open) -> No
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, scheme: str) -> None:
     page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme=scheme)
-    come_to_all(page)
+    scroll_to_all(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(OVERFLOWS) == []
     widths = page.evaluate(
@@ -171,14 +174,14 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, scheme: st
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_either_theme(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme)
-    come_to_all(page)
+    scroll_to_all(page)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert page.evaluate(CONTRASTS) == []
 
 
 def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
-    come_to_all(page)
+    scroll_to_all(page)
     paper = "document.querySelector('#growth .plot').layout.paper_bgcolor"
     assert page.evaluate(paper) == "#171b21"
     button = page.get_by_role("button", name="theme")
@@ -189,7 +192,7 @@ def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_pa
     page.wait_for_function(f"{paper} === '#ffffff'")
 
 
-def test_on_paper_every_chart_is_drawn_and_every_table_open(open_page: Open) -> None:
+def test_in_print_every_chart_is_drawn_and_every_table_is_open(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
     closed = "document.querySelectorAll('details:not([open])').length"
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.closed = {closed}; }})")
@@ -201,7 +204,7 @@ def test_on_paper_every_chart_is_drawn_and_every_table_open(open_page: Open) -> 
     assert page.evaluate("window.closed") == 0
 
 
-def test_it_can_be_used_by_keyboard(open_page: Open) -> None:
+def test_the_page_can_be_used_by_keyboard(open_page: Open) -> None:
     page = open_page()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -214,7 +217,7 @@ def test_it_can_be_used_by_keyboard(open_page: Open) -> None:
     assert reached >= {"INPUT", "SELECT", "BUTTON", "SUMMARY"}
 
 
-def test_without_a_script_words_pictures_and_tables_are_there(open_page: Open) -> None:
+def test_without_javascript_text_pictures_and_tables_are_shown(open_page: Open) -> None:
     page = open_page(java_script_enabled=False)
     assert page.locator("article.card").count() == 3
     assert page.locator("svg.picture").first.is_visible()
@@ -223,7 +226,7 @@ def test_without_a_script_words_pictures_and_tables_are_there(open_page: Open) -
     assert page.locator("#changes td").first.is_visible()
 
 
-def test_without_a_graphics_card_many_samples_are_drawn_all_the_same(
+def test_without_webgl_many_samples_are_drawn(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(spread, "_GL_FROM", 10)

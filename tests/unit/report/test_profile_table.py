@@ -98,7 +98,7 @@ def test_the_table_shows_shares_time_growth_and_change(freezer_result: Result) -
     assert (gate.rows[0][4].tone, gate.rows[1][4].tone) == ("better", None)
 
 
-def test_claims_are_said_in_words(freezer_result: Result) -> None:
+def test_claims_are_in_the_notes(freezer_result: Result) -> None:
     (table,) = profile_tables(result(freezer_result, profile(SCAN, FREE)))
     grows, differs, *about = table.notes
     assert grows == (
@@ -106,7 +106,8 @@ def test_claims_are_said_in_words(freezer_result: Result) -> None:
         "point and 50.0% at the largest; 97% of its time without interrupts"
     )
     assert (
-        differs == "gate: do_exit differs from base by -1,100 [-1,200, -1,000] instructions for each of things"
+        differs
+        == "gate: do_exit differs from base by -1,100 [-1,200, -1,000] instructions for each of things"
     )
     assert len(about) == 5
     assert about[3].startswith("one boot of several CPUs")
@@ -121,7 +122,7 @@ def test_one_point_has_no_growth(freezer_result: Result) -> None:
     assert [cell.text for cell in table.blocks[0].rows[0]] == ["50.0%", "0.2"]
 
 
-def test_many_functions_are_cut_but_none_that_is_named(freezer_result: Result) -> None:
+def test_a_long_table_is_cut_but_keeps_functions_with_claims(freezer_result: Result) -> None:
     many = [FREE] * 30 + [SCAN]
     (table,) = profile_tables(result(freezer_result, profile(*many)))
     assert len(table.keys.rows) == 16

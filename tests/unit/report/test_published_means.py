@@ -1,4 +1,4 @@
-"""The table of a posting of means: posted and ours alike, and verdicts on both."""
+"""The table of published means next to ours, with verdicts on both."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def comparison(threads: int, base: Summary, changed: Summary, verdict: Verdict) 
     )
 
 
-def told(result: Result, *comparisons: Comparison) -> list[list[str]]:
-    """The rows of the table, each split into its cells."""
+def table_rows(result: Result, *comparisons: Comparison) -> list[list[str]]:
+    """Return the rows of the table, each split into its cells."""
     result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
     report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_reference("throttle"))
     title = "**Published figures: wakeup_p99_ns, posted in us: mean (standard deviation)**"
@@ -44,8 +44,8 @@ def told(result: Result, *comparisons: Comparison) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
-def test_the_table_is_the_postings_with_ours_and_verdicts(wall_result: Result) -> None:
-    header, _, *rows = told(
+def test_the_table_has_published_figures_ours_and_verdicts(wall_result: Result) -> None:
+    header, _, *rows = table_rows(
         wall_result,
         comparison(1, side(15_000, 750), side(16_500, 800), "inconclusive"),
         comparison(63, side(90_000_000, 1_000_000), side(89_100_000, 900_000), "same"),
@@ -70,5 +70,5 @@ def test_positive_is_better(base: float, changed: float, lower: str, higher: str
     assert improvement(base, changed, "higher") == higher
 
 
-def test_of_nothing_there_is_no_change() -> None:
+def test_zero_has_no_change() -> None:
     assert improvement(0, 3, "lower") == "-"

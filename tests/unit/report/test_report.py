@@ -1,4 +1,4 @@
-"""The report as it is read: on a terminal of 80 and 120 columns, in colour or not, and as Markdown."""
+"""The report on terminals of 80 and 120 columns, with and without colours, and as Markdown."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def printed(result: Result, width: int = 120, *, colours: bool = False) -> str:
 
 
 def lines(report: str) -> str:
-    """Without the spaces that pad cells at the end of a line."""
+    """Remove the spaces that pad cells at the ends of lines."""
     return "\n".join(line.rstrip() for line in report.splitlines()) + "\n"
 
 
-def test_the_report_at_80_columns_is_the_one_on_file(freezer_result: Result) -> None:
+def test_the_report_at_80_columns_equals_the_golden_file(freezer_result: Result) -> None:
     assert lines(printed(freezer_result, 80)) == (GOLDEN / "freezer-80.txt").read_text()
 
 
-def test_the_markdown_is_the_one_on_file(wall_result: Result) -> None:
+def test_the_markdown_equals_the_golden_file(wall_result: Result) -> None:
     report = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
     assert report == (GOLDEN / "wall.md").read_text()
 
@@ -50,14 +50,14 @@ def test_no_line_is_wider_than_the_terminal(freezer_result: Result, wall_result:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_cells_are_whole_at_every_width(freezer_result: Result, width: int) -> None:
+def test_cells_are_complete_at_every_width(freezer_result: Result, width: int) -> None:
     report = printed(freezer_result, width)
     for comparison in freezer_result.comparisons:
         if comparison.metric == "freeze_user_ns":
             assert f"{comparison.changed.median:,.0f}" in report
 
 
-def test_variants_stand_side_by_side_where_there_is_room(freezer_result: Result) -> None:
+def test_variants_are_side_by_side_if_the_width_allows_it(freezer_result: Result) -> None:
     wide = [line for line in printed(freezer_result, 120).splitlines() if line.startswith("zombies ")]
     narrow = [line for line in printed(freezer_result, 80).splitlines() if line.startswith("zombies ")]
     assert any("skip-exited" in line and "skip-nofreeze" in line for line in wide)
@@ -74,14 +74,14 @@ def test_verdicts_are_coloured_and_no_color_is_respected(
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", printed(freezer_result, colours=True))
 
 
-def test_it_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Result) -> None:
+def test_the_report_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Result) -> None:
     report = printed(freezer_result).splitlines()
     assert report[2].startswith("freezer-skip-exited: better on 10 of 11 points of freeze_user_ns (-61.")
     assert report[2].endswith("at zombies=30,000), same on 1")
     assert report[-1] == f"  {freezer_result.command}"
 
 
-def test_the_clock_says_what_it_cannot_tell(freezer_result: Result, wall_result: Result) -> None:
+def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wall_result: Result) -> None:
     assert "does not show caches" in printed(freezer_result, 200)
     assert "freeze_user_ns in instructions" in printed(freezer_result)
     assert "base twice (A/A)" in printed(wall_result, 200)
@@ -89,7 +89,7 @@ def test_the_clock_says_what_it_cannot_tell(freezer_result: Result, wall_result:
     assert "smallest detectable change (80% power)" in printed(wall_result)
 
 
-def test_the_posting_stands_beside_it_with_its_source(freezer_result: Result) -> None:
+def test_published_figures_are_shown_with_their_source(freezer_result: Result) -> None:
     for report in (
         printed(freezer_result, 200),
         markdown.render(freezer_result, WORKLOADS, load_reference("freezer")),
@@ -100,7 +100,7 @@ def test_the_posting_stands_beside_it_with_its_source(freezer_result: Result) ->
     assert "posting" not in markdown.render(freezer_result, WORKLOADS, None)
 
 
-def test_what_is_missing_is_told() -> None:
+def test_missing_trials_are_listed() -> None:
     experiment = freezer(zombies=(0, 3000), boots=2)
     boots = simulate(experiment)
     end = BootEnd(outcome="panic", duration_s=1, first_record_s=1, command=[], host_load=0)
@@ -111,14 +111,14 @@ def test_what_is_missing_is_told() -> None:
     assert "freezer-skip-exited: 4 trials lost at 2 points of zombies: the boot ended in a panic" in report
 
 
-def test_base_alone_is_a_report_too() -> None:
+def test_a_run_of_base_alone_has_a_report() -> None:
     experiment = freezer(variants=())
     report = printed(analysed(experiment, simulate(experiment)))
     assert "nothing to compare it with" in report
     assert "205.0" in report
 
 
-def test_an_empty_run_is_a_report_too() -> None:
+def test_an_empty_run_has_a_report() -> None:
     experiment = freezer()
     assert "nothing could be compared" in printed(analysed(experiment, []))
     assert "nothing could be compared" in markdown.render(analysed(experiment, []), WORKLOADS, None)
@@ -138,7 +138,7 @@ def test_a_bar_in_a_name_does_not_end_a_cell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected_text"),
     [
         (0, "0"),
         (0.04, "0.04000"),
@@ -148,8 +148,8 @@ def test_a_bar_in_a_name_does_not_end_a_cell() -> None:
         (-77.951, "-77.95"),
     ],
 )
-def test_numbers_have_four_digits_and_separators(value: float, said: str) -> None:
-    assert number(value) == said
+def test_numbers_have_four_digits_and_separators(value: float, expected_text: str) -> None:
+    assert number(value) == expected_text
 
 
 def test_percents_have_no_negative_zero() -> None:
@@ -167,7 +167,7 @@ def test_percents_have_no_negative_zero() -> None:
         ("share", 1, Scale(0.01, "%")),
     ],
 )
-def test_wall_times_are_scaled_for_people(unit: str, largest: float, expected: Scale) -> None:
+def test_wall_times_are_scaled(unit: str, largest: float, expected: Scale) -> None:
     assert scale(unit, "wall", [1, largest]) == expected
 
 

@@ -1,4 +1,4 @@
-"""result.json: the contract's names, the same bytes every time, and errors for what is none."""
+"""result.json: names of fields, equal bytes for equal results, and errors for other files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kteardown.report.formats import json as result_json
 from unit.simulation import Noise, analysed, freezer, simulate
 
 
-def test_the_contract_keeps_its_names(freezer_result: Result) -> None:
+def test_the_fields_keep_their_names(freezer_result: Result) -> None:
     fields = json.loads(result_json.dumps(freezer_result))
     assert list(fields)[:6] == ["schema", "experiment", "question", "clock", "command", "machine"]
     assert fields["schema"] == 1
@@ -40,14 +40,14 @@ def test_the_contract_keeps_its_names(freezer_result: Result) -> None:
     assert {"release", "source", "config_hash", "image_hash"} <= fields["kernels"]["base"].keys()
 
 
-def test_what_is_written_is_read_again(freezer_result: Result, wall_result: Result) -> None:
+def test_a_written_result_can_be_read(freezer_result: Result, wall_result: Result) -> None:
     for result in (freezer_result, wall_result):
         text = result_json.dumps(result)
         assert result_json.loads(text) == result
         assert result_json.dumps(result_json.loads(text)) == text
 
 
-def test_the_same_records_are_the_same_bytes() -> None:
+def test_equal_records_give_equal_bytes() -> None:
     experiment = freezer("wall", boots=3, zombies=(0, 3000, 6000))
     noise = Noise(block=0.1, boot=0.05, sample=0.05)
     one, other = (
@@ -57,11 +57,11 @@ def test_the_same_records_are_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("", "not a result.json"), ("{}", "experiment"), ('{"schema": 1, "boot": {}}', "not a result.json")],
 )
-def test_what_is_no_result_is_refused(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_other_files_are_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         result_json.loads(text)
 
 

@@ -1,4 +1,4 @@
-"""What a reviewer checks a verdict with, as the report shows it."""
+"""The parts of a report that support a verdict."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def printed(result: Result, width: int = 120, encoding: str = "utf-8") -> str:
 
 
 def rows(report: str, title: str) -> list[list[str]]:
-    """The table that begins under ``title``, each row split at two spaces and more."""
+    """Return the table that begins under ``title``, each row split at two or more spaces."""
     lines = report.split(title, 1)[1].splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("─"))
     end = next((n for n in range(first, len(lines)) if not lines[n].strip()), len(lines))
@@ -64,7 +64,7 @@ def first(result: Result) -> Comparison:
     return result.comparisons[0]
 
 
-def test_on_the_wall_clock_the_interval_the_nulls_mde_and_the_rank_test_stand_beside_the_verdict(
+def test_on_the_wall_clock_the_controls_mde_and_rank_test_are_next_to_the_verdict(
     wall_result: Result,
 ) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
@@ -78,7 +78,7 @@ def test_on_the_wall_clock_the_interval_the_nulls_mde_and_the_rank_test_stand_be
     assert "layout: base against itself with its code moved" in " ".join(report.split())
 
 
-def test_the_instruction_clock_has_no_columns_that_say_nothing(freezer_result: Result) -> None:
+def test_the_instruction_clock_has_no_empty_columns(freezer_result: Result) -> None:
     report = printed(freezer_result)
     header, *_ = rows(report, "zombies: freeze_user_ns in ")
     assert header[:5] == ["zombies", "base", "changed", "freezer-skip-exited", "verdict"]
@@ -86,24 +86,24 @@ def test_the_instruction_clock_has_no_columns_that_say_nothing(freezer_result: R
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_the_nulls_are_shown_where_there_is_little_room_too(wall_result: Result, width: int) -> None:
+def test_the_controls_are_shown_at_a_small_width(wall_result: Result, width: int) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)), width)
     assert "[-7.0, +1.0]" in report
     assert "rank p" in report
     assert max(map(len, report.splitlines())) <= width
 
 
-def test_equivalence_says_how_sure_it_is(wall_result: Result) -> None:
+def test_equivalence_has_the_p_value_of_its_test(wall_result: Result) -> None:
     same = with_comparisons(wall_result, verdict="same", reason="within 2%", p_same=0.0123, exact=False)
     assert "6 same: within 2% (TOST p <= 0.012)" in printed(same)
 
 
-def test_a_rank_test_that_disagrees_is_told_under_the_table(wall_result: Result) -> None:
+def test_a_rank_test_that_disagrees_is_noted_under_the_table(wall_result: Result) -> None:
     doubted = with_comparisons(wall_result, verdict="better", reason="the rank test does not find a change")
     assert "6 better: the rank test does not find a change" in printed(doubted)
 
 
-def test_a_percentile_has_a_table_and_a_sentence_of_its_own(wall_result: Result) -> None:
+def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> None:
     base = first(wall_result).base.model_copy(update={"percentile": 123e6})
     high = [
         c.model_copy(update={"statistic": "p99", "base": base})
@@ -141,16 +141,16 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
     figures = tuple(
         figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
     )
-    told = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
-    posted = told.split("Published figures")[1]
+    report = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    posted = report.split("Published figures")[1]
     columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
     assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
     assert [c for c in columns if c[:1] in "f@" and c] == ["@1", "freezer-skip-exited"]
-    told_of = "".join(line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|"))
-    assert told_of.count("1.25x [1.00, 2.00]") == 2
+    first_row = "".join(line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|"))
+    assert first_row.count("1.25x [1.00, 2.00]") == 2
 
 
-def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
+def test_the_report_says_when_a_run_stopped_and_why(wall_result: Result) -> None:
     report = printed(wall_result.model_copy(update={"stopping": STOPPING}), 200)
     assert (
         "stopped after 12 of at most 40 boots: 18 of 18 headline comparisons have a verdict "
@@ -164,7 +164,7 @@ def test_it_says_where_a_run_stopped_and_why(wall_result: Result) -> None:
     assert "change with 98.93% interval" in printed(level)
 
 
-def test_a_law_is_carried_on_or_says_why_not(wall_result: Result) -> None:
+def test_a_law_has_a_prediction_or_the_reason_for_its_refusal(wall_result: Result) -> None:
     ahead = Prediction(at=900_000, value=31e9, low=28e9, high=35e9)
     refused = Prediction(at=900_000, refused="3 points are too few for a growth law")
     laws = tuple(
@@ -177,8 +177,8 @@ def test_a_law_is_carried_on_or_says_why_not(wall_result: Result) -> None:
     assert base[-1] == "31.00 (28.00 to 35.00)"
     assert other[-1] == "-"
     assert (
-        "no prediction at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points are too few for a growth law"
-        in report
+        "no prediction at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points are too few for "
+        "a growth law" in report
     )
     none = tuple(law.model_copy(update={"predictions": (refused,)}) for law in wall_result.laws)
     assert "no prediction at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
@@ -198,7 +198,7 @@ def outlier(kernel: str, block: int, value: float) -> Outlier:
     )
 
 
-def test_boots_far_from_the_others_are_named_the_farthest_first(wall_result: Result) -> None:
+def test_outlier_boots_are_listed_the_farthest_first(wall_result: Result) -> None:
     found = (outlier("base", 3, 149.0), outlier("base", 3, 120.0), outlier("base-twin", 7, 50.0))
     report = printed(wall_result.model_copy(update={"outliers": found}))
     _, _, one, other, note = rows(report, "Outlier boots")
@@ -223,7 +223,7 @@ MISSING = Unavailable(
 
 
 def ablated(result: Result) -> Result:
-    """With an ablation of the first variant at two points, and a kernel that was built for it."""
+    """Return the result with an ablation of the first variant at two points, and a kernel built for it."""
     whole = [
         c for c in result.comparisons if c.variant == "freezer-skip-exited" and c.metric == "freeze_user_ns"
     ]
@@ -260,10 +260,11 @@ def ablated(result: Result) -> Result:
     )
 
 
-def test_an_ablation_says_what_each_patch_carries_at_the_largest_point(wall_result: Result) -> None:
+def test_an_ablation_shows_the_effect_of_each_patch_at_the_largest_point(wall_result: Result) -> None:
     report = printed(ablated(wall_result), 150)
     assert (
-        "freezer-skip-exited: patch 2 of 2 accounts for 110.0% [105.0, 115.0] of the change of freeze_user_ns "
+        "freezer-skip-exited: patch 2 of 2 accounts for 110.0% [105.0, 115.0] of the change of "
+        "freeze_user_ns "
         "at zombies=30,000" in report
     )
     assert report.count("effect of each patch") == 1
@@ -275,7 +276,7 @@ def test_an_ablation_says_what_each_patch_carries_at_the_largest_point(wall_resu
     assert notes[-1] == ["1 left out: gone"]
 
 
-def test_bars_are_drawn_only_where_they_fit_and_can_be_shown(wall_result: Result) -> None:
+def test_bars_are_drawn_only_if_they_fit_and_can_be_displayed(wall_result: Result) -> None:
     result = ablated(wall_result)
     assert "█" in printed(result, 110)
     assert "█" not in printed(result, 60)
@@ -292,14 +293,14 @@ def test_a_kernel_built_for_an_ablation_is_in_no_other_table(wall_result: Result
         assert rows(before, title) == rows(after, title)
 
 
-def test_everything_of_it_is_written_and_read_again(wall_result: Result) -> None:
+def test_all_optional_fields_can_be_written_and_read(wall_result: Result) -> None:
     full = ablated(wall_result).model_copy(
         update={"stopping": STOPPING, "outliers": (outlier("base", 1, 2.0),)}
     )
     assert result_json.loads(result_json.dumps(full)) == full
 
 
-def test_a_result_of_before_these_fields_is_read(wall_result: Result) -> None:
+def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> None:
     fields = json.loads(result_json.dumps(wall_result))
     for name in ("ablations", "outliers", "stopping"):
         del fields[name]
@@ -314,7 +315,7 @@ def test_a_result_of_before_these_fields_is_read(wall_result: Result) -> None:
     assert "freezer-skip-exited: better" in printed(old)
 
 
-def test_words_for_chances_shares_and_portions() -> None:
+def test_texts_of_probabilities_and_shares() -> None:
     assert [probability(p) for p in (None, 0.0004, 0.0312, 1.0)] == ["-", "<0.001", "0.031", "1.000"]
     assert [share(value) for value in (None, 0.0612, 1.5, 12.0)] == ["-", "6.1%", "150.0%", "> 1,000%"]
     assert portion(Part(reason="why")) == "-"
