@@ -33,7 +33,7 @@ _NO_CHANGE = "the change of the whole series is not significant"
 
 
 @dataclass(frozen=True)
-class _Series:
+class _SeriesKernels:
     """The kernels of one series: the whole, and the kernel for each set of its patches."""
 
     variant: str
@@ -101,7 +101,9 @@ def ablations(
     return tuple(result)
 
 
-def _all_series(kernels: Mapping[str, KernelFacts], unavailable: Sequence[Unavailable]) -> list[_Series]:
+def _all_series(
+    kernels: Mapping[str, KernelFacts], unavailable: Sequence[Unavailable]
+) -> list[_SeriesKernels]:
     result = []
     for name, facts in kernels.items():
         whole = facts.patch_set
@@ -113,12 +115,12 @@ def _all_series(kernels: Mapping[str, KernelFacts], unavailable: Sequence[Unavai
         parts = {patches.patches: k for k, patches in sets.items() if patches.total == whole.total}
         missing = {u.patch_set.patches: u for u in unavailable if u.patch_set.series == whole.series}
         if len(parts) > 1 or missing:
-            result.append(_Series(name, whole, {(): BASE, **parts}, missing))
+            result.append(_SeriesKernels(name, whole, {(): BASE, **parts}, missing))
     return result
 
 
 def _ablation(
-    data: Data, series: _Series, point: Point, metric: str, spec: Metric, whole: Comparison
+    data: Data, series: _SeriesKernels, point: Point, metric: str, spec: Metric, whole: Comparison
 ) -> Ablation:
     found = {name: data.collected.boots(name, point, metric) for name in series.kernels.values()}
     have = {name: boots for name, boots in found.items() if boots is not None}
@@ -164,7 +166,7 @@ def _refused(whole: Comparison) -> str:
 
 
 def _part(
-    boots: _Boots, series: _Series, without: Sequence[int], having: Sequence[int], refused: str
+    boots: _Boots, series: _SeriesKernels, without: Sequence[int], having: Sequence[int], refused: str
 ) -> Part:
     names = []
     for patches in (without, having):

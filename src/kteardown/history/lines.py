@@ -34,7 +34,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Figure(_Model):
+class RunFigure(_Model):
     """The result of one run for one kernel: the median over its boots, and its lowest and highest boot.
 
     ``at`` is the start of the first of the boots, UTC, ISO 8601.
@@ -84,7 +84,7 @@ class Line(_Model):
     cpus: int
     host: str
     """In real time, the CPU model of the host and the acceleration; otherwise empty."""
-    figures: tuple[Figure, ...]
+    figures: tuple[RunFigure, ...]
     shifts: tuple[Shift, ...]
     unlooked: str
 
@@ -205,9 +205,9 @@ def _order_key(boots: Sequence[BootFigure], order: Order) -> tuple[object, ...]:
     return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
 
 
-def _figure(boots: Sequence[BootFigure]) -> Figure:
+def _figure(boots: Sequence[BootFigure]) -> RunFigure:
     values = [boot.value for boot in boots]
-    return Figure(
+    return RunFigure(
         run=boots[0].run,
         kernel=boots[0].kernel,
         release=boots[0].release,

@@ -13,7 +13,7 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
-from kteardown.report.formatting import CLOCKS, VERDICTS, percent, place, sentence, tone
+from kteardown.report.formatting import CLOCKS, VERDICTS, percent, point_text, sentence, tone
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.growth_table import law_tables
@@ -129,7 +129,9 @@ def outliers_table(result: Result) -> Table | None:
             Cell(str(block)),
             Cell(str(count)),
             Cell(f"{farthest.value / farthest.median:.2f}x"),
-            Cell(f"{metric_label(farthest.metric, farthest.statistic)} {place(farthest.point)}".rstrip()),
+            Cell(
+                f"{metric_label(farthest.metric, farthest.statistic)} {point_text(farthest.point)}".rstrip()
+            ),
         )
         for kernel, block, count, farthest in found
     )
@@ -205,7 +207,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _points(voids: Sequence[VoidTrials]) -> str:
-    return (place(voids[0].point) or "the only point") if len(voids) == 1 else f"{len(voids)} points"
+    return (point_text(voids[0].point) or "the only point") if len(voids) == 1 else f"{len(voids)} points"
 
 
 def _reason(status: str, detail: str) -> str:

@@ -10,7 +10,7 @@ from kteardown.model.result import Result
 from kteardown.model.samples import Samples
 from kteardown.report.comparison_groups import groups
 from kteardown.report.context import Material
-from kteardown.report.formatting import change, decimals, interval, place, probability, scale, share
+from kteardown.report.formatting import change, decimals, interval, point_text, probability, scale, share
 from kteardown.report.table import Cell
 
 
@@ -59,7 +59,7 @@ def _comparisons(result: Result, *, wall: bool) -> Iterator[DataRow]:
             cells = (
                 Cell(c.variant),
                 Cell(f"{group.name} ({unit.unit})"),
-                Cell(place(c.point)),
+                Cell(point_text(c.point)),
                 Cell(unit.text(c.base.compared)),
                 Cell(unit.text(c.changed.compared)),
                 Cell(change(c, digits), c.verdict),
@@ -87,7 +87,7 @@ def _samples(s: Samples, material: Material) -> DataRow:
     cells = (
         Cell(s.kernel),
         Cell(f"{s.metric} ({unit.unit})"),
-        Cell(place(s.point)),
+        Cell(point_text(s.point)),
         Cell(f"{len(s.boots)}"),
         Cell(f"{len(values):,}"),
         *(Cell(unit.text(value)) for value in statistics),

@@ -112,9 +112,9 @@ def read(text: str | bytes, name: str) -> Side:
         side = Side.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        location = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            f"{name} is not a result.json: {place + ': ' if place else ''}{first['msg']}",
+            f"{name} is not a result.json: {location + ': ' if location else ''}{first['msg']}",
             hint="give a run, or the file that `kteardown run --json FILE` writes.",
         ) from error
     if side.schema_ != 1:

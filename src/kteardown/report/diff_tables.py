@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.report.comparison_groups import metric_label
 from kteardown.report.diff import ComparedRow, Difference, SideValue
-from kteardown.report.formatting import place
+from kteardown.report.formatting import point_text
 from kteardown.report.table import Block, Cell, Table
 
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
@@ -54,7 +54,7 @@ def _table(rows: Sequence[ComparedRow]) -> Table:
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
     cells = tuple(
         (
-            Cell(place(row.point)),
+            Cell(point_text(row.point)),
             Cell(_change(row.a)),
             Cell(row.a.verdict, row.a.tone),
             Cell(_change(row.b)),

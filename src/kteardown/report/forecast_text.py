@@ -33,7 +33,7 @@ def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list
         words = ", ".join(found.unknown)
         return [f"time and memory: unknown: no earlier run of {words} like this; guests may use {most}"]
     boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
-    basis = f"from {boots} of {_some(found.runs)}"
+    basis = f"from {boots} of {_runs_text(found.runs)}"
     if found.carried:
         basis += f"; {found.carried} of {found.points} points extrapolated"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
@@ -82,6 +82,6 @@ def _memory(found: Forecast, most: str) -> str:
     return f"about {total} of the host, the most that such a guest used{larger}"
 
 
-def _some(runs: tuple[str, ...]) -> str:
+def _runs_text(runs: tuple[str, ...]) -> str:
     shown = ", ".join(runs[-2:])
     return f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"

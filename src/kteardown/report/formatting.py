@@ -140,7 +140,7 @@ def parameter(value: ParamValue) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
-def place(point: Mapping[str, ParamValue]) -> str:
+def point_text(point: Mapping[str, ParamValue]) -> str:
     """Return a point as text: ``zombies=30,000``."""
     return " ".join(f"{name}={parameter(value)}" for name, value in point.items())
 
@@ -153,9 +153,9 @@ def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> st
     counts = Counter(comparison.verdict for comparison in comparisons)
     first, *rest = (verdict for verdict in VERDICTS if counts[verdict])
     last = [comparison for comparison in comparisons if comparison.verdict == first][-1]
-    where = f" at {place(last.point)}" if last.point else ""
+    where = f" at {point_text(last.point)}" if last.point else ""
     detail = last.reason if first == "same" else f"{_short(last)}{where}"
-    share = "" if len(comparisons) == 1 else f"on {_of(counts[first], len(comparisons))} points of "
+    share = "" if len(comparisons) == 1 else f"on {_count_of(counts[first], len(comparisons))} points of "
     others = "".join(f", {verdict} on {counts[verdict]}" for verdict in rest)
     return f"{variant}: {first} {share or 'on '}{metric} ({detail}){others}"
 
@@ -175,5 +175,5 @@ def _short(comparison: Comparison) -> str:
     return f"{number(comparison.base.median)} to {number(comparison.changed.median)}"
 
 
-def _of(count: int, total: int) -> str:
+def _count_of(count: int, total: int) -> str:
     return f"all {total}" if count == total else f"{count} of {total}"

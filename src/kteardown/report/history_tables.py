@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kteardown.history.lines import Figure, History, Line, Shift
+from kteardown.history.lines import History, Line, RunFigure, Shift
 from kteardown.report.comparison_groups import point_cells
-from kteardown.report.formatting import Scale, percent, place, scale
+from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.table import Block, Cell, Table
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -73,7 +73,7 @@ def detail(line: Line, *, plain: bool = False) -> Table:
     )
     columns = ("release", "when (UTC)", "figure", "step", "least to most", "level", "boots", "run")
     left = frozenset(("release", "when (UTC)", "run", "least to most", "level"))
-    where = place(line.point)
+    where = point_text(line.point)
     heading = f"{title(line)}; {where}" if where else title(line)
     return Table(heading, Block(columns, rows, left), notes=tuple(explain(line)))
 
@@ -108,7 +108,7 @@ def size(line: Line, shift: Shift) -> str:
     return f"{unit.text(shift.before)} to {unit.text(shift.after)} {unit.unit}{change}"
 
 
-def when(figure: Figure) -> str:
+def when(figure: RunFigure) -> str:
     """Return date and time to the minute."""
     return figure.at[:_DATE].replace("T", " ")
 
@@ -172,7 +172,7 @@ def _shift_cell(shift: Shift | None) -> Cell:
     return Cell("") if shift is None else Cell(_change(shift), shift.verdict)
 
 
-def _step(figures: Sequence[Figure], index: int) -> str:
+def _step(figures: Sequence[RunFigure], index: int) -> str:
     """Return the change from the previous figure."""
     if index == 0 or figures[index - 1].value <= 0 or figures[index].value < 0:
         return ""
@@ -189,8 +189,8 @@ def _strips(line: Line, plain: bool) -> list[str]:
     least, span = min(values), max(values) - min(values)
 
     def at(value: float) -> int:
-        place = round((value - least) / span * (_STRIP - 1)) if span > 0 else _STRIP // 2
-        return min(max(place, 0), _STRIP - 1)
+        position = round((value - least) / span * (_STRIP - 1)) if span > 0 else _STRIP // 2
+        return min(max(position, 0), _STRIP - 1)
 
     strips = []
     for figure in line.figures:

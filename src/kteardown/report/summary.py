@@ -9,7 +9,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
-from kteardown.report.formatting import VERDICTS, parameter, percent, place, tone
+from kteardown.report.formatting import VERDICTS, parameter, percent, point_text, tone
 
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -37,7 +37,7 @@ def claims(material: Material) -> list[Claim]:
 
 def limits(result: Result) -> list[str]:
     """Return what the claims are based on and what they do not show, one sentence each."""
-    sentences = [_rests_on(result)]
+    sentences = [_basis(result)]
     if result.clock == "instructions":
         sentences.append(
             "An instruction count shows path length, growth and memory. It does not show caches, real lock "
@@ -60,7 +60,7 @@ def limits(result: Result) -> list[str]:
     return sentences + [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes]
 
 
-def _rests_on(result: Result) -> str:
+def _basis(result: Result) -> str:
     base = result.kernels.get("base")
     boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
     what = f"Base is Linux {base.release} ({base.source}, {base.arch})" if base else "There is no base"
@@ -116,12 +116,12 @@ def _size(mine: Sequence[Comparison]) -> str:
 def _where(mine: Sequence[Comparison], rows: Sequence[Comparison]) -> str:
     """Return the points as text: their parameters if there are few, else their number and range."""
     if len(rows) == 1:
-        return f" at {place(rows[0].point)}" if rows[0].point else ""
+        return f" at {point_text(rows[0].point)}" if rows[0].point else ""
     varying = _varying([c.point for c in rows])
     if len(mine) == len(rows):
         return f" at all {len(rows)} points" + _span(mine, rows, varying)
     if len(mine) <= _MANY:
-        return " at " + ", ".join(place({n: c.point[n] for n in varying if n in c.point}) for c in mine)
+        return " at " + ", ".join(point_text({n: c.point[n] for n in varying if n in c.point}) for c in mine)
     return f" at {len(mine)} of {len(rows)} points" + _span(mine, rows, varying)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
-from kteardown.analysis.estimate.from_means import Judged, Mean, estimate_means, judge_means
+from kteardown.analysis.estimate.from_means import Mean, MeanVerdict, estimate_means, judge_means
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.inputs.published import load_reference
 from kteardown.model.result import Verdict
@@ -18,7 +18,7 @@ from kteardown.model.result import Verdict
 RULES = Rules(confidence=0.95, same_within=0.02)
 
 
-def posted(key: str) -> dict[int, Judged]:
+def posted(key: str) -> dict[int, MeanVerdict]:
     """Return the verdicts on rows of the throttle posting by number of threads; all rows are corrected
     together.
     """

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.profile.hotspots import profiles
 from kteardown.analysis.profile.stacks import (
-    Costs,
-    Spread,
+    FunctionCosts,
+    MeanTime,
     collect,
     folded,
     frames_of,
@@ -55,9 +55,9 @@ def boot(
     return BootRecords(block, 0, start, end, tuple(records))
 
 
-def costs_of(stacks: Stacks) -> Costs:
+def costs_of(stacks: Stacks) -> FunctionCosts:
     (stretches,) = collect([boot({1: [stacks]})])
-    return Costs(stretches)
+    return FunctionCosts(stretches)
 
 
 EXIT = Workload(
@@ -165,9 +165,9 @@ def test_trials_that_did_not_end_ok_are_not_used() -> None:
 def test_repetitions_and_boots_are_averaged() -> None:
     boots = [boot({1: [{"a": (1, 1000)}, {"a": (3, 3000)}]}), boot({1: [{"a": (2, 2000)}]}, block=1)]
     (stretches,) = collect(boots)
-    assert Costs(stretches).own("a").ns == 2000
+    assert FunctionCosts(stretches).own("a").ns == 2000
     # n samples of one period each: the sum has a standard error of root n periods.
-    assert Costs(stretches).own("a").se == pytest.approx(math.sqrt(6) * 1000 / 3)
+    assert FunctionCosts(stretches).own("a").se == pytest.approx(math.sqrt(6) * 1000 / 3)
 
 
 def test_boots_that_differ_widen_the_interval() -> None:
@@ -180,7 +180,7 @@ def test_boots_that_differ_widen_the_interval() -> None:
         return [boot({1: [{"a": (n, n * 1000), **fixed}]}, block=i) for i, n in enumerate(counts)]
 
     (same,), (different,) = collect(boots([100] * 4)), collect(boots([50, 150, 60, 140]))
-    alike, unlike = Costs(same), Costs(different)
+    alike, unlike = FunctionCosts(same), FunctionCosts(different)
     assert alike.own("a").ns == unlike.own("a").ns
     # The standard error of the mean of the four.
     assert unlike.own("a").se == pytest.approx(math.sqrt((50**2 * 2 + 40**2 * 2) / 3) * 1000 / 2)
@@ -199,7 +199,7 @@ def test_folded_stacks_are_what_flame_graph_tools_read() -> None:
     error=st.floats(0.001, 0.3),
 )
 def test_growth_finds_a_power_law(exponent: float, first: float, sizes: list[int], error: float) -> None:
-    times = [Spread(first * size**exponent, first * size**exponent * error) for size in sizes]
+    times = [MeanTime(first * size**exponent, first * size**exponent * error) for size in sizes]
     found = growth(sizes, times)
     assert found is not None
     assert found.exponent == pytest.approx(exponent, abs=1e-6)
@@ -207,15 +207,15 @@ def test_growth_finds_a_power_law(exponent: float, first: float, sizes: list[int
 
 
 def test_growth_needs_two_points() -> None:
-    assert growth([100], [Spread(1.0, 0.1)]) is None
-    assert growth([100, 400], [Spread(0.0, 0.0), Spread(1.0, 0.1)]) is None
-    assert growth([0, 400], [Spread(1.0, 0.1), Spread(1.0, 0.1)]) is None
+    assert growth([100], [MeanTime(1.0, 0.1)]) is None
+    assert growth([100, 400], [MeanTime(0.0, 0.0), MeanTime(1.0, 0.1)]) is None
+    assert growth([0, 400], [MeanTime(1.0, 0.1), MeanTime(1.0, 0.1)]) is None
 
 
 def test_points_far_from_the_line_widen_the_interval_of_the_slope() -> None:
     sizes = [100, 1000, 10_000]
-    straight = growth(sizes, [Spread(n, n * 0.01) for n in sizes])
-    bent = growth(sizes, [Spread(n * f, n * f * 0.01) for n, f in zip(sizes, (1, 2, 1), strict=True)])
+    straight = growth(sizes, [MeanTime(n, n * 0.01) for n in sizes])
+    bent = growth(sizes, [MeanTime(n * f, n * f * 0.01) for n, f in zip(sizes, (1, 2, 1), strict=True)])
     assert straight and bent and bent.se > 10 * straight.se
 
 

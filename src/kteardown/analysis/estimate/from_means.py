@@ -34,7 +34,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Judged:
+class MeanVerdict:
     """The estimate from two means, and its verdict."""
 
     found: Estimate
@@ -42,7 +42,7 @@ class Judged:
     reason: str
 
 
-def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[Judged]:
+def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[MeanVerdict]:
     """Return the verdict on each pair (base, changed, better), with Holm's correction over all pairs."""
     found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
     adjusted = holm([one.p for one in found])
@@ -50,7 +50,7 @@ def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> lis
         judge(one, Controls(), p, better, rules)
         for one, p, (*_, better) in zip(found, adjusted, pairs, strict=True)
     ]
-    return [Judged(one, verdict, reason) for one, (verdict, reason) in zip(found, verdicts, strict=True)]
+    return [MeanVerdict(one, verdict, reason) for one, (verdict, reason) in zip(found, verdicts, strict=True)]
 
 
 def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
-from kteardown.analysis.profile.stacks import Costs, Growth, Key, Stretches, collect, growth, merged, quantile
+from kteardown.analysis.profile.stacks import (
+    FunctionCosts,
+    Growth,
+    Key,
+    Stretches,
+    collect,
+    growth,
+    merged,
+    quantile,
+)
 from kteardown.model.experiment import Experiment
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.record import BASE, ParamValue
@@ -55,10 +64,10 @@ def _profile(
 ) -> Profile:
     law = workload.law
     by_kernel = {
-        kernel: sorted((Costs(s) for s in found if s.kernel == kernel), key=lambda c: _size(c, law))
+        kernel: sorted((FunctionCosts(s) for s in found if s.kernel == kernel), key=lambda c: _size(c, law))
         for kernel in kernels
     }
-    series = {kernel: _Series(costs, law) for kernel, costs in by_kernel.items() if costs}
+    series = {kernel: _KernelCosts(costs, law) for kernel, costs in by_kernel.items() if costs}
     names = merged({kernel: one.largest for kernel, one in series.items()})
     z = quantile(confidence, len(names) * len(series))
     functions = []
@@ -82,10 +91,10 @@ def _profile(
     )
 
 
-class _Series:
+class _KernelCosts:
     """The costs of one kernel at each size, smallest first."""
 
-    def __init__(self, costs: Sequence[Costs], law: str) -> None:
+    def __init__(self, costs: Sequence[FunctionCosts], law: str) -> None:
         self.costs = costs
         self.largest = costs[-1]
         self.sizes = [float(_size(c, law)) for c in costs]
@@ -98,7 +107,7 @@ class _Series:
 
 
 def _cost(
-    name: str, kernel: str, one: _Series, base: _Series | None, z: float, confidence: float
+    name: str, kernel: str, one: _KernelCosts, base: _KernelCosts | None, z: float, confidence: float
 ) -> FunctionCost:
     """Return the cost of a function on a kernel.
 
@@ -146,7 +155,7 @@ def _shown(stretches: Stretches, names: Collection[str], *, but: str = "") -> di
     return {name: value for name, value in stretches.key if name in names and name != but}
 
 
-def _stretch(costs: Costs, names: Collection[str]) -> ProfiledStretch:
+def _stretch(costs: FunctionCosts, names: Collection[str]) -> ProfiledStretch:
     stretches = costs.stretches
     periods = stretches.periods
     whole = costs.busy_ns + costs.idle_ns
@@ -167,6 +176,6 @@ def _stretch(costs: Costs, names: Collection[str]) -> ProfiledStretch:
     )
 
 
-def _size(costs: Costs, law: str) -> int:
+def _size(costs: FunctionCosts, law: str) -> int:
     value = dict(costs.stretches.key).get(law, 0)
     return value if isinstance(value, int) else 0

@@ -124,7 +124,7 @@ def is_idle(frames: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Spread:
+class MeanTime:
     """A mean per stretch in ns, and its standard error."""
 
     ns: float
@@ -135,7 +135,7 @@ class Spread:
         return max(0.0, self.ns - z * self.se) * scale, (self.ns + z * self.se) * scale
 
 
-class Costs:
+class FunctionCosts:
     """The functions of one kernel at one point: times per stretch, summed over all CPUs."""
 
     def __init__(self, stretches: Stretches) -> None:
@@ -163,11 +163,11 @@ class Costs:
         """Return the functions in which a sample was taken."""
         return set(self._self)
 
-    def own(self, function: str) -> Spread:
+    def own(self, function: str) -> MeanTime:
         """Return the time in the function itself."""
         weight = self._self.get(function, Weight())
         scatter = max(self._scatter(weight) * self._dispersion, self._between_boots(function))
-        return Spread(weight.ns / self.stretches.count, math.sqrt(scatter))
+        return MeanTime(weight.ns / self.stretches.count, math.sqrt(scatter))
 
     def sampled(self, function: str) -> int:
         """Return the number of samples in the function itself."""
@@ -236,7 +236,7 @@ class Growth:
     se: float
 
 
-def growth(sizes: Sequence[float], times: Sequence[Spread]) -> Growth | None:
+def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> Growth | None:
     """Fit the growth of a time with the size: least squares on both logarithms, weighted by the errors.
 
     If the points are farther from the line than their errors explain, the error of the slope is multiplied by
@@ -286,7 +286,7 @@ def folded(stretches: Stretches) -> str:
     return "".join(lines)
 
 
-def merged(profiles: Mapping[str, Costs]) -> list[str]:
+def merged(profiles: Mapping[str, FunctionCosts]) -> list[str]:
     """Return every function that was sampled on any kernel, by decreasing time."""
     names = set[str]().union(*(costs.functions for costs in profiles.values()))
     return sorted(names, key=lambda name: (-max(costs.own(name).ns for costs in profiles.values()), name))

@@ -17,7 +17,7 @@ from kteardown.model.result import Verdict
 from kteardown.report.charts.palette import LIGHT
 from kteardown.report.formatting import percent
 
-Figure = dict[str, Any]
+PlotlyFigure = dict[str, Any]
 Trace = dict[str, Any]
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
@@ -48,7 +48,7 @@ class Chart:
     name: str
     title: str
     about: str
-    figure: Figure
+    figure: PlotlyFigure
     height: int = 380
     notes: tuple[str, ...] = ()
     scales: bool = False
@@ -134,14 +134,14 @@ def _position(kernel: str, kernels: Sequence[str]) -> int:
     return variants.index(kernel) if kernel in variants else 0
 
 
-def dumps(figure: Figure) -> str:
+def dumps(figure: PlotlyFigure) -> str:
     """Return the figure as JSON, without NaN. Equal figures give equal text."""
     return json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def resolve(figure: Figure, theme: Mapping[str, str] = LIGHT) -> Figure:
+def resolve(figure: PlotlyFigure, theme: Mapping[str, str] = LIGHT) -> PlotlyFigure:
     """Return the figure with the names of colours replaced by the colours of ``theme``."""
-    found: Figure = json.loads(_COLOUR_NAME.sub(lambda name: json.dumps(theme[name[1]]), dumps(figure)))
+    found: PlotlyFigure = json.loads(_COLOUR_NAME.sub(lambda name: json.dumps(theme[name[1]]), dumps(figure)))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kteardown.model.samples import Stacks
 from kteardown.report.charts.figure import Chart, Gallery, layout, slug
 from kteardown.report.context import Material
-from kteardown.report.formatting import place
+from kteardown.report.formatting import point_text
 
 _LEAST = 0.003
 """A smaller part of the whole is too thin to see and is left out."""
@@ -54,7 +54,7 @@ def flame_gallery(material: Material) -> Gallery | None:
 
 
 def _point_label(s: Stacks) -> str:
-    return f"{s.workload} {place(s.point)}".rstrip()
+    return f"{s.workload} {point_text(s.point)}".rstrip()
 
 
 def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
@@ -65,11 +65,11 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
     full = max(_FULL, max(map(abs, differences)) / 2)
     depth = max(level for level, *_ in nodes)
     hidden = 1 - sum(node.ns.get(width, 0.0) for level, _, _, node in nodes if level == 1) / totals[width]
-    at = f" at {place(base.point)}" if base.point else ""
+    at = f" at {point_text(base.point)}" if base.point else ""
     against = f": {changed.kernel} against base" if changed is not base else ""
     height = max(300, _ROW_PX * (depth + 2) + 40)
     return Chart(
-        name=slug("flame", changed.kernel, base.workload, place(base.point), f"by-{width}"),
+        name=slug("flame", changed.kernel, base.workload, point_text(base.point), f"by-{width}"),
         title=f"Where the time goes{at}{against}",
         about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of functions "
         "has the figures.",
@@ -107,12 +107,12 @@ def _tree(base: Stacks, changed: Stacks) -> _Node:
     return root
 
 
-_Placed = tuple[int, str, str, _Node]
+_PlacedNode = tuple[int, str, str, _Node]
 """A node with its depth, its id and the id of its parent."""
 
 
-def _walk(root: _Node, width: str, least: float) -> list[_Placed]:
-    placed: list[_Placed] = [(0, "0", "", root)]
+def _walk(root: _Node, width: str, least: float) -> list[_PlacedNode]:
+    placed: list[_PlacedNode] = [(0, "0", "", root)]
     for level, name, _, node in placed:
         children = sorted(node.children.values(), key=lambda child: child.name)
         wide = [child for child in children if child.ns.get(width, 0.0) >= least]
@@ -121,14 +121,19 @@ def _walk(root: _Node, width: str, least: float) -> list[_Placed]:
 
 
 def _differences(
-    nodes: Sequence[_Placed], totals: Mapping[str, float], base: str, changed: str
+    nodes: Sequence[_PlacedNode], totals: Mapping[str, float], base: str, changed: str
 ) -> list[float]:
     """Return the difference of each node, relative to the whole time of base."""
     return [(n.ns.get(changed, 0.0) - n.ns.get(base, 0.0)) / totals[base] for *_, n in nodes]
 
 
 def _icicle(
-    nodes: Sequence[_Placed], totals: Mapping[str, float], base: str, changed: str, width: str, full: float
+    nodes: Sequence[_PlacedNode],
+    totals: Mapping[str, float],
+    base: str,
+    changed: str,
+    width: str,
+    full: float,
 ) -> dict[str, object]:
     differences = _differences(nodes, totals, base, changed)
     return {

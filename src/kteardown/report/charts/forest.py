@@ -10,7 +10,7 @@ from kteardown.model.result import Comparison, Result
 from kteardown.report.charts.figure import (
     MARKS,
     Chart,
-    Figure,
+    PlotlyFigure,
     Trace,
     axis,
     layout,
@@ -24,7 +24,7 @@ from kteardown.report.formatting import VERDICTS, change, decimals, parameter
 _ROWS = 48
 """With more rows than this, each metric has a chart of its own."""
 _ROW_PX, _EDGE_PX = 21, 118
-_Row = tuple[str, str, Comparison]
+_ForestRow = tuple[str, str, Comparison]
 """The key of a row, its label, and its comparison."""
 
 
@@ -53,7 +53,7 @@ def _varying(result: Result) -> dict[str, tuple[str, ...]]:
     return {workload: point_cells(points)[0] for workload, points in by_workload.items()}
 
 
-def _rows(group: Group, variant: str, varying: Sequence[str]) -> list[_Row]:
+def _rows(group: Group, variant: str, varying: Sequence[str]) -> list[_ForestRow]:
     rows = [c for c in group.of(variant) if c.ratio is not None and c.ratio > 0]
     return [
         (
@@ -69,7 +69,7 @@ def _label(name: str, text: str) -> str:
     return f"{name} {text}" if text[:1].isdigit() else text
 
 
-def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_Row]]]) -> Chart:
+def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_ForestRow]]]) -> Chart:
     rows = [row for _, rows in of_variant for row in rows]
     low, high = ratio_range([end for _, _, c in rows for end in (c.ratio or 1.0, *(c.ci or ()))])
     several = len({group.workload for group, _ in of_variant}) > 1
@@ -89,7 +89,7 @@ def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_Row]]]) -> Char
     )
 
 
-def _layout(keys: Sequence[str], rows: Sequence[_Row], span: tuple[float, float]) -> Figure:
+def _layout(keys: Sequence[str], rows: Sequence[_ForestRow], span: tuple[float, float]) -> PlotlyFigure:
     ticks, texts = ratio_ticks(*span)
     labels = {key: label for key, label, _ in rows}
     return layout(
@@ -127,7 +127,7 @@ def _layout(keys: Sequence[str], rows: Sequence[_Row], span: tuple[float, float]
     )
 
 
-def _headings(of_variant: Sequence[tuple[Group, list[_Row]]], low: float, *, several: bool) -> Trace:
+def _headings(of_variant: Sequence[tuple[Group, list[_ForestRow]]], low: float, *, several: bool) -> Trace:
     """Return a trace with the names of the metrics, each in a row above its points."""
     return {
         "type": "scatter",
@@ -146,7 +146,7 @@ def _headings(of_variant: Sequence[tuple[Group, list[_Row]]], low: float, *, sev
     }
 
 
-def _nulls(rows: Sequence[_Row], low: float, high: float) -> list[Trace]:
+def _nulls(rows: Sequence[_ForestRow], low: float, high: float) -> list[Trace]:
     """Return the intervals of base compared with its twins: a difference within them is not significant."""
     found = []
     for name, width, ends in (
@@ -179,7 +179,7 @@ def _nulls(rows: Sequence[_Row], low: float, high: float) -> list[Trace]:
     return found
 
 
-def _verdicts(group: Group, rows: Sequence[_Row], variant: str) -> list[Trace]:
+def _verdicts(group: Group, rows: Sequence[_ForestRow], variant: str) -> list[Trace]:
     digits = decimals(c for _, _, c in rows)
     found = []
     for verdict in VERDICTS:

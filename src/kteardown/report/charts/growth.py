@@ -10,7 +10,7 @@ from kteardown.model.result import Comparison, Law
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key
 from kteardown.report.context import Material
-from kteardown.report.formatting import Scale, parameter, place, scale
+from kteardown.report.formatting import Scale, parameter, point_text, scale
 
 Level = tuple[float, float, float]
 """A level and the two ends of its interval."""
@@ -28,7 +28,7 @@ class Family:
     @property
     def label(self) -> str:
         """Return the values of the other parameters as text."""
-        return place(self.rest) or "all"
+        return point_text(self.rest) or "all"
 
 
 def families(material: Material) -> list[Family]:
@@ -81,9 +81,9 @@ def _chart(material: Material, family: Family) -> Chart:
         law = _law(material, family, kernel)
         if law is not None and group.statistic == "median":
             traces += _extrapolation(law, kernel, kernels, levels, unit)
-    where = f" at {place(family.rest)}" if family.rest else ""
+    where = f" at {point_text(family.rest)}" if family.rest else ""
     return Chart(
-        name=slug("growth", group.workload, group.name, place(family.rest)),
+        name=slug("growth", group.workload, group.name, point_text(family.rest)),
         title=f"{group.name} over {family.param}{where}",
         about=_about(material, family, unit),
         figure={

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kteardown.inputs.published import Figure as PostedFigure
+from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Reference
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison
-from kteardown.report.charts.figure import Chart, Figure, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.charts.figure import Chart, PlotlyFigure, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.comparison_groups import PointKey
 from kteardown.report.context import Material
-from kteardown.report.formatting import change, parameter, percent, place
+from kteardown.report.formatting import change, parameter, percent, point_text
 from kteardown.report.sections.published_table import comparisons_for
 
 _OTHER_MACHINE = "measured on another machine: compare the shapes and the changes, not the levels"
@@ -29,13 +29,13 @@ def posted_charts(material: Material) -> list[tuple[Chart, Chart]]:
     ]
 
 
-def _name(figure: PostedFigure) -> str:
+def _name(figure: PublishedFigure) -> str:
     label = f", {figure.label}" if figure.label else ""
     statistic = "" if figure.statistic == "median" else f" {figure.statistic}"
     return f"{figure.metric}{statistic}{label}"
 
 
-def _levels(reference: Reference, figure: PostedFigure, rows: Sequence[PostedRow]) -> Chart:
+def _levels(reference: Reference, figure: PublishedFigure, rows: Sequence[PostedRow]) -> Chart:
     sides = (
         ("posted base", "$base", [row.base for row in rows]),
         ("posted changed", "$posted", _changed(rows)),
@@ -79,7 +79,7 @@ def _posted_level(name: str, shade: str, rows: Sequence[PostedRow], values: Sequ
 
 def _changes(
     material: Material,
-    figure: PostedFigure,
+    figure: PublishedFigure,
     rows: Sequence[PostedRow],
     ours: dict[PointKey, list[Comparison]],
 ) -> Chart:
@@ -101,7 +101,7 @@ def _changes(
     for rest, mine in ours.items():
         for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):
             with_ratio = [c for c in mine if c.variant == variant and c.ratio is not None]
-            traces.append(_ours(variant, kernels, place(dict(rest)), with_ratio, figure.param))
+            traces.append(_ours(variant, kernels, point_text(dict(rest)), with_ratio, figure.param))
     return Chart(
         name=slug("posted", _name(figure), figure.variant, "changes"),
         title=f"Change against base, posted and here: {_name(figure)}",
@@ -139,8 +139,8 @@ def _ours(variant: str, kernels: Sequence[str], rest: str, mine: Sequence[Compar
 
 
 def _figure(
-    traces: Sequence[Trace], figure: PostedFigure, rows: Sequence[PostedRow], y: str, **more: str
-) -> Figure:
+    traces: Sequence[Trace], figure: PublishedFigure, rows: Sequence[PostedRow], y: str, **more: str
+) -> PlotlyFigure:
     numbers = all(isinstance(row.at, int) for row in rows)
     return {
         "data": list(traces),

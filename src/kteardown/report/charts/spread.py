@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
 from kteardown.report.context import Material
-from kteardown.report.formatting import Scale, number, place, scale
+from kteardown.report.formatting import Scale, number, point_text, scale
 
 _GL_FROM = 3000
 """From this many samples on, the chart is drawn by WebGL if the browser has it."""
@@ -23,7 +23,7 @@ def spread_gallery(material: Material) -> Gallery | None:
     several = len({s.workload for s in material.evidence.samples}) > 1
     for s in material.evidence.samples:
         metric = f"{s.metric} ({s.workload})" if several else s.metric
-        by_figure.setdefault((metric, place(s.point) or "all"), []).append(s)
+        by_figure.setdefault((metric, point_text(s.point) or "all"), []).append(s)
     if not by_figure:
         return None
     charts: dict[tuple[str, ...], Chart] = {
@@ -46,9 +46,9 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     traces = [
         trace for position, s in enumerate(samples) for trace in _kernel(s, position, kernels, unit, kind)
     ]
-    at = f" at {place(first.point)}" if first.point else ""
+    at = f" at {point_text(first.point)}" if first.point else ""
     return Chart(
-        name=slug("samples", first.workload, first.metric, place(first.point)),
+        name=slug("samples", first.workload, first.metric, point_text(first.point)),
         title=f"Every sample of {first.metric}{at}",
         about=_about(samples, unit, at),
         figure={

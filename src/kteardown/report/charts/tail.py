@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kteardown.model.result import Distribution
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.context import Material
-from kteardown.report.formatting import Scale, percent, place, scale
+from kteardown.report.formatting import Scale, percent, point_text, scale
 
 
 def tail_gallery(material: Material) -> Gallery | None:
@@ -17,7 +17,7 @@ def tail_gallery(material: Material) -> Gallery | None:
     for one in material.result.distributions:
         if material.result.is_asked_for(one.kernel):
             metric = f"{one.metric} ({one.workload})" if several else one.metric
-            found.setdefault((metric, place(one.point) or "all"), []).append(one)
+            found.setdefault((metric, point_text(one.point) or "all"), []).append(one)
     if not found:
         return None
     charts = {key: _chart(material, mine) for key, mine in found.items()}
@@ -34,11 +34,11 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     kernels = list(material.result.kernels)
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(first.unit, material.result.clock, values)
-    at = f" at {place(first.point)}" if first.point else ""
+    at = f" at {point_text(first.point)}" if first.point else ""
     counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
     error = percent(1 + max(one.error for one in mine)).lstrip("+")
     return Chart(
-        name=slug("tail", first.workload, first.metric, place(first.point)),
+        name=slug("tail", first.workload, first.metric, point_text(first.point)),
         title=f"{first.metric} of all boots together{at}",
         about=f"Percentiles of {first.metric}{at} in {unit.unit}: "
         + "; ".join(_values_text(one, unit) for one in mine)

@@ -14,7 +14,7 @@ from kteardown.model.result import Comparison, Verdict
 from kteardown.report.charts.figure import ratio_range, ratio_ticks
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
-from kteardown.report.formatting import VERDICTS, change, interval, percent, place, sentence, tone
+from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, sentence, tone
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
@@ -110,7 +110,7 @@ def _lead(rows: Sequence[Comparison]) -> Comparison | None:
 
 
 def _where(group: Group, c: Comparison) -> str:
-    at = f" at {place(c.point)}" if c.point else ""
+    at = f" at {point_text(c.point)}" if c.point else ""
     if c.verdict == "inconclusive":
         return f"{group.name}{at}: {change(c)}"
     ends = "" if c.ci is None or c.exact else f" {interval(c.ci)}"
@@ -138,5 +138,5 @@ def _dot(c: Comparison, axis: _Axis, y: float) -> Dot:
         high=axis.at(high),
         y=y,
         verdict=c.verdict,
-        text=f"{place(c.point)}: {change(c)}, {c.verdict}",
+        text=f"{point_text(c.point)}: {change(c)}, {c.verdict}",
     )

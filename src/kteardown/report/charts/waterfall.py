@@ -8,7 +8,7 @@ from itertools import pairwise
 from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
 from kteardown.report.context import Material
-from kteardown.report.formatting import change_of, place, portion
+from kteardown.report.formatting import change_of, point_text, portion
 from kteardown.report.sections.ablation_table import largest_ablations
 
 _WORDS = 34
@@ -27,9 +27,11 @@ def _chart(ablation: Ablation) -> Chart:
     levels = [1.0]
     for p in ablation.patches:
         levels.append(levels[-1] * (p.step.ratio or 1.0))
-    at = f" at {place(ablation.point)}" if ablation.point else ""
+    at = f" at {point_text(ablation.point)}" if ablation.point else ""
     return Chart(
-        name=slug("patches", ablation.variant, ablation.workload, ablation.metric, place(ablation.point)),
+        name=slug(
+            "patches", ablation.variant, ablation.workload, ablation.metric, point_text(ablation.point)
+        ),
         title=f"{ablation.variant}: effect of each patch on {ablation.metric}{at}",
         about=f"Waterfall of the change of {ablation.metric}{at} against base: "
         + ", ".join(f"patch {p.patch} {_step(p.step.ratio)}" for p in ablation.patches)

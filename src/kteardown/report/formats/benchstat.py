@@ -101,8 +101,8 @@ def _layout(rows: Sequence[Sequence[str | _Cells]], heads: Sequence[str], unit: 
     """Return the rows under two header lines, with a bar before each kernel."""
     first = max(len(str(row[0])) for row in rows)
     blocks = []
-    for place, head in enumerate(heads):
-        cells = [row[place + 1] for row in rows]
+    for column, head in enumerate(heads):
+        cells = [row[column + 1] for row in rows]
         widths = [max(len(cell[n]) for cell in cells) for n in range(len(cells[0]))]
         values = [unit, "", "vs base"][: len(widths)]
         widths[0] = max(widths[0], len(unit) - widths[1] - 1)

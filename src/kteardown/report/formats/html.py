@@ -109,7 +109,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "One row is one point: the mark is the change from base, and the line through the mark is its "
         "interval. "
         "If the interval crosses the middle line, the change is not significant.",
-        tuple(_single(chart) for chart in forests(result)),
+        tuple(_single_chart(chart) for chart in forests(result)),
         tuple(headline_tables(result, workloads)),
         comparison_table(result) if result.asked_for else None,
     )
@@ -126,7 +126,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "Published figures",
         "posting",
         "The figures of the public posting of the change, and those measured here.",
-        tuple(_single(chart) for pair in posted_charts(material) for chart in pair),
+        tuple(_single_chart(chart) for pair in posted_charts(material) for chart in pair),
         tuple(published_tables(result, material.reference)),
     )
     yield Section(
@@ -150,7 +150,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "Effect of each patch",
         "patches",
         "The patches of a series, added one after the other.",
-        tuple(_single(chart, ablation.metric) for ablation, chart in waterfalls(material)),
+        tuple(_single_chart(chart, ablation.metric) for ablation, chart in waterfalls(material)),
         tuple(ablation_tables(result, workloads, None)),
     )
     yield Section(
@@ -172,7 +172,7 @@ def _about_the_run(material: Material) -> list[Table]:
     return [table for table in found if table]
 
 
-def _single(chart: Chart, metric: str = "") -> Gallery:
+def _single_chart(chart: Chart, metric: str = "") -> Gallery:
     return Gallery(chart.name, (), {(): chart}, (), metric)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from kteardown.errors import InputError, LabError
-from kteardown.report.charts.figure import Chart, Figure, resolve
+from kteardown.report.charts.figure import Chart, PlotlyFigure, resolve
 
 Form = Literal["svg", "png"]
 WIDTH = 1000
@@ -71,7 +71,7 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
     return files
 
 
-def figure_of(chart: Chart) -> Figure:
+def figure_of(chart: Chart) -> PlotlyFigure:
     """Return the figure for an image file: light theme, with its title, and without WebGL traces."""
     figure = copy.deepcopy(resolve(chart.figure))
     for trace in figure["data"]:

@@ -22,9 +22,9 @@ def loads(text: str | bytes) -> Result:
         result = Result.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        location = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            f"not a result.json: {place + ': ' if place else ''}{first['msg']}",
+            f"not a result.json: {location + ': ' if location else ''}{first['msg']}",
             hint="`kteardown report RUN` makes it again from the run's records.",
         ) from error
     if result.schema_ != 1:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, point_key
-from kteardown.report.formatting import change_of, decimals, place, portion
+from kteardown.report.formatting import change_of, decimals, point_text, portion
 from kteardown.report.table import Block, Cell, Table
 
 _BAR = 10
@@ -38,7 +38,7 @@ def ablation_sentences(result: Result, workloads: Mapping[str, Workload]) -> lis
         known = [p for p in ablation.patches if p.step.share is not None]
         if known:
             most = max(known, key=lambda p: p.step.share or 0.0)
-            where = f" at {place(ablation.point)}" if ablation.point else ""
+            where = f" at {point_text(ablation.point)}" if ablation.point else ""
             lines.append(
                 f"{ablation.series}: patch {most.patch} of {len(ablation.patches)} accounts for "
                 f"{portion(most.step)} of the change of {ablation.metric}{where}"
@@ -76,7 +76,7 @@ def _table(ablation: Ablation, *, bars: bool) -> Table:
         Block(("added", "share", *(("",) if bars else ())), steps, left=frozenset(("",))),
         Block(("left out", "share"), tuple(_cells(p.leave_out, digits) for p in ablation.patches)),
     )
-    at = f" at {place(ablation.point)}" if ablation.point else ""
+    at = f" at {point_text(ablation.point)}" if ablation.point else ""
     whole = change_of(ablation.ratio, ablation.ci, exact=ablation.exact, decimals=digits)
     title = f"{ablation.variant}: effect of each patch on {ablation.metric}{at}; whole series: {whole}"
     return Table(title, keys, blocks, _notes(ablation))

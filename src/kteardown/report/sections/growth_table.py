@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kteardown.model.result import Law, Prediction, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, is_headline, point_key
-from kteardown.report.formatting import Scale, number, parameter, place, scale
+from kteardown.report.formatting import Scale, number, parameter, point_text, scale
 from kteardown.report.table import Block, Cell, Table
 
 
@@ -26,14 +26,14 @@ def _table(result: Result, laws: Sequence[Law]) -> Table:
     keys = Block(("kernel",), tuple((Cell(law.kernel),) for law in laws), left=frozenset(("kernel",)))
     rows = tuple(
         (
-            Cell("-" if law.per_unit is None else _with(law.per_unit, law.per_unit_ci, unit)),
+            Cell("-" if law.per_unit is None else _with_interval(law.per_unit, law.per_unit_ci, unit)),
             Cell(law.model),
             Cell(_exponent(law)),
         )
         for law in laws
     )
     shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
-    at = f" at {place(first.point)}" if first.point else ""
+    at = f" at {point_text(first.point)}" if first.point else ""
     title = f"{first.workload}: growth of {first.metric} with {first.param}{at}"
     predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))
     return Table(title, keys, (shape, *predictions), _refusals(laws))
@@ -76,7 +76,7 @@ def _size(value: float) -> str:
     return parameter(int(value)) if value == int(value) else number(value)
 
 
-def _with(value: float, ci: tuple[float, float] | None, unit: Scale) -> str:
+def _with_interval(value: float, ci: tuple[float, float] | None, unit: Scale) -> str:
     text = number(value / unit.divisor)
     if ci is None:
         return text

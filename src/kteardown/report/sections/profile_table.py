@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kteardown.model.experiment import Clock
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.result import Result, Verdict
-from kteardown.report.formatting import parameter, place
+from kteardown.report.formatting import parameter, point_text
 from kteardown.report.table import Block, Cell, Table
 
 _ROWS = 15
@@ -30,7 +30,7 @@ def _table(profile: Profile, unit: str) -> Table:
     )
     kernels = list(dict.fromkeys(stretch.kernel for stretch in profile.stretches))
     blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
-    at = place(_largest(profile, kernels[0]).point)
+    at = point_text(_largest(profile, kernels[0]).point)
     title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
     return Table(title, keys, blocks, (*_claims(profile, unit), *_method(profile, kernels, unit)))
 

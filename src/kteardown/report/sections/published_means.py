@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kteardown.inputs.published import Figure, Posted, PostedRow, Reference
+from kteardown.inputs.published import Figure as PublishedFigure
+from kteardown.inputs.published import Posted, PostedRow, Reference
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Summary
 from kteardown.model.workload import Better
@@ -16,9 +17,9 @@ from kteardown.report.formatting import Scale, number, parameter, scale
 from kteardown.report.table import Block, Cell
 
 if TYPE_CHECKING:
-    from kteardown.analysis.estimate.from_means import Judged
+    from kteardown.analysis.estimate.from_means import MeanVerdict
 
-Judgements = Mapping[tuple[str, ParamValue], "Judged"]
+Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
 """Verdicts by figure (the key of base's values) and value of the parameter."""
 
 _MARGIN = 0.02
@@ -60,7 +61,9 @@ def judge_posted(result: Result, reference: Reference) -> Judgements:
     return dict(zip(names, judge_means(pairs, rules), strict=True))
 
 
-def posted_block(figure: Figure, posted: Sequence[PostedRow], better: Better, judged: Judgements) -> Block:
+def posted_block(
+    figure: PublishedFigure, posted: Sequence[PostedRow], better: Better, judged: Judgements
+) -> Block:
     """Return the published figures, with a row for each value of the parameter."""
     judgements = [judged.get((figure.base, row.at)) for row in posted]
     return Block(
@@ -87,7 +90,7 @@ def posted_block(figure: Figure, posted: Sequence[PostedRow], better: Better, ju
 
 def our_blocks(
     result: Result,
-    figure: Figure,
+    figure: PublishedFigure,
     posted: Sequence[PostedRow],
     by_variant: Mapping[str, Mapping[ParamValue, Comparison]],
     rest: str,

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kteardown.inputs.published import Figure, Posted, PostedRow, Reference
+from kteardown.inputs.published import Figure as PublishedFigure
+from kteardown.inputs.published import Posted, PostedRow, Reference
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import PointKey, point_key
-from kteardown.report.formatting import Scale, change, decimals, parameter, percent, place, scale, speedup
+from kteardown.report.formatting import (
+    Scale,
+    change,
+    decimals,
+    parameter,
+    percent,
+    point_text,
+    scale,
+    speedup,
+)
 from kteardown.report.sections.published_means import NOTE, Judgements, judge_posted, our_blocks, posted_block
 from kteardown.report.table import Block, Cell, Table
 
@@ -27,7 +37,7 @@ def published_tables(result: Result, reference: Reference | None) -> list[Table]
     return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
 
 
-def comparisons_for(result: Result, figure: Figure) -> dict[PointKey, list[Comparison]]:
+def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, list[Comparison]]:
     """Return our comparisons for a published figure, by the values of the other parameters."""
     by_rest: dict[PointKey, list[Comparison]] = {}
     for c in result.comparisons:
@@ -42,7 +52,7 @@ def comparisons_for(result: Result, figure: Figure) -> dict[PointKey, list[Compa
 
 
 def _published_table(
-    result: Result, reference: Reference, figure: Figure, judged: Judgements
+    result: Result, reference: Reference, figure: PublishedFigure, judged: Judgements
 ) -> Table | None:
     by_rest = comparisons_for(result, figure)
     if not by_rest:
@@ -52,7 +62,7 @@ def _published_table(
     blocks = [
         block
         for rest, mine in by_rest.items()
-        for block in draw(result, figure, posted, place(dict(rest)), mine)
+        for block in draw(result, figure, posted, point_text(dict(rest)), mine)
     ]
     label = f", {figure.label}" if figure.label else ""
     title = f"Published figures: {figure.metric}, posted in {figure.unit}{label}"
@@ -63,7 +73,7 @@ def _published_table(
     return Table(title, _keys(figure, posted), tuple(blocks))
 
 
-def _asked_for(result: Result, figure: Figure, variant: str) -> bool:
+def _asked_for(result: Result, figure: PublishedFigure, variant: str) -> bool:
     return variant == figure.variant or (not figure.variant and result.is_asked_for(variant))
 
 
@@ -74,7 +84,7 @@ def _step(result: Result, variant: str) -> int:
     return len(patches) if patches == tuple(range(1, len(patches) + 1)) else 0
 
 
-def _keys(figure: Figure, posted: Sequence[PostedRow]) -> Block:
+def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
     bases, changes = _posted([row.base for row in posted]), _posted([row.changed for row in posted])
     posted_changes = [
         "-" if row.change is None else (speedup if figure.speedup else percent)(1 + row.change)
@@ -91,7 +101,11 @@ def _keys(figure: Figure, posted: Sequence[PostedRow]) -> Block:
 
 
 def _change_blocks(
-    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+    result: Result,
+    figure: PublishedFigure,
+    posted: Sequence[PostedRow],
+    rest: str,
+    ours: Sequence[Comparison],
 ) -> list[Block]:
     """Return a column of changes for each variant."""
     blocks = []
@@ -104,13 +118,21 @@ def _change_blocks(
 
 
 def _mean_blocks(
-    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+    result: Result,
+    figure: PublishedFigure,
+    posted: Sequence[PostedRow],
+    rest: str,
+    ours: Sequence[Comparison],
 ) -> list[Block]:
     return our_blocks(result, figure, posted, _by_variant(figure, ours), rest)
 
 
 def _speedup_blocks(
-    result: Result, figure: Figure, posted: Sequence[PostedRow], rest: str, ours: Sequence[Comparison]
+    result: Result,
+    figure: PublishedFigure,
+    posted: Sequence[PostedRow],
+    rest: str,
+    ours: Sequence[Comparison],
 ) -> list[Block]:
     """Return a column of base's medians, then a column of medians and speedups for each prefix of
     the series.
@@ -124,17 +146,19 @@ def _speedup_blocks(
     blocks = [Block((f"here: base, {unit.unit} {rest}".rstrip(),), rows)]
     for variant, mine in steps.items():
         cells = [mine.get(row.at) for row in posted]
-        rows = tuple((_faster(c, unit) if c else Cell("-"),) for c in cells)
+        rows = tuple((_speedup_cell(c, unit) if c else Cell("-"),) for c in cells)
         facts = result.kernels[variant].patch_set
         blocks.append(Block((variant.removeprefix(facts.series if facts else "") or variant,), rows))
     return blocks
 
 
-def _faster(c: Comparison, unit: Scale) -> Cell:
+def _speedup_cell(c: Comparison, unit: Scale) -> Cell:
     return Cell(f"{unit.text(c.changed.median)}  {speedup(c.ratio, c.ci, exact=c.exact)}", c.verdict)
 
 
-def _by_variant(figure: Figure, ours: Sequence[Comparison]) -> dict[str, dict[ParamValue, Comparison]]:
+def _by_variant(
+    figure: PublishedFigure, ours: Sequence[Comparison]
+) -> dict[str, dict[ParamValue, Comparison]]:
     groups: dict[str, dict[ParamValue, Comparison]] = {}
     for c in ours:
         groups.setdefault(c.variant, {})[c.point[figure.param]] = c
