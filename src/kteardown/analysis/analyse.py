@@ -133,8 +133,7 @@ def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
         return ()
     return (
         "multi-threaded emulation, not hardware: real time of translated code, in which caches and "
-        "interrupts "
-        "between CPUs differ from hardware",
+        "interrupts between CPUs differ from hardware",
     )
 
 

@@ -44,8 +44,9 @@ Headline = set[tuple[str, str]]
 
 @dataclass(frozen=True)
 class StopRule:
-    """When a run may end. ``width`` is used by ``ci`` only: 0.02 is two percent to either side of
-    the ratio.
+    """When a run may end.
+
+    ``width`` is used by ``ci`` only: 0.02 is two percent to either side of the ratio.
     """
 
     kind: Literal["verdict", "ci"]
@@ -83,9 +84,7 @@ def looks(most: int) -> tuple[int, ...]:
 
 
 def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
-    """Return the confidence of tests and intervals at each look; their errors add up to 1 -
-    ``confidence``.
-    """
+    """Return the confidence of each look; the errors of all looks add up to 1 - ``confidence``."""
     shares = [_share(look, looks[-1]) for look in looks]
     return tuple(
         1 - (1 - confidence) * (share - before) for before, share in zip([0.0, *shares], shares, strict=False)

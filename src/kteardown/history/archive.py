@@ -25,8 +25,9 @@ LEAST = 0.02
 
 @dataclass(frozen=True)
 class Wanted:
-    """The filter for lines of the history. None or empty matches everything; ``points`` has values by
-    parameter.
+    """The filter for lines of the history.
+
+    None or empty matches everything; ``points`` has values by parameter.
     """
 
     experiment: str | None = None
@@ -81,9 +82,7 @@ def history_of(
 
 
 def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
-    """Return an error that names the first condition of ``wanted`` that no line meets, and the possible
-    values.
-    """
+    """Return an error with the first condition of ``wanted`` that no line meets, and possible values."""
     left = list(everything)
     for name in ("experiment", "clock", "workload", "metric", "kernel"):
         word = getattr(wanted, name)

@@ -70,9 +70,7 @@ def _levels(figures: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 
 def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
-    """Return the relative standard error of a run's median from its own boots: the root mean square over
-    runs.
-    """
+    """Return the relative standard error of a run's median from its boots (root mean square over runs)."""
     errors = [
         _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
         for boots in figures

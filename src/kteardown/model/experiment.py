@@ -16,9 +16,7 @@ Clock = Literal["instructions", "wall"]
 
 
 def _one_or_several(value: object) -> object:
-    """Check the value as a whole, because for a union pydantic would report an error for each of its
-    members.
-    """
+    """Check the value as a whole; for a union pydantic would report an error for each member."""
     several = value if isinstance(value, list | tuple) else [value]
     if value is not None and not (several and all(type(one) is int and one > 0 for one in several)):
         raise ValueError("expected a number above 0, or a list of such")
@@ -62,15 +60,14 @@ class Design(SpecModel):
     same_within: float = Field(default=0.02, gt=0)
     """The margin of the verdict "same": 0.02 is two percent."""
     until: Annotated[str, Field(pattern=UNTIL)] = ""
-    """Stop as soon as the verdicts are certain: ``verdict`` or ``ci=2%``; ``boots`` (or ``seeds``) is then a
-    maximum.
+    """Stop as soon as the verdicts are certain: ``verdict`` or ``ci=2%``.
+
+    ``boots`` (or ``seeds``) is then a maximum.
     """
     budget_s: float | None = Field(default=None, gt=0)
     """With ``until``: take no further look that would need more seconds of measuring than this."""
     layout_twin: bool = False
-    """Boot the layout twin in every block, and not only if a claim below ten percent needs it (wall
-    clock).
-    """
+    """Boot the layout twin in every block, even without a claim below ten percent (wall clock)."""
 
 
 class MachineSpec(SpecModel):
@@ -123,8 +120,9 @@ class Experiment(SpecModel):
     source: str
     """The base kernel: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE`` or ``image:FILE``."""
     variants: tuple[str, ...] = ()
-    """Each is a series, a part of one (``NAME@2`` for the first two patches, ``NAME@-2`` for all but the
-    second), or a second source.
+    """Each is a series, a part of one, or a second source.
+
+    ``NAME@2`` is the first two patches of a series, ``NAME@-2`` all but the second.
     """
     workloads: tuple[Sweep, ...] = Field(min_length=1)
     config: tuple[str, ...] = ()
@@ -133,9 +131,7 @@ class Experiment(SpecModel):
     machine: MachineSpec = MachineSpec()
     quick: Quick = Quick()
     predict: dict[Name, tuple[Annotated[int, Field(ge=1)], ...]] = Field(default={})
-    """By parameter, the values at which growth laws are evaluated; by default twice the largest measured
-    value.
-    """
+    """By parameter, where growth laws are evaluated; by default at twice the largest measured value."""
     reference: Name | None = None
     """The file in ``reference/`` whose published figures the report shows next to its own."""
     folder: str = ""

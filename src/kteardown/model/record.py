@@ -162,8 +162,9 @@ class Check(_Record):
 
 
 class TrialEnd(_Record):
-    """``void``: an invariant failed, and the samples must not be used. ``failed``: the trial could
-    not run.
+    """``void``: an invariant failed, and the samples must not be used.
+
+    ``failed``: the trial could not run.
     """
 
     type: Literal["trial_end"] = "trial_end"

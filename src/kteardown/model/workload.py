@@ -39,9 +39,7 @@ class Metric(SpecModel):
     headline: bool = False
     """Shown in the main table; other metrics are in result.json and the table of other metrics."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
-    """Of a latency metric: percentiles of the samples of a boot that are compared in addition to the
-    median.
-    """
+    """Percentiles of the samples of a boot, for latency metrics, compared in addition to the median."""
     optional: bool = False
     """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True

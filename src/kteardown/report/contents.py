@@ -1,5 +1,6 @@
-"""The contents of a report in order: verdicts, tables and facts. The text and Markdown formats only lay them
-out.
+"""The contents of a report in order: verdicts, tables and facts.
+
+The text and Markdown formats only lay them out.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ _LONG_FACT = 160
 _OUTLIERS = 10
 _COLUMNS = (
     "A/A: base against itself, booted once more; layout: base against itself with its code moved by "
-    "functions "
-    "that are never called; mde: smallest detectable change (80% power); rank p: p-value of the signed-rank "
-    "test over boots, before Holm's correction"
+    "functions that are never called; mde: smallest detectable change (80% power); rank p: p-value of the "
+    "signed-rank test over boots, before Holm's correction"
 )
 _OUTCOMES: Mapping[str, str] = {
     "panic": "a panic",
@@ -211,8 +211,9 @@ def _points(voids: Sequence[VoidTrials]) -> str:
 
 
 def _reason(status: str, detail: str) -> str:
-    """Return why trials are unusable; the detail of a missing trial is ``boot: OUTCOME`` if its
-    boot failed.
+    """Return why trials are unusable.
+
+    The detail of a missing trial is ``boot: OUTCOME`` if its boot failed.
     """
     outcome = detail.removeprefix("boot: ")
     if status == "missing" and outcome in _OUTCOMES:

@@ -35,9 +35,7 @@ class LongTable:
 
 
 def comparison_table(result: Result) -> LongTable:
-    """Return every comparison of requested variants with its interval, smallest detectable change
-    and reason.
-    """
+    """Return every comparison of requested variants with its interval, controls and reason."""
     wall = result.clock == "wall"
     controls = ("A/A", "mde", "rank p") if wall else ("mde",)
     columns = ("variant", "metric", "point", "base", "changed", "change", *controls, "verdict", "reason")

@@ -126,8 +126,9 @@ def read(text: str | bytes, name: str) -> Side:
 
 
 def compare_results(a: Side, b: Side, names: tuple[str, str], guests: tuple[str, ...] = ()) -> Difference:
-    """Compare ``a`` with ``b``. ``guests`` are sentences about differences of their guests, if those are
-    known.
+    """Compare ``a`` with ``b``.
+
+    ``guests`` are sentences about differences of their guests, if those are known.
     """
     ours = {row.key: row for row in a.comparisons}
     theirs = {row.key: row for row in b.comparisons}

@@ -30,9 +30,7 @@ class Scale:
     unit: str
 
     def text(self, value: float) -> str:
-        """Return ``value`` in this unit with thousands separators, without decimals where the unit is not
-        scaled.
-        """
+        """Return ``value`` in this unit as ``number`` does; unscaled values have no needless decimals."""
         scaled = value / self.divisor
         whole = self.divisor == 1 and (abs(scaled) >= 1000 or scaled == int(scaled))
         return f"{scaled:,.0f}" if whole else number(scaled)

@@ -52,9 +52,7 @@ def left_out(history: History, shown: History) -> Iterator[str]:
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:
-    """Return the table of one line with a row for each figure, its position in the range, and changes of
-    level.
-    """
+    """Return the table of one line: a row for each figure, with its position and changes of level."""
     unit = _scale(line)
     shifts = {shift.index: shift for shift in line.shifts}
     strips = _strips(line, plain)

@@ -56,9 +56,7 @@ def _value(value: float, unit: Scale) -> str:
 
 
 def _point(mine: Sequence[Comparison]) -> str:
-    """Return the parameters in which the last point differs from the others; all of them if it is the only
-    one.
-    """
+    """Return the parameters in which the last point differs; all of them if it is the only point."""
     point = mine[-1].point
     varying = [name for name in point if len({c.point.get(name) for c in mine}) > 1] or list(point)
     return " ".join(f"{name}={parameter(point[name])}" for name in varying)

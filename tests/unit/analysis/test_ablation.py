@@ -97,9 +97,7 @@ def test_a_patch_that_adds_cost_has_a_negative_share() -> None:
 
 
 def test_dependent_patches_have_a_larger_share_when_left_out() -> None:
-    """Patches two and three have no effect alone: the last step has all of it, and leaving out either has all
-    of it.
-    """
+    """Patches two and three have no effect alone: the last step and each left-out patch have all of it."""
 
     def together(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         return 500_000 if {2, 3} <= set(PARTS.get(kernel, ())) else 1_000_000

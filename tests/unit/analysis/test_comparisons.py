@@ -57,9 +57,7 @@ def test_every_declared_percentile_has_its_own_comparison() -> None:
 
 
 def test_the_layout_twin_is_a_control_and_not_a_variant() -> None:
-    """The change is 5% and moving the code alone makes 6%: there is no claim, although A/A shows no
-    change.
-    """
+    """The change is 5% and moving code makes 6%: there is no claim, although A/A shows no change."""
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         factor = {"freezer-skip-exited": 0.95, "base-layout": 0.94}.get(kernel, 1.0)

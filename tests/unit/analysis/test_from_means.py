@@ -19,9 +19,7 @@ RULES = Rules(confidence=0.95, same_within=0.02)
 
 
 def posted(key: str) -> dict[int, MeanVerdict]:
-    """Return the verdicts on rows of the throttle posting by number of threads; all rows are corrected
-    together.
-    """
+    """Return the verdicts on the throttle posting by number of threads, corrected over all rows."""
     reference = load_reference("throttle")
     assert reference is not None
     rows = [

@@ -139,9 +139,7 @@ def test_a_prediction_that_the_data_does_not_support_is_refused(
 
 
 def test_the_interval_allows_for_a_curvature_too_small_to_be_detected() -> None:
-    """Three percent of the cost is quadratic: the linear law is chosen, and beyond the data the quadratic
-    part shows.
-    """
+    """Three percent of the cost is quadratic: the law is linear, and the rest shows beyond the data."""
 
     def bent(n: float) -> float:
         return 2e4 + 199 * n + 0.03 * 205 * n * n / 30_000

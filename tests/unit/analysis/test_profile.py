@@ -171,9 +171,7 @@ def test_repetitions_and_boots_are_averaged() -> None:
 
 
 def test_boots_that_differ_widen_the_interval() -> None:
-    """For the function that differs, by its own difference; for the others, by the average difference of
-    boots.
-    """
+    """The one that differs by its own difference, the others by the average difference of boots."""
 
     def boots(counts: Iterable[int]) -> list[BootRecords]:
         fixed = {"b": (100, 100_000), "c": (100, 100_000)}

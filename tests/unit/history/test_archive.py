@@ -35,9 +35,7 @@ def _rewrite(run: RunDir, times: int, release: str) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose ``runs`` has three finished runs; the last one has another release and is twice
-    as slow.
-    """
+    """A folder with three finished runs; the last one has another release and is twice as slow."""
     folder = tmp_path_factory.mktemp("home")
     for _ in range(3):
         killable.measure(killable.make_run(folder / "runs", "instructions").path)

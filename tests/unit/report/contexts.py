@@ -1,6 +1,4 @@
-"""Materials of reports with a known truth: simulated runs with samples, a series of three patches, a
-profile.
-"""
+"""Materials of reports with a known truth: simulated runs, an ablation of three patches, a profile."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ ENTRY = "entry_SYSCALL_64"
 
 @cache
 def instructions() -> Material:
-    """The freezer experiment on the instruction clock: eleven points, two variants, five seeds of three
-    samples.
-    """
+    """The freezer on the instruction clock: eleven points, two variants, five seeds of three samples."""
     return _simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
 
 

@@ -318,6 +318,7 @@ def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> N
 def test_texts_of_probabilities_and_shares() -> None:
     assert [probability(p) for p in (None, 0.0004, 0.0312, 1.0)] == ["-", "<0.001", "0.031", "1.000"]
     assert [share(value) for value in (None, 0.0612, 1.5, 12.0)] == ["-", "6.1%", "150.0%", "> 1,000%"]
+    assert [share(value) for value in (0.0, 0.0004, 0.0005)] == ["0.0%", "<0.05%", "0.1%"]
     assert portion(Part(reason="why")) == "-"
     assert portion(Part(share=0.651, share_ci=(0.651, 0.651), exact=True)) == "65.1% exact"
     assert portion(Part(share=-0.0001, share_ci=(-0.0002, 0.0001))) == "0.0% [0.0, 0.0]"

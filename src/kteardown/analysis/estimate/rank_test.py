@@ -23,9 +23,7 @@ Figures = Mapping[int, float]
 
 @dataclass(frozen=True)
 class RankTest:
-    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p that this many boots
-    can give.
-    """
+    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p for this many boots."""
 
     p: float
     least: float

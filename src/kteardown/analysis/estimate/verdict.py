@@ -35,8 +35,9 @@ _RANK_ALONE = "only the rank test finds a change"
 
 @dataclass(frozen=True)
 class Estimate:
-    """The comparison of two kernels. ``p`` is the two-sided p-value of no change, None if it cannot be
-    tested.
+    """The comparison of two kernels.
+
+    ``p`` is the two-sided p-value of no change, None if it cannot be tested.
     """
 
     ratio: float | None
@@ -74,8 +75,9 @@ class Controls:
 
 
 def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
-    """Return the median over boots of the medians (and quantiles) inside boots; the rest is over all
-    samples.
+    """Return the median over boots of the medians (and of the quantile) inside them.
+
+    Mean, standard deviation and count are over all samples.
     """
     flat = boots.flat
     sd = float(np.std(flat, ddof=1)) if len(flat) > 1 else 0.0
@@ -216,9 +218,7 @@ def _by_rank(
 
 
 def _two_one_sided(found: Interval, margin: float) -> float:
-    """Return the p-value of TOST: the larger p of "lower by at least the margin" and "higher by at least the
-    margin".
-    """
+    """Return the p-value of TOST: the larger one of the tests at both ends of the margin."""
     edge = math.log1p(margin)
     return max(found.p_below(-edge), found.p_above(edge))
 

@@ -55,8 +55,9 @@ class Costs:
 
 @dataclass(frozen=True)
 class Curve:
-    """One fitted law. The constant is the first coefficient; ``rss`` is the weighted residual sum of
-    squares.
+    """One fitted law.
+
+    The constant is the first coefficient; ``rss`` is the weighted residual sum of squares.
     """
 
     model: LawModel
@@ -77,9 +78,7 @@ class Curve:
         return costs
 
     def gradient(self, n: Array) -> Array:
-        """Return the derivative of the cost at each ``n`` by each parameter, of shape (points,
-        parameters).
-        """
+        """Return the derivatives of the cost at each ``n``, of shape (points, parameters)."""
         design = _design(self.terms, n)
         if self.exponent is None:
             return design
@@ -92,8 +91,9 @@ class Curve:
         return points * math.log(self.variance(points)) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
 
     def variance(self, points: int, spent: int = 0) -> float:
-        """Return the mean square of the weighted residuals after ``spent`` parameters, at least ``PARSIMONY``
-        squared.
+        """Return the mean square of the weighted residuals, at least ``PARSIMONY`` squared.
+
+        ``spent`` is the number of degrees of freedom that the fit used.
         """
         return max(self.rss, points * PARSIMONY**2) / (points - spent)
 

@@ -21,9 +21,7 @@ from kteardown.model.result import LawModel, Prediction
 
 MIN_POINTS = 3
 FARTHEST = 4.0
-"""Multiple of the largest measured value: beyond it, a term that the data cannot show can dominate
-the cost.
-"""
+"""Multiple of the largest measured value; beyond it, an undetected term can dominate the cost."""
 WIDEST = 2.0
 """A prediction is refused if the ratio of its ends exceeds this."""
 _MIN_POINTS_FOR_AICC = 5
@@ -144,8 +142,9 @@ def _plausible(found: Fit) -> list[Curve]:
 
 
 def _ends(curve: Curve, costs: Costs, at: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval of one law (D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988,
-    2.3).
+    """Return the prediction interval of one law.
+
+    D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988, section 2.3.
     """
     points = len(costs.x)
     value = float(curve.values(np.array([at]))[0])

@@ -265,9 +265,7 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> Growth | None:
 
 
 def quantile(confidence: float, claims: int) -> float:
-    """Return the quantile in standard errors with which ``claims`` two-sided claims hold jointly
-    (Bonferroni).
-    """
+    """Return the number of standard errors with which ``claims`` claims hold jointly (Bonferroni)."""
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / max(1, claims))
 
 

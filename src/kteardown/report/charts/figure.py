@@ -52,9 +52,7 @@ class Chart:
     height: int = 380
     notes: tuple[str, ...] = ()
     scales: bool = False
-    """Both axes are numeric, so the page offers logarithmic axes, which show the difference between N and N
-    squared.
-    """
+    """Both axes are numeric, so the page offers logarithmic ones, which distinguish N from N squared."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +144,7 @@ def resolve(figure: PlotlyFigure, theme: Mapping[str, str] = LIGHT) -> PlotlyFig
 
 
 def slug(*words: str) -> str:
-    """Return a name for a file or an anchor: characters other than letters, digits, dots and dashes become
-    dashes.
-    """
+    """Return a name for a file or an anchor, with dashes instead of special characters."""
     text = "-".join(word for word in words if word).replace(",", "")
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-")
 
@@ -162,9 +158,7 @@ def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio_ticks(low: float, high: float, most: int = 7) -> tuple[list[float], list[str]]:
-    """Return the ticks of a logarithmic axis of ratios and their labels as changes: ``-50%``, ``0``,
-    ``2x``.
-    """
+    """Return ticks of a logarithmic axis of ratios, and their labels: ``-50%``, ``0``, ``2x``."""
     apart = math.log(high / low) / most
     chosen = [1.0]
     for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):

@@ -13,9 +13,7 @@ from kteardown.report.formatting import point_text
 _LEAST = 0.003
 """A smaller part of the whole is too thin to see and is left out."""
 _FULL = 0.02
-"""A difference of this part of base's time has the full colour, or half of the largest difference if that is
-more.
-"""
+"""A difference of this part of base's time, or half of the largest if that is more, has the full colour."""
 _ROW_PX = 18
 
 
@@ -32,9 +30,7 @@ class _Node:
 
 
 def flame_gallery(material: Material) -> Gallery | None:
-    """Return every profiled variant compared with base at every profiled point; None if there is no
-    profile.
-    """
+    """Return every profiled variant compared with base at every point; None if there is no profile."""
     found = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
     bases = {_point_label(s): s for s in found if s.kernel == "base"}

@@ -77,9 +77,7 @@ DARK: Mapping[str, str] = {
 
 
 def stylesheet() -> str:
-    """Return both themes as CSS custom properties: the theme that the reader chose, else that of the
-    system.
-    """
+    """Return both themes as CSS custom properties; the default is the theme of the system."""
     light, dark = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
     return (
         f":root{{color-scheme:light;{light}}}\n"

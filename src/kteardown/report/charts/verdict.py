@@ -21,9 +21,7 @@ _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
 @dataclass(frozen=True)
 class Dot:
-    """One comparison: the positions of its ratio and its interval in percent of the width; ``y`` in
-    pixels.
-    """
+    """One comparison: its ratio and interval in percent of the width; ``y`` in pixels."""
 
     x: float
     low: float

@@ -70,8 +70,9 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
 
 
 def _layout(table: Table) -> str:
-    """Return the table under its title. A table that is too wide is laid out with a paragraph for
-    each row.
+    """Return the table under its title.
+
+    A table that is too wide is laid out with a paragraph for each row.
     """
     block = table.cut(WIDTH, _GAP)[0]
     lines = _lines(block) if block.width(_GAP) <= WIDTH else _paragraphs(block)

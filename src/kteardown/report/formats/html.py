@@ -107,8 +107,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "Every change, with its interval",
         "changes",
         "One row is one point: the mark is the change from base, and the line through the mark is its "
-        "interval. "
-        "If the interval crosses the middle line, the change is not significant.",
+        "interval. If the interval crosses the middle line, the change is not significant.",
         tuple(_single_chart(chart) for chart in forests(result)),
         tuple(headline_tables(result, workloads)),
         comparison_table(result) if result.asked_for else None,
@@ -117,8 +116,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "Growth",
         "growth",
         "A point is the median over boots, with its interval; open stars are extrapolated by the fitted "
-        "growth "
-        "law.",
+        "growth law.",
         tuple(growth_galleries(material)),
         tuple(law_tables(result, workloads)),
     )
@@ -133,8 +131,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "Every sample",
         "samples",
         "Every mark is one execution of the workload, and every column is one boot. Boots are compared, "
-        "because "
-        "executions inside one boot are not independent.",
+        "because executions inside one boot are not independent.",
         tuple(gallery for gallery in (spread_gallery(material),) if gallery),
         (),
         samples_table(material) if material.evidence.samples else None,

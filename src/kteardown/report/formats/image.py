@@ -40,8 +40,9 @@ def names(charts: Sequence[Chart]) -> str:
 
 
 def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
-    """Write each chart to ``into``/NAME.FORM and return the files. Raises LabError if there is no
-    Chromium.
+    """Write each chart to ``into``/NAME.FORM and return the files.
+
+    Raises LabError if there is no Chromium.
     """
     import kaleido
     from choreographer.errors import ChromeNotFoundError

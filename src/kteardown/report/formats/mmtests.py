@@ -65,8 +65,9 @@ def _block(material: Material, workload: str, metric: str) -> str:
 
 
 def _statistics(better: str) -> list[tuple[str, _Statistic, bool]]:
-    """Return label, function, and whether a lower value is a gain. Rates have the harmonic mean, as in
-    MMTests.
+    """Return label, function, and whether a lower value is a gain.
+
+    Rates have the harmonic mean, as in MMTests.
     """
     low = better == "lower"
     middle: tuple[str, _Statistic, bool] = ("Amean", fmean, True) if low else ("Hmean", _hmean, False)

@@ -28,8 +28,9 @@ _STYLES: Mapping[Verdict | None, str] = {
 def render(
     result: Result, workloads: Mapping[str, Workload], reference: Reference | None, console: Console
 ) -> None:
-    """Print the whole report. Tables are cut to the width of the console, which should be at least 80
-    columns.
+    """Print the whole report.
+
+    Tables are cut to the width of the console, which should be at least 80 columns.
     """
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
     console.print()

@@ -15,9 +15,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def largest_ablations(result: Result, workloads: Mapping[str, Workload]) -> list[Ablation]:
-    """Return, for each series, metric and setting of the other parameters, the ablation at the
-    largest point.
-    """
+    """Return the ablation at the largest point, of each series, metric and setting of other parameters."""
     largest: dict[tuple[str, str, str, PointKey], Ablation] = {}
     for ablation in result.ablations:
         law = workloads[ablation.workload].law

@@ -64,9 +64,7 @@ def _row(comparison: Comparison | None, unit: Scale, digits: int, *, wall: bool)
 
 
 def _nulls(points: Iterable[Comparison], digits: int) -> Block | None:
-    """Return the control columns: the intervals of the A/A twin and of the layout twin, if they were
-    measured.
-    """
+    """Return the control columns: the intervals of the A/A twin and layout twin that were measured."""
     found = list(points)
     columns: dict[str, list[Interval]] = {
         "A/A": [c.null_ci for c in found],

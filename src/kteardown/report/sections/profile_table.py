@@ -104,11 +104,9 @@ def _method(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
         )
     lines.append(
         "shares are of the time in which a CPU was busy, in the function itself without its callees; "
-        "intervals "
-        f"are at {profile.confidence:.0%}, and claims are corrected for all functions of the profile; time "
-        "with interrupts off is counted where they are enabled again; sampled in separate boots, which are "
-        "not "
-        "compared"
+        f"intervals are at {profile.confidence:.0%}, and claims are corrected for all functions of the "
+        "profile; time with interrupts off is counted where they are enabled again; sampled in separate "
+        "boots, which are not compared"
     )
     if any(s.boots == 1 and s.cpus > 1 for s in profile.stretches):
         lines.append(

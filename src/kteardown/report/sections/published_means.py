@@ -25,17 +25,14 @@ Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
 _MARGIN = 0.02
 _TIMES = {"ns": Scale(1, "ns"), "us": Scale(1e3, "us"), "ms": Scale(1e6, "ms"), "s": Scale(1e9, "s")}
 NOTE = (
-    "changes are of means, and positive if changed is better; verdicts on our figures are over boots, as in "
-    "the "
-    "tables above; verdicts on posted figures are from their means and standard deviations alone (Welch's "
-    "test, Holm's correction over all posted rows)"
+    "changes are of means, and positive if changed is better; verdicts on our figures are over boots, as "
+    "in the tables above; verdicts on posted figures are from their means and standard deviations alone "
+    "(Welch's test, Holm's correction over all posted rows)"
 )
 
 
 def judge_posted(result: Result, reference: Reference) -> Judgements:
-    """Return a verdict on every published row of means with a known number of runs, of metrics that we have
-    too.
-    """
+    """Return verdicts on the published means with a known number of runs, of metrics that we have."""
     ours = {c.metric: c for c in result.comparisons}
     rows = [
         (figure, row, ours[figure.metric])
@@ -95,9 +92,7 @@ def our_blocks(
     by_variant: Mapping[str, Mapping[ParamValue, Comparison]],
     rest: str,
 ) -> list[Block]:
-    """Return our base, changed, change and verdict for each variant, in the published unit if
-    that is a time.
-    """
+    """Return our base, changed, change and verdict of each variant, in the published unit of time."""
     blocks = []
     for variant, mine in by_variant.items():
         means = [side.mean for c in mine.values() for side in (c.base, c.changed)]

@@ -134,9 +134,7 @@ def _speedup_blocks(
     rest: str,
     ours: Sequence[Comparison],
 ) -> list[Block]:
-    """Return a column of base's medians, then a column of medians and speedups for each prefix of
-    the series.
-    """
+    """Return a column of base's medians, then medians and speedups for each prefix of the series."""
     medians = [value for c in ours for value in (c.base.median, c.changed.median)]
     unit = scale(ours[0].unit, result.clock, medians)
     steps = _by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
