@@ -116,7 +116,7 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
-        names = ", ".join(dict.fromkeys(curve.model for curve in plausible))
+        names = ", ".join(dict.fromkeys(curve.model for curve in plausible)).replace("nlogn", "n log n")
         reason = f"models disagree ({_rounded(low)} to {_rounded(high)}; {names})"
         return Prediction(at=at, refused=reason)
     law = next(curve for curve in found.curves if curve.model == found.model)

@@ -10,6 +10,9 @@ from kteardown.report.comparison_groups import PointKey, is_headline, point_key
 from kteardown.report.formatting import Scale, number, parameter, point_text, scale
 from kteardown.report.table import Block, Cell, Table
 
+_LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
+"""The names of laws that differ from their names in result.json."""
+
 
 def law_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return a table for each headline metric with a law and each setting of the other parameters."""
@@ -27,7 +30,7 @@ def _table(result: Result, laws: Sequence[Law]) -> Table:
     rows = tuple(
         (
             Cell("-" if law.per_unit is None else _with_interval(law.per_unit, law.per_unit_ci, unit)),
-            Cell(law.model),
+            Cell(_LAW_NAMES.get(law.model, law.model)),
             Cell(_exponent(law)),
         )
         for law in laws
