@@ -25,7 +25,7 @@ from pathlib import Path
 
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
-from kteardown.analysis.estimate.verdict import Controls, Estimate, Rules, estimate, holm, judge
+from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, estimate, holm, judge
 from kteardown.inputs.load import load_workload
 from kteardown.model.point import Point, points_of
 from kteardown.model.record import BASE, TWIN
@@ -155,7 +155,7 @@ def show(found: list[Pair], rules: Rules) -> int:
     differ = 0
     print(f"{'threads':>7}  {'figure':15}  {'wakeups':>13}  {'schbench':>13}  change, A/A, verdict")
     for pair, p in zip(found, adjusted, strict=True):
-        verdict, reason = judge(pair.found, Controls(twin=pair.twin), p, "lower", rules)
+        verdict, reason = judge(pair.found, SupportingResults(twin=pair.twin), p, "lower", rules)
         coarse = 1000 if pair.metric.endswith("_ns") else 1
         close = abs(pair.theirs.median - pair.ours.median) <= coarse
         differs = verdict in ("better", "worse") and not close

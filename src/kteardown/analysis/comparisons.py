@@ -12,9 +12,9 @@ from kteardown.analysis.estimate.rank_test import rank_tests
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import (
     MEDIAN,
-    Controls,
     Estimate,
     Rules,
+    SupportingResults,
     estimate,
     holm,
     judge,
@@ -78,7 +78,7 @@ class _Pair:
     base: Boots
     changed: Boots
     found: Estimate
-    controls: Controls
+    supporting: SupportingResults
 
     @property
     def figures(self) -> tuple[dict[int, float], dict[int, float]]:
@@ -97,7 +97,7 @@ def compare_all(data: Data) -> tuple[tuple[Comparison, ...], tuple[Outlier, ...]
     if data.clock == "wall":
         tests = rank_tests([pair.figures for pair in pairs])
         pairs = [
-            replace(pair, controls=replace(pair.controls, rank=test))
+            replace(pair, supporting=replace(pair.supporting, rank=test))
             for pair, test in zip(pairs, tests, strict=True)
         ]
     outliers_of = _outlier_boots(data, figures)
@@ -132,7 +132,7 @@ def _pairs(data: Data, figure: _Quantity) -> list[_Pair]:
     if base is None:
         return []
     twin, not_moved, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
-    controls = Controls(
+    supporting = SupportingResults(
         twin=compared_with(base, twin) if twin else None,
         layout=compared_with(not_moved, moved) if not_moved and moved else None,
     )
@@ -141,7 +141,7 @@ def _pairs(data: Data, figure: _Quantity) -> list[_Pair]:
         changed = boots(variant)
         if changed is not None:
             before, after = paired(base, changed)
-            pairs.append(_Pair(figure, variant, before, after, compared_with(before, after), controls))
+            pairs.append(_Pair(figure, variant, before, after, compared_with(before, after), supporting))
     return pairs
 
 
@@ -191,8 +191,8 @@ def _outlier_results(
 
 
 def _comparison(pair: _Pair, p_adjusted: float | None, outliers: int, rules: Rules) -> Comparison:
-    figure, found, controls = pair.figure, pair.found, pair.controls
-    verdict, reason = judge(found, controls, p_adjusted, figure.spec.better, rules)
+    figure, found, supporting = pair.figure, pair.found, pair.supporting
+    verdict, reason = judge(found, supporting, p_adjusted, figure.spec.better, rules)
     return Comparison(
         workload=figure.point.workload,
         variant=pair.variant,
@@ -208,13 +208,13 @@ def _comparison(pair: _Pair, p_adjusted: float | None, outliers: int, rules: Rul
         mde=tidy(found.mde),
         verdict=verdict,
         exact=found.exact,
-        null_ci=tidy_pair(controls.twin.ci) if controls.twin else None,
+        null_ci=tidy_pair(supporting.twin.ci) if supporting.twin else None,
         p=tidy(found.p),
         reason=reason,
         statistic=figure.statistic,
-        layout_ci=tidy_pair(controls.layout.ci) if controls.layout else None,
+        layout_ci=tidy_pair(supporting.layout.ci) if supporting.layout else None,
         p_holm=tidy(p_adjusted),
-        p_rank=tidy(controls.rank.p) if controls.rank else None,
+        p_rank=tidy(supporting.rank.p) if supporting.rank else None,
         p_same=tidy(found.p_same),
         outliers=outliers,
         same_within=rules.same_within,

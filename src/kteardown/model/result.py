@@ -50,7 +50,7 @@ class Comparison(_Result):
     detectable change. ``exact`` (instruction clock): every sample of each side is the same number, or both
     sides are equal seed by seed.
 
-    The controls are intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
+    The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
     ``layout_ci`` of the layout twin; None without a twin. The p-values are None if nothing can be tested.
     ``p`` is the two-sided p-value of no change, before Holm's correction; ``p_holm`` is the same after the
     correction over the report, which the verdict uses; ``p_rank`` is that of a rank test over boots (wall

@@ -35,10 +35,10 @@ class LongTable:
 
 
 def comparison_table(result: Result) -> LongTable:
-    """Return every comparison of requested variants with its interval, controls and reason."""
+    """Return every comparison of requested variants with its interval, twins and reason."""
     wall = result.clock == "wall"
-    controls = ("A/A", "mde", "rank p") if wall else ("mde",)
-    columns = ("variant", "metric", "point", "base", "changed", "change", *controls, "verdict", "reason")
+    extra = ("A/A", "mde", "rank p") if wall else ("mde",)
+    columns = ("variant", "metric", "point", "base", "changed", "change", *extra, "verdict", "reason")
     left = frozenset(("variant", "metric", "point", "verdict", "reason"))
     return LongTable("Every change in figures", columns, left, tuple(_comparisons(result, wall=wall)))
 

@@ -74,7 +74,7 @@ def _basis(result: Result) -> str:
     model = cpu.get("model") if isinstance(cpu, Mapping) else cpu
     return (
         f"{what}; wall clock of a guest on {model or 'this machine'}, {boots} boots of each kernel in "
-        f"randomized blocks, with base twice as the control (A/A); intervals at {confidence}."
+        f"randomized blocks, with base twice (A/A); intervals at {confidence}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The columns of a comparison (percentiles, controls, ranks, looks), and what must not influence them."""
+"""The columns of a comparison (percentiles, twins, ranks, looks), and what must not influence them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.rank_test import RankTest
-from kteardown.analysis.estimate.verdict import Controls, Estimate, Rules, estimate, holm, judge, summary
+from kteardown.analysis.estimate.verdict import (
+    Estimate,
+    Rules,
+    SupportingResults,
+    estimate,
+    holm,
+    judge,
+    summary,
+)
 from kteardown.inputs.published import load_reference
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Verdict
@@ -33,7 +41,7 @@ def verdict(base: Boots, changed: Boots, clock: Clock = "wall", null: Boots | No
     resampler = Resampler(1)
     found = estimate(base, changed, clock, RULES, resampler)
     nothing = estimate(base, null, clock, RULES, resampler) if null else None
-    return judge(found, Controls(twin=nothing), found.p, "lower", RULES)[0]
+    return judge(found, SupportingResults(twin=nothing), found.p, "lower", RULES)[0]
 
 
 groups = st.lists(
@@ -61,21 +69,24 @@ def test_a_kernel_is_never_better_or_worse_than_itself(one: list[list[float]], c
 def test_identical_data_is_the_same_and_exact_on_the_instruction_clock(one: list[list[float]]) -> None:
     found = estimate(boots(*one), boots(*one), "instructions", RULES, Resampler(1))
     assert (found.ratio, found.ci, found.exact, found.identical) == (1, (1, 1), True, True)
-    assert judge(found, Controls(), found.p, "lower", RULES) == ("same", "identical")
+    assert judge(found, SupportingResults(), found.p, "lower", RULES) == ("same", "identical")
 
 
 def test_one_number_on_each_side_is_an_exact_difference() -> None:
     found = estimate(boots([330, 330], [330]), boots([130, 130], [130]), "instructions", RULES, Resampler(1))
     assert found.exact
     assert found.ci == (130 / 330, 130 / 330)
-    assert judge(found, Controls(), found.p, "lower", RULES) == ("better", "exact")
-    assert judge(found, Controls(), found.p, "higher", RULES) == ("worse", "exact")
+    assert judge(found, SupportingResults(), found.p, "lower", RULES) == ("better", "exact")
+    assert judge(found, SupportingResults(), found.p, "higher", RULES) == ("worse", "exact")
 
 
 def test_one_seed_gives_no_interval() -> None:
     found = estimate(boots([330, 330]), boots([130, 130]), "instructions", RULES, Resampler(1))
     assert not found.exact
-    assert judge(found, Controls(), found.p, "lower", RULES) == ("inconclusive", "one seed gives no interval")
+    assert judge(found, SupportingResults(), found.p, "lower", RULES) == (
+        "inconclusive",
+        "one seed gives no interval",
+    )
 
 
 def test_a_large_effect_is_found_and_a_small_one_is_the_same() -> None:
@@ -107,7 +118,7 @@ def test_zeros_and_constants_have_a_verdict() -> None:
         assert verdict(zero, zero, clock) == "same"
     none = estimate(zero, some, "instructions", RULES, Resampler(1))
     assert (none.ratio, none.ci) == (None, None)
-    assert judge(none, Controls(), none.p, "lower", RULES)[0] == "worse"
+    assert judge(none, SupportingResults(), none.p, "lower", RULES)[0] == "worse"
 
 
 def test_a_share_that_drops_to_zero_is_better_by_the_rank_test() -> None:
@@ -115,7 +126,7 @@ def test_a_share_that_drops_to_zero_is_better_by_the_rank_test() -> None:
     gone = boots([0.0], [0.0], [0.0], [0.0], [0.0])
     found = estimate(blocked, gone, "wall", RULES, Resampler(1))
     assert (found.ratio, found.ci) == (0, None)
-    assert judge(found, Controls(), found.p, "lower", RULES) == (
+    assert judge(found, SupportingResults(), found.p, "lower", RULES) == (
         "better",
         "rank test without an interval: not all samples are above zero",
     )
@@ -145,8 +156,8 @@ def test_holm_multiplies_the_smallest_most_and_keeps_the_order() -> None:
 
 def test_a_single_difference_among_many_comparisons_is_inconclusive() -> None:
     found = Estimate(0.9, (0.82, 0.99), 0.03, 0.1)
-    assert judge(found, Controls(), 0.03, "lower", RULES)[0] == "better"
-    assert judge(found, Controls(), 0.9, "lower", RULES)[0] == "inconclusive"
+    assert judge(found, SupportingResults(), 0.03, "lower", RULES)[0] == "better"
+    assert judge(found, SupportingResults(), 0.9, "lower", RULES)[0] == "inconclusive"
 
 
 def _with(rng: np.random.Generator, mean: float, sd: float) -> Boots:
@@ -203,18 +214,18 @@ CHANGED = Estimate(0.9, (0.85, 0.95), 0.001, 0.1)
         ((1.05, 1.30), (1.05, 1.30), ("better", "")),
     ],
 )
-def test_a_difference_within_either_control_is_inconclusive(
+def test_a_difference_within_either_twin_is_inconclusive(
     twin: tuple[float, float] | None, layout: tuple[float, float] | None, expected: tuple[Verdict, str]
 ) -> None:
     one, other = (Estimate(1.0, ci, 0.5, 0.1) if ci else None for ci in (twin, layout))
-    controls = Controls(twin=one, layout=other)
-    assert judge(CHANGED, controls, 0.001, "lower", RULES) == expected
+    supporting = SupportingResults(twin=one, layout=other)
+    assert judge(CHANGED, supporting, 0.001, "lower", RULES) == expected
 
 
 def test_the_rank_test_changes_no_verdict_and_is_reported_if_it_disagrees() -> None:
     def result(found: Estimate, rank: RankTest) -> tuple[Verdict, str]:
         assert found.p is not None
-        return judge(found, Controls(rank=rank), found.p, "lower", RULES)
+        return judge(found, SupportingResults(rank=rank), found.p, "lower", RULES)
 
     assert result(CHANGED, RankTest(0.002, least=0.002)) == ("better", "")
     assert result(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not find a change")
@@ -245,7 +256,7 @@ def test_equivalence_is_claimed_exactly_at_half_the_error() -> None:
         base, changed = noisy(rng, 1000, 0.01), noisy(rng, 1000 * float(rng.uniform(0.97, 1.03)), 0.01)
         found = estimate(base, changed, "wall", RULES, Resampler(1))
         assert found.p_same is not None
-        result = judge(found, Controls(), found.p, "lower", RULES)[0]
+        result = judge(found, SupportingResults(), found.p, "lower", RULES)[0]
         assert (result == "same") == (found.p_same <= 0.025)
         outcomes.add(result == "same")
     assert outcomes == {True, False}
@@ -272,6 +283,6 @@ def test_a_percentile_is_compared_as_the_median_is(quantile: float) -> None:
     expected = (1000 - 200 * math.log(1 - quantile)) / (1000 - 100 * math.log(1 - quantile))
     assert found.ci is not None
     assert found.ci[0] < expected < found.ci[1]
-    assert judge(found, Controls(), found.p, "lower", RULES)[0] == "worse"
+    assert judge(found, SupportingResults(), found.p, "lower", RULES)[0] == "worse"
     assert summary(base, quantile).compared == base.quantile(quantile)
     assert summary(base).compared == base.median

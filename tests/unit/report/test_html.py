@@ -142,7 +142,7 @@ def test_a_run_without_comparisons_has_a_page() -> None:
     assert found.wrong == []
 
 
-def test_the_wall_clock_has_its_controls() -> None:
+def test_the_wall_clock_shows_the_a_a_twin() -> None:
     text = Page(html_report(wall())).text
     assert "base against itself" in text
     assert "A/A" in text

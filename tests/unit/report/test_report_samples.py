@@ -64,7 +64,7 @@ def first(result: Result) -> Comparison:
     return result.comparisons[0]
 
 
-def test_on_the_wall_clock_the_controls_mde_and_rank_test_are_next_to_the_verdict(
+def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
     wall_result: Result,
 ) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
@@ -86,7 +86,7 @@ def test_the_instruction_clock_has_no_empty_columns(freezer_result: Result) -> N
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_the_controls_are_shown_at_a_small_width(wall_result: Result, width: int) -> None:
+def test_the_twins_are_shown_at_a_small_width(wall_result: Result, width: int) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)), width)
     assert "[-7.0, +1.0]" in report
     assert "rank p" in report

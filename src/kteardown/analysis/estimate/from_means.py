@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
-from kteardown.analysis.estimate.verdict import Controls, Estimate, Rules, holm, judge
+from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, holm, judge
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Better
 
@@ -47,7 +47,7 @@ def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> lis
     found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
     adjusted = holm([one.p for one in found])
     verdicts = [
-        judge(one, Controls(), p, better, rules)
+        judge(one, SupportingResults(), p, better, rules)
         for one, p, (*_, better) in zip(found, adjusted, pairs, strict=True)
     ]
     return [MeanVerdict(one, verdict, reason) for one, (verdict, reason) in zip(found, verdicts, strict=True)]

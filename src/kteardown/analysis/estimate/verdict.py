@@ -64,8 +64,8 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Controls:
-    """The controls that a verdict uses besides the pair itself; each is None if it was not measured."""
+class SupportingResults:
+    """The results that a verdict uses besides those of the pair; each is None if it was not measured."""
 
     twin: Estimate | None = None
     """The A/A twin compared with base."""
@@ -145,7 +145,7 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def judge(
-    found: Estimate, controls: Controls, p_adjusted: float | None, better: Better, rules: Rules
+    found: Estimate, supporting: SupportingResults, p_adjusted: float | None, better: Better, rules: Rules
 ) -> tuple[Verdict, str]:
     """Return the verdict and its reason in a few words."""
     alpha = 1 - rules.confidence
@@ -155,18 +155,18 @@ def judge(
         return "same", "identical" if found.identical else f"within {rules.same_within * 100:g}%"
     if found.p >= alpha:
         reason = found.reason or "the interval includes 0%"
-        by_rank = controls.rank is not None and controls.rank.p < alpha
+        by_rank = supporting.rank is not None and supporting.rank.p < alpha
         return "inconclusive", _with_addition(reason, _RANK_ALONE if by_rank else "")
     if p_adjusted is None or p_adjusted >= alpha:
         return "inconclusive", "not significant after Holm's correction for all comparisons"
     for null, reason in (
-        (controls.twin, "the A/A twin differs from base by as much"),
-        (controls.layout, "the layout twin differs from base by as much"),
+        (supporting.twin, "the A/A twin differs from base by as much"),
+        (supporting.layout, "the layout twin differs from base by as much"),
     ):
-        if null is not None and _within_control(null, found, alpha):
+        if null is not None and _within_twin(null, found, alpha):
             return "inconclusive", reason
     verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
-    doubted = controls.rank is not None and controls.rank.contradicts(alpha)
+    doubted = supporting.rank is not None and supporting.rank.contradicts(alpha)
     return verdict, "exact" if found.exact else _with_addition(found.reason, _NO_RANK if doubted else "")
 
 
@@ -229,8 +229,8 @@ def _within(found: Estimate, margin: float) -> bool:
     return 1 / (1 + margin) <= found.ci[0] and found.ci[1] <= 1 + margin
 
 
-def _within_control(null: Estimate, found: Estimate, alpha: float) -> bool:
-    """Return whether a control, a pair without a change, shows an equally large difference."""
+def _within_twin(null: Estimate, found: Estimate, alpha: float) -> bool:
+    """Return whether a twin, which has no change, shows an equally large difference."""
     if found.ci is not None and found.ratio is not None and null.ci is not None:
         return min(null.ci[0], 1.0) <= found.ratio <= max(null.ci[1], 1.0)
     return null.p is not None and null.p < alpha and null.higher == found.higher

@@ -54,17 +54,17 @@ def _table(result: Result, group: Group) -> Table:
 def _row(comparison: Comparison | None, unit: Scale, digits: int, *, wall: bool) -> tuple[Cell, ...]:
     if comparison is None:
         return (Cell("-"),) * (5 if wall else 3)
-    controls = (Cell(share(comparison.mde)), Cell(probability(comparison.p_rank))) if wall else ()
+    extra = (Cell(share(comparison.mde)), Cell(probability(comparison.p_rank))) if wall else ()
     return (
         Cell(unit.text(comparison.changed.compared)),
         Cell(change(comparison, digits), comparison.verdict),
-        *controls,
+        *extra,
         Cell(comparison.verdict, comparison.verdict),
     )
 
 
 def _nulls(points: Iterable[Comparison], digits: int) -> Block | None:
-    """Return the control columns: the intervals of the A/A twin and layout twin that were measured."""
+    """Return the columns of the twins: the intervals of the A/A twin and layout twin that were measured."""
     found = list(points)
     columns: dict[str, list[Interval]] = {
         "A/A": [c.null_ci for c in found],
