@@ -7,8 +7,8 @@ figures. The penalty of a change depends on the noise ``s`` and the number ``n``
 
 - In real time the cost is the absolute deviation from the median of a level (Bai, "Least absolute deviation
   estimation of a shift", Econometric Theory 11, 1995), so that a single outlier does not make a level, and
-  the penalty is ``2.5 s log n``. The factor is from simulation: the unit tests say how often a change is
-  found where there is none.
+  the penalty is ``2.5 s log n``. The factor is from simulation: the unit tests give the rate of false
+  changes.
 - Instruction counts have no outliers, and a single figure can be a level. The cost is the squared deviation
   from the mean of a level, and the penalty is ``2 (2 s)^2 log n``, Schwarz's criterion (Yao, "Estimating the
   number of change-points via Schwarz' criterion", Statistics & Probability Letters 6, 1988) with twice the

@@ -51,7 +51,7 @@ class Comparison(_Result):
     sides are equal seed by seed.
 
     The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
-    ``layout_ci`` of the layout twin; None without a twin. The p-values are None if nothing can be tested.
+    ``layout_ci`` of the layout twin; None without a twin. A p-value is None if nothing can be tested.
     ``p`` is the two-sided p-value of no change, before Holm's correction; ``p_holm`` is the same after the
     correction over the report, which the verdict uses; ``p_rank`` is that of a rank test over boots (wall
     clock); ``p_same`` is that of a true change of the margin or more (two one-sided tests). ``outliers``

@@ -65,5 +65,5 @@ class Evidence:
         return {(s.kernel, s.workload, s.metric, *sorted(s.point.items())): s for s in self.samples}
 
     def of(self, kernel: str, workload: str, metric: str, point: PointOf) -> Samples | None:
-        """Return the samples of this metric; None if there are none."""
+        """Return the samples of this metric; None if it has no samples."""
         return self._index.get((kernel, workload, metric, *sorted(point.items())))

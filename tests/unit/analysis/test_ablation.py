@@ -18,7 +18,7 @@ from unit.simulation import WORKLOADS, Noise, freezer, simulate
 FACTORS = {1: 0.9, 2: 0.5, 3: 0.8}
 """What each patch multiplies the cost by."""
 WHOLE = math.log(0.9 * 0.5 * 0.8)
-SUBJECTS = ("count the dead", "skip them", "forget them")
+SUBJECTS = ("count exited tasks", "skip them", "forget them")
 PARTS = {"s": (1, 2, 3), "s@1": (1,), "s@2": (1, 2), "s@-1": (2, 3), "s@-2": (1, 3)}
 """Without the third patch is the prefix of two."""
 
