@@ -9,7 +9,7 @@ from kteardown.cli import options
 from kteardown.cli.diff import print_difference
 from kteardown.report import saved
 from kteardown.report.diff import compare_results, read
-from kteardown.report.formats.registry.registry.registry import json as result_json
+from kteardown.report.formats import json as result_json
 from kteardown.rundir.find import find_run
 from kteardown.rundir.snapshot import load
 

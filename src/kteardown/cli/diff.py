@@ -13,8 +13,8 @@ from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.report.diff import Difference, Side, compare_results, read
 from kteardown.report.diff_tables import comparison_tables, passages, summary
-from kteardown.report.formats.registry.registry.registry import json as result_json
-from kteardown.report.formats.registry.registry.registry import text
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_run

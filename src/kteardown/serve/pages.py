@@ -24,7 +24,7 @@ from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
 from kteardown.report.diff import compare_results, read
-from kteardown.report.formats.registry.registry.registry import text
+from kteardown.report.formats import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs

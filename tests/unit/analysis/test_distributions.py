@@ -22,7 +22,7 @@ from kteardown.model.record import (
     TrialStart,
 )
 from kteardown.model.result import KernelFacts, Result
-from kteardown.report.formats.registry.registry.registry import markdown, text
+from kteardown.report.formats import markdown, text
 from kteardown.rundir.counting import BootRecords
 
 EXPERIMENT = Experiment(

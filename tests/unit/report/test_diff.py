@@ -10,7 +10,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report.diff import Side, compare_results, read
-from kteardown.report.formats.registry.registry.registry import json as result_json
+from kteardown.report.formats import json as result_json
 
 
 def side(result: Result, change: dict[str, Any] | None = None) -> Side:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.report.context import Material
-from kteardown.report.formats.registry.registry.registry import benchstat, cover, mmtests
-from kteardown.report.formats.registry.registry.registry import TEXTS
+from kteardown.report.formats import benchstat, cover, mmtests
+from kteardown.report.formats.registry import TEXTS
 from kteardown.report.summary import claims, limits
 from unit.report.contexts import instructions, rich, wall
 

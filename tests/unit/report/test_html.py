@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from kteardown.report.context import Material
-from kteardown.report.formats.registry.registry.html import all_charts, html_report
+from kteardown.report.formats.html import all_charts, html_report
 from unit.report.contexts import instructions, rich, wall
 
 

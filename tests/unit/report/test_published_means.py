@@ -7,7 +7,7 @@ import pytest
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_reference
 from kteardown.model.result import Comparison, Result, Summary, Verdict
-from kteardown.report.formats.registry.registry.registry import markdown
+from kteardown.report.formats import markdown
 from kteardown.report.sections.published_means import improvement
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from kteardown.inputs.published import load_reference
 from kteardown.model.record import BootEnd
 from kteardown.model.result import Result
-from kteardown.report.formats.registry.registry.registry import markdown, text
+from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import Scale, number, percent, scale
 from kteardown.report.table import Block, Cell, Table
 from unit.simulation import WORKLOADS, analysed, freezer, simulate

@@ -22,8 +22,8 @@ from kteardown.model.result import (
     Stopping,
     Unavailable,
 )
-from kteardown.report.formats.registry.registry.registry import json as result_json
-from kteardown.report.formats.registry.registry.registry import markdown, text
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import change_of, portion, probability, share
 from unit.simulation import WORKLOADS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kteardown.report.context import Material
-from kteardown.report.formats.registry.registry.registry import (benchstat, cover, csv, html, json, markdown, mmtests)
+from kteardown.report.formats import benchstat, cover, csv, html, json, markdown, mmtests
 
 TEXTS: Mapping[str, Callable[[Material], str]] = {
     "markdown": lambda m: markdown.render(m.result, m.workloads, m.reference),
