@@ -1,0 +1,58 @@
+"""Functions that are too long are found in both languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from check_sizes import LINES, functions, too_long
+
+PYTHON = """class Thing:
+    def small(self):
+        return 1
+
+    async def large(self):
+{body}
+"""
+C = """struct thing {{
+	int x;
+}};
+
+static int small(struct thing *t)
+{{
+	return t->x;
+}}
+
+__attribute__((noreturn)) static void
+large(int a,
+      int b)
+{{
+{body}
+}}
+
+const struct thing things[] = {{
+	{{1}},
+}};
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "around"), [("a.py", PYTHON, 5, 1), ("a.c", C, 11, 4)], ids=["python", "c"]
+)
+@pytest.mark.parametrize("over", [0, 1])
+def test_only_a_function_past_the_limit_is_found(
+    tmp_path: Path, name: str, text: str, line: int, around: int, over: int
+) -> None:
+    file = tmp_path / name
+    file.write_text(text.format(body="\n".join(["        pass"] * (LINES - around + over))))
+    assert [found[0] for found in functions(file)] == ["small", "large"]
+    length = LINES + over
+    expected = [f"{file}:{line}: large has {length} lines, more than {LINES}"] if over else []
+    assert too_long(file) == expected
+
+
+def test_a_file_may_be_of_any_length(tmp_path: Path) -> None:
+    file = tmp_path / "long.py"
+    file.write_text("x = 1\n" * 5000)
+    assert too_long(file) == []
