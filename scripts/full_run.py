@@ -1,0 +1,149 @@
+"""Keeps the last result of `make test-all` in tests/full-run.json, and says what has changed since.
+
+    full_run.py begin              before the tests: notes what they are about to test
+    full_run.py record XML...      after them: writes the result, from the JUnit files that pytest left
+    full_run.py check              warns of what changed since the recorded run; never fails
+
+A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+WHOLE = ("agent", "kernels", "workloads")
+"""Folders that the run vouches for as a whole."""
+EACH = ("series", "tests/data/series")
+"""Folders in which it vouches for each folder by itself: one series may change and not the others."""
+
+Ids = dict[str, str]
+"""Content ids by path."""
+
+
+def recorded_file(root: Path) -> Path:
+    """Where the last result is kept."""
+    return root / "tests" / "full-run.json"
+
+
+def begun_file(root: Path) -> Path:
+    """Where the content ids are kept while the tests run."""
+    return root / "build" / "full-run" / "begun.json"
+
+
+def listed(root: Path) -> list[str]:
+    """The files that git lists below ``root``, new ones included."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *WHOLE, *EACH]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return sorted(name for name in done.stdout.split("\0") if name and (root / name).is_file())
+
+
+def unit_of(name: str) -> str:
+    """What a file belongs to: one of ``WHOLE``, or a folder of one of ``EACH``."""
+    for folder in EACH:
+        if name.startswith(f"{folder}/"):
+            return f"{folder}/{name.removeprefix(f'{folder}/').split('/')[0]}"
+    return name.split("/", maxsplit=1)[0]
+
+
+def content_ids(root: Path, names: Iterable[str]) -> Ids:
+    """A hash of the names and contents of all files of each unit."""
+    hashes: dict[str, Any] = {}
+    for name in sorted(names):
+        content = hashlib.sha256((root / name).read_bytes()).hexdigest()
+        hashes.setdefault(unit_of(name), hashlib.sha256()).update(f"{name}\0{content}\0".encode())
+    return {unit: found.hexdigest()[:16] for unit, found in sorted(hashes.items())}
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The units that are new or have another content now; what was removed needs no test."""
+    return [unit for unit, content in now.items() if before.get(unit) != content]
+
+
+def counts(report: Path) -> dict[str, Any]:
+    """What one suite did, from its JUnit file."""
+    (suite,) = ET.parse(report).getroot().iter("testsuite")
+    tests, failures, errors, skipped = (
+        int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
+    )
+    return {
+        "date": suite.get("timestamp", "")[:10],
+        "passed": tests - failures - errors - skipped,
+        "failed": failures + errors,
+        "skipped": skipped,
+        "duration_s": round(float(suite.get("time", "0"))),
+    }
+
+
+def begin(root: Path) -> int:
+    """Note the content ids, and drop the JUnit files of an earlier run."""
+    begun = begun_file(root)
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    for old in begun.parent.glob("*.xml"):
+        old.unlink()
+    begun.write_text(json.dumps(content_ids(root, listed(root))))
+    return 0
+
+
+def record(root: Path, reports: list[Path]) -> int:
+    """Write the result of the run, or say why it is not recorded."""
+    suites = {report.stem: counts(report) for report in reports}
+    if bad := [name for name, suite in suites.items() if suite["failed"] or not suite["passed"]]:
+        print(f"full run: not recorded, tests failed in {', '.join(bad)}", file=sys.stderr)
+        return 1
+    now = content_ids(root, listed(root))
+    if moved := changed(json.loads(begun_file(root).read_text()), now):
+        print(
+            f"full run: not recorded, {', '.join(moved)} changed while the tests ran; "
+            "run `make test-all` again",
+            file=sys.stderr,
+        )
+        return 1
+    result = {
+        "date": max(suite.pop("date") for suite in suites.values()),
+        "duration_s": sum(suite["duration_s"] for suite in suites.values()),
+        "suites": suites,
+        "vouches_for": now,
+    }
+    recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"full run: recorded in {recorded_file(root).relative_to(root)}")
+    return 0
+
+
+def check(root: Path) -> str:
+    """The warning that `make lint` prints, or that the recorded run is up to date."""
+    file = recorded_file(root)
+    if not file.is_file():
+        return "warning: no full run of the tests is recorded: `make test-all` was never run on this tree"
+    recorded = json.loads(file.read_text())
+    if stale := changed(recorded["vouches_for"], content_ids(root, listed(root))):
+        return (
+            f"warning: changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
+            "run `make test-all` before this is handed over"
+        )
+    return f"full run: nothing that it vouches for has changed since {recorded['date']}"
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the three commands."""
+    match arguments:
+        case ["begin"]:
+            return begin(ROOT)
+        case ["record", *reports] if reports:
+            return record(ROOT, [Path(report) for report in reports])
+        case ["check"]:
+            print(check(ROOT))
+            return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""The record of the last full run: what it vouches for, when it is stale, when none is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import full_run
+
+UNITS = {
+    "agent/core/main.c": "agent",
+    "kernels/base.config": "kernels",
+    "workloads/zombies.toml": "workloads",
+    "series/gate/0001-a.patch": "series/gate",
+    "series/gate/0002-b.patch": "series/gate",
+    "series/other/for-7.2/0001-a.patch": "series/other",
+    "tests/data/series/gate-broken/0001-a.patch": "tests/data/series/gate-broken",
+}
+"""The files of the tree below, and what a full run calls the thing that each is part of."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree in git: what a full run vouches for, and a page for which it does not."""
+    for name in (*UNITS, "docs/page.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def junit(tree: Path, name: str, *, tests: int = 5, failures: int = 0, errors: int = 0) -> Path:
+    """A report as pytest writes it, with one test skipped."""
+    file = full_run.begun_file(tree).parent / f"{name}.xml"
+    file.write_text(
+        f'<testsuites><testsuite name="pytest" errors="{errors}" failures="{failures}" skipped="1" '
+        f'tests="{tests}" time="61.7" timestamp="2026-01-02T03:04:05"/></testsuites>'
+    )
+    return file
+
+
+@pytest.fixture
+def recorded(tree: Path) -> Path:
+    """The tree after a full run that passed."""
+    assert full_run.begin(tree) == 0
+    assert full_run.record(tree, [junit(tree, "unit"), junit(tree, "vm", tests=3)]) == 0
+    return tree
+
+
+def test_the_result_has_counts_times_and_what_it_vouches_for(recorded: Path) -> None:
+    result = json.loads(full_run.recorded_file(recorded).read_text())
+    assert (result["date"], result["duration_s"]) == ("2026-01-02", 124)
+    assert result["suites"]["unit"] == {"passed": 4, "failed": 0, "skipped": 1, "duration_s": 62}
+    assert result["suites"]["vm"]["passed"] == 2
+    assert list(result["vouches_for"]) == sorted(set(UNITS.values()))
+    assert full_run.check(recorded).startswith("full run: nothing")
+
+
+@pytest.mark.parametrize(("file", "unit"), UNITS.items())
+def test_a_change_of_one_file_is_named(recorded: Path, file: str, unit: str) -> None:
+    (recorded / file).write_text("changed")
+    assert f"on 2026-01-02: {unit}; run `make test-all`" in full_run.check(recorded)
+
+
+def test_new_moved_and_several_changes_are_named(recorded: Path) -> None:
+    (recorded / "series/new").mkdir()
+    (recorded / "series/new/0001-a.patch").write_text("new")
+    (recorded / "agent/core/main.c").rename(recorded / "agent/core/moved.c")
+    assert "on 2026-01-02: agent, series/new; run" in full_run.check(recorded)
+
+
+def test_what_is_not_vouched_for_or_is_removed_makes_nothing_stale(recorded: Path) -> None:
+    (recorded / "docs/page.md").write_text("changed")
+    (recorded / "tests/data/series/gate-broken/0001-a.patch").unlink()
+    assert full_run.check(recorded).startswith("full run: nothing")
+
+
+def test_a_tree_without_a_result_says_so(tree: Path) -> None:
+    assert "`make test-all` was never run" in full_run.check(tree)
+
+
+@pytest.mark.parametrize("bad", [{"failures": 1}, {"errors": 1}, {"tests": 1}])
+def test_nothing_is_recorded_unless_every_test_passed(tree: Path, bad: dict[str, int]) -> None:
+    full_run.begin(tree)
+    assert full_run.record(tree, [junit(tree, "unit"), junit(tree, "vm", **bad)]) == 1
+    assert not full_run.recorded_file(tree).exists()
+
+
+def test_nothing_is_recorded_where_files_changed_during_the_run(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full_run.begin(tree)
+    (tree / "series/gate/0001-a.patch").write_text("changed")
+    assert full_run.record(tree, [junit(tree, "unit")]) == 1
+    assert "series/gate changed while the tests ran" in capsys.readouterr().err
+    assert not full_run.recorded_file(tree).exists()
+
+
+def test_an_earlier_report_is_not_taken_for_a_new_one(recorded: Path) -> None:
+    full_run.begin(recorded)
+    assert not list(full_run.begun_file(recorded).parent.glob("*.xml"))
