@@ -1,15 +1,20 @@
 # kteardown: `make demo` sets everything up and runs the freezer experiment; `make test` tests.
 PY := .venv/bin/python
 
-.PHONY: help demo setup setup-dev lint format test test-unit test-vm bench docs man clean
+# Tests that share a kernel or a run are in one file, and stay in one process.
+UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
+VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
+
+.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench docs man clean
 
 help:
-	@echo "make demo    set up, build the kernels, run the freezer experiment, print its table"
-	@echo "make test    set up, lint, unit tests, then tests that build and boot real kernels"
-	@echo "make lint    ruff, mypy --strict, import layers, clang-format, agent with sanitizers"
-	@echo "make bench   time to the first record; speed of the statistics, and whether they keep their promises"
-	@echo "make docs    the documentation as a site, in build/site"
-	@echo "make man     the man pages, in build/man"
+	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
+	@echo "make test      set up, lint, unit tests, then tests that build and boot one base kernel"
+	@echo "make test-all  the same with every test that builds and boots kernels (hours), and a record of it"
+	@echo "make lint      ruff, mypy --strict, import layers, sizes, clang-format, agent with sanitizers"
+	@echo "make bench     time to the first record; speed and error rates of the statistics"
+	@echo "make docs      the documentation as a site, in build/site"
+	@echo "make man       the man pages, in build/man"
 
 setup: .venv/.ready
 setup-dev: .venv/.ready-dev
@@ -31,6 +36,7 @@ lint: .venv/.ready-dev
 	$(PY) scripts/check_sizes.py
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
+	$(PY) scripts/full_run.py check
 
 format: .venv/.ready-dev
 	.venv/bin/ruff format
@@ -38,14 +44,20 @@ format: .venv/.ready-dev
 	$(MAKE) -s -C agent format
 
 test: lint
-	.venv/bin/pytest -n 2 tests/unit
-	.venv/bin/pytest -n 2 --dist loadfile tests/vm -m ""
+	$(UNIT_TESTS)
+	$(VM_TESTS) -m "not full"
+
+test-all: lint
+	$(PY) scripts/full_run.py begin
+	$(UNIT_TESTS) --junitxml=build/full-run/unit.xml
+	$(VM_TESTS) --junitxml=build/full-run/vm.xml
+	$(PY) scripts/full_run.py record build/full-run/unit.xml build/full-run/vm.xml
 
 test-unit: .venv/.ready-dev
-	.venv/bin/pytest -n 2 tests/unit
+	$(UNIT_TESTS)
 
 test-vm: .venv/.ready-dev
-	.venv/bin/pytest -n 2 --dist loadfile tests/vm -m ""
+	$(VM_TESTS) -m "not full"
 
 bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py

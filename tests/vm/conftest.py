@@ -17,6 +17,18 @@ from kteardown.run.resolve import resolve
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 
+TIMEOUT_S = 1800
+FULL_TIMEOUT_S = 5400
+"""For one test and the fixtures that it is the first to need, which may build several whole kernels."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test a limit: one that hangs fails by its name."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and not item.get_closest_marker("timeout"):
+            full = item.get_closest_marker("full")
+            item.add_marker(pytest.mark.timeout(FULL_TIMEOUT_S if full else TIMEOUT_S))
+
 
 @pytest.fixture(scope="session")
 def base_image() -> Path:
@@ -51,7 +63,7 @@ def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[...
             "memory_mb": 128,
             "seed": 1,
             "console": tmp_path / f"console-{number}",
-            "silence_s": 60.0,
+            "silence_s": 180.0,
             "kernel_args": (f"guest={how}",),
         }
         return BootJob(**{**job, **fields})  # type: ignore[arg-type]

@@ -78,6 +78,7 @@ def test_per_cpu_memory_follows_the_possible_cpus(tmp_path: Path) -> None:
     assert many[CGROUPS] - many[0] > 10 * (few[CGROUPS] - few[0])
 
 
+@pytest.mark.full
 def test_a_kernel_that_gives_the_pages_to_the_parent_has_none_dying(tmp_path: Path) -> None:
     (boot,) = run(tmp_path, dyingcg(), source="debian:7.2")
     for trial in boot.trials:

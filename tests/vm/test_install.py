@@ -99,7 +99,7 @@ def test_the_wheel_has_all_that_the_lab_needs(built: Path) -> None:
     assert pages <= shipped
 
 
-@pytest.mark.parametrize("installer", ["uv", "pipx"])
+@pytest.mark.parametrize("installer", ["uv", pytest.param("pipx", marks=pytest.mark.full)])
 def test_it_works_outside_the_checkout_and_goes_without_a_trace(
     installer: str, built: Path, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from kteardown.inputs.load import load_workload
 from vm import lab
 
-pytestmark = [pytest.mark.vm, pytest.mark.build]
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "memcg-release-percpu"
 SLOW = "memcg-slow-update"

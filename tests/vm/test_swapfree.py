@@ -40,6 +40,7 @@ def all_well(trials: list[lab.Trial], processes: int) -> None:
         assert trial.samples["last_ns"] <= trial.samples["settled_ns"]
 
 
+@pytest.mark.full
 def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compactor(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
@@ -54,6 +55,7 @@ def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compacto
     assert max(beside) > 0
 
 
+@pytest.mark.full
 def test_zswap_holds_the_pages_and_the_device_behind_it_none(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
@@ -64,6 +66,7 @@ def test_zswap_holds_the_pages_and_the_device_behind_it_none(tmp_path: Path) -> 
     all_well(trials, 1)
 
 
+@pytest.mark.full
 def test_the_device_itself_is_discarded_and_rewritten(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
@@ -74,6 +77,7 @@ def test_the_device_itself_is_discarded_and_rewritten(tmp_path: Path) -> None:
     all_well(trials, 2)
 
 
+@pytest.mark.full
 def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_path: Path) -> None:
     compressors = ["lzo-rle", "lzo", "lz4", "zstd"]
     trials = run(
@@ -86,6 +90,7 @@ def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_p
     assert all(pool_kb[name, "one"] < pool_kb[name, "many"] < MB * 1024 for name in compressors)
 
 
+@pytest.mark.full
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     params = f'params.processes = [1, 3]\nparams.mb = [{MB}]\nparams.compactor = ["off", "on"]'
     # Several CPUs take the same turns nearly always, which is too seldom for a test.
@@ -103,6 +108,7 @@ def test_6_12_keeps_slots_for_later_and_gives_them_back_at_swapoff(tmp_path: Pat
     all_well(trials, 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("params", "reason"),
     [

@@ -58,6 +58,7 @@ def quotas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[lab.Trial
     return {boot.kernel: boot.trials for boot in booted}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", ["base", SERIES])
 def test_every_lock_is_held_and_every_operation_gets_its_latency(
     holders: dict[str, dict[object, lab.Trial]], kernel: str
@@ -73,6 +74,7 @@ def test_every_lock_is_held_and_every_operation_gets_its_latency(
         assert 0 <= trial.samples["blocked_share"][0] <= 1
 
 
+@pytest.mark.full
 def test_nobody_waits_for_a_throttled_task_that_holds_a_directory(
     holders: dict[str, dict[object, lab.Trial]],
 ) -> None:
@@ -81,6 +83,7 @@ def test_nobody_waits_for_a_throttled_task_that_holds_a_directory(
     assert changed < base / 5
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", ["base", SERIES])
 def test_quotas_hold_whoever_runs_out_of_them(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
     assert len(quotas[kernel]) == 16
@@ -92,6 +95,7 @@ def test_quotas_hold_whoever_runs_out_of_them(quotas: dict[str, list[lab.Trial]]
             assert trial.samples["throttled_count"][0] >= 10
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", ["base", SERIES])
 def test_what_is_saved_is_used_only_where_it_may_be(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
     for trial in quotas[kernel]:

@@ -12,7 +12,7 @@ import pytest
 from kteardown.inputs.load import load_workload
 from vm import lab
 
-pytestmark = [pytest.mark.vm, pytest.mark.build]
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "sched-task-throttle"
 BROKEN = "throttle-broken"
