@@ -1,21 +1,25 @@
-"""What the unit tests share."""
+"""Fixtures of the unit tests. A slow or busy host must not change an outcome."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from hypothesis import settings
-from playwright.sync_api import Browser, sync_playwright
+from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from kteardown.model.result import Result
 from unit.simulation import Noise, analysed, freezer, simulate
 
-# No test may fail because the machine is slow.
-settings.register_profile("kteardown", deadline=None)
+settings.register_profile("kteardown", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kteardown")
+
+PATIENCE_MS = 120_000
+"""For what a browser does in a second on an idle host."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +31,7 @@ def freezer_result() -> Result:
 
 @pytest.fixture(scope="session")
 def wall_result() -> Result:
-    """The same on the wall clock of a noisy machine, with the A/A twin."""
+    """The same on the wall clock of a noisy host, with the A/A twin."""
     experiment = freezer("wall", boots=10, zombies=(3000, 15000, 30000))
     noise = Noise(block=0.2, boot=0.05, sample=0.05)
     return analysed(experiment, simulate(experiment, noise=noise))
@@ -35,9 +39,22 @@ def wall_result() -> Result:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The distribution's Chromium, without a window."""
+    """The distribution's Chromium, without a window.
+
+    For one module only: while Playwright runs, other tests cannot start an event loop of their own.
+    """
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=sandbox, timeout=PATIENCE_MS
+        )
+        new_context = browser.new_context
+
+        def patient_context(*arguments: Any, **options: Any) -> BrowserContext:
+            context = new_context(*arguments, **options)
+            context.set_default_timeout(PATIENCE_MS)
+            return context
+
+        browser.new_context = patient_context  # type: ignore[method-assign]
         yield browser
         browser.close()
