@@ -1,4 +1,4 @@
-"""Kernels built for real, in the user's own cache: a base, variants from its objects, and what goes wrong."""
+"""Real builds in the user's own cache: a base, variants that reuse its objects, and builds that fail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOUCHED = "kernel/power/process.c"
 
 
 class Recorder(SilentReporter):
-    """Keeps the titles of the long steps and the commands."""
+    """Keeps the titles of long steps, and the commands."""
 
     def __init__(self) -> None:
         self.tasks: list[str] = []
@@ -67,7 +67,7 @@ def tree() -> Path:
 
 
 def write_patch(path: Path, old: str, new: str, file: str = TOUCHED) -> Path:
-    """A patch of one line of ``file`` as it is in the tree."""
+    """A patch that changes one line of ``file`` in the tree."""
     lines = (tree() / file).read_text().splitlines()
     at = next(number for number, line in enumerate(lines) if old in line)
     shown = lines[at - 3 : at + 4]
@@ -95,7 +95,7 @@ def test_a_base_and_its_variants() -> None:
     assert file_hash(tree() / TOUCHED) == before
 
 
-def test_what_is_cached_asks_nobody() -> None:
+def test_a_cached_kernel_needs_no_step_and_no_command() -> None:
     ensure(base())
     recorder = Recorder()
     ensure(base(), reporter=recorder)
@@ -103,10 +103,10 @@ def test_what_is_cached_asks_nobody() -> None:
     assert recorder.commands == []
 
 
-def test_a_change_of_one_file_compiles_little_and_moves_the_base_nowhere(tmp_path: Path) -> None:
+def test_a_change_of_one_file_compiles_few_files_and_keeps_the_tree(tmp_path: Path) -> None:
     ensure(base())
     before = file_hash(tree() / TOUCHED)
-    # Another patch every time, so that there is something to compile.
+    # The patch differs every time, so that its kernel is not in the cache.
     patch = write_patch(
         tmp_path / "0001-a.patch", "Restarting tasks", f"Restarting tasks of {tmp_path.parent.name}"
     )
@@ -120,7 +120,7 @@ def test_a_change_of_one_file_compiles_little_and_moves_the_base_nowhere(tmp_pat
     shutil.rmtree(found["a"].image.parent)
 
 
-def test_a_patch_that_does_not_apply_is_told_before_anything_is_built(tmp_path: Path) -> None:
+def test_a_patch_that_does_not_apply_is_reported_before_a_build(tmp_path: Path) -> None:
     patch = write_patch(tmp_path / "0001-bad.patch", "freeze_processes", "x")
     patch.write_text(patch.read_text().replace("\n ", "\n something else ", 1))
     recorder = Recorder()
@@ -131,7 +131,7 @@ def test_a_patch_that_does_not_apply_is_told_before_anything_is_built(tmp_path: 
     assert not any(title.startswith("Building") for title in recorder.tasks)
 
 
-def test_code_that_does_not_compile_is_told_with_its_line_and_its_log(tmp_path: Path) -> None:
+def test_code_that_does_not_compile_is_reported_with_its_line_and_its_log(tmp_path: Path) -> None:
     patch = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
     with pytest.raises(BuildError) as caught:
         ensure(KernelRequest("typo", SOURCE, (patch,), "typo"))
@@ -156,7 +156,9 @@ def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reaso
         built(base(), replace(requests[1], optional=False))
 
 
-def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_keeps_what_its_layout_twin_is_built_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     freezer = load_experiment("freezer")
     design = freezer.design.model_copy(update={"clock": "wall"})
     resolved = resolve_experiment(freezer.model_copy(update={"design": design}))
@@ -175,18 +177,18 @@ def test_a_run_keeps_what_its_layout_twin_is_made_of(tmp_path: Path, monkeypatch
         run_kernels.add_layout_twin(load(run), SilentReporter())
 
 
-def test_a_symbol_that_cannot_be_set_is_told_with_its_reason(
+def test_a_symbol_that_cannot_be_set_is_reported_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configs = tmp_path / "kernels"
     shutil.copytree(paths.data_dir("kernels"), configs)
     (configs / "fragments" / "wish.config").write_text(
-        "# needs FUTEX2000\nCONFIG_HIBERNATION=y\nCONFIG_FUTEX2000=y\n"
+        "# needs FUTEX2000\nCONFIG_SECURITY_PATH=y\nCONFIG_FUTEX2000=y\n"
     )
     monkeypatch.setattr(paths, "data_dir", lambda kind: configs)
     with pytest.raises(BuildError) as caught:
         ensure(KernelRequest("base", SOURCE, fragments=("wish",)))
-    assert "fragments/wish.config:2: CONFIG_HIBERNATION: wanted y, got n" in caught.value.message
-    assert "SWAP=n" in caught.value.message
+    assert "fragments/wish.config:2: CONFIG_SECURITY_PATH: wanted y, got n" in caught.value.message
+    assert "SECURITY=n" in caught.value.message
     assert "fragments/wish.config:3: CONFIG_FUTEX2000: wanted y, got n" in caught.value.message
     assert "no such symbol" in caught.value.message
