@@ -1,4 +1,4 @@
-"""What tests that boot share: a kernel, and a PID 1 that ends in the way a test wants."""
+"""Shared by tests that boot guests: a kernel, and a PID 1 that ends in the way that a test asks for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def base_image() -> Path:
-    """The base kernel of the freezer experiment, out of the user's cache or built into it."""
+    """The base kernel of the freezer experiment: from the user's cache, or built and kept there."""
     kernels = resolve(load_experiment("freezer")).kernels[:1]
     return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
 
@@ -48,11 +48,11 @@ def guest_init(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[..., BootJob]:
-    """A job whose guest ends as ``how`` says; further words change fields of the job."""
+    """A job whose guest ends as ``how`` says; keyword arguments replace fields of the job."""
     numbers = itertools.count()
 
     def make(how: str, **fields: object) -> BootJob:
-        number = next(numbers)  # Not the files counted: tests make jobs in several threads.
+        number = next(numbers)  # Not the number of files in the folder: tests make jobs in several threads.
         initramfs = pack(tmp_path / f"initramfs-{number}", agent=guest_init, plan="")
         job: dict[str, object] = {
             "image": base_image,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PID 1 of a guest that ends in the way that the kernel argument guest= names: what a machine must
- * tell apart. It writes records as the agent does, and needs no plan.
+ * PID 1 of a guest. The kernel argument guest= says how the guest ends, so that a test can check which
+ * outcome the lab reports. It writes records as the agent does, and needs no plan.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +40,8 @@ static void open_port(void)
 	}
 }
 
-/* What the seed must rule: addresses, the kernel's random numbers, and the time that it all took.
- */
-static void say_luck(void)
+/* Values that depend on the seed only: addresses, the kernel's random numbers, and the time. */
+static void write_seeded_values(void)
 {
 	unsigned long drawn = 0;
 	struct timespec now;
@@ -93,7 +92,7 @@ int main(void)
 	}
 	if (!strcmp(how, "bye")) {
 		for (i = 0; i < 100; i++)
-			say_luck();
+			write_seeded_values();
 		put("{\"type\":\"bye\",\"trials\":0}\n");
 	}
 	reboot(RB_POWER_OFF);

@@ -1,4 +1,4 @@
-"""What tests that run the lab share: an experiment as text in, what the agent said of each trial out."""
+"""Shared by tests that run the lab: run an experiment that is given as text, and read its records."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from kteardown.model.record import (
 from kteardown.paths import data_dir
 
 BROKEN = Path(__file__).parents[1] / "data" / "series"
-"""Series that are wrong on purpose: a test that does not catch them is too weak."""
+"""Deliberately wrong series. A test that does not catch them is too weak."""
 
 WALL = 'clock = "wall"\nboots = 1'
-"""Of a design: one boot of each kernel in which two CPUs really run at once."""
+"""A design: one boot of each kernel, on the wall clock. Two CPUs really run at once."""
 INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
-"""One in which time is the guest's own, whatever the host does."""
+"""A design: one boot of each kernel, on the instruction clock. The load of the host changes nothing."""
 
 Checks = dict[str, dict[str, list[bool]]]
-"""By kernel and invariant: whether it held, in order."""
+"""By kernel and invariant: for each check in order, whether the invariant held."""
 
 
 @dataclass
 class Trial:
-    """One trial: what the agent said of it. ``status`` is empty where it did not end."""
+    """The records of one trial. ``status`` is empty if it did not end."""
 
     workload: str
     params: dict[str, ParamValue]
@@ -45,14 +45,14 @@ class Trial:
     checks: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     histograms: dict[str, list[Buckets]] = field(default_factory=lambda: defaultdict(list))
     wrong: list[str] = field(default_factory=list)
-    """What the agent said of each check that failed."""
+    """The agent's message for each check that failed."""
     status: str = ""
     detail: str = ""
 
 
 @dataclass
 class Boot:
-    """One boot; ``outcome`` is empty where it did not end."""
+    """One boot. ``outcome`` is empty if it did not end."""
 
     kernel: str
     outcome: str = ""
@@ -61,7 +61,7 @@ class Boot:
 
 
 def on_top(folder: Path, series: str, broken: str) -> str:
-    """The path of a series: the shipped one with the mistake of ``broken`` on top of it."""
+    """The path of a new series: the shipped ``series``, followed by the wrong patch of ``broken``."""
     made = folder / broken
     made.mkdir()
     for origin in (data_dir("series") / series, BROKEN / broken):
@@ -71,9 +71,10 @@ def on_top(folder: Path, series: str, broken: str) -> str:
 
 
 def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:
-    """Run an experiment, given as the text of its file, with its run directory in ``folder``.
+    """Run an experiment, given as the text of its file, and return its boots in order.
 
-    The boots in their order. Every boot must have ended well, unless ``guests_fail`` expects otherwise.
+    The run directory is in ``folder``. Every boot must end with the outcome ``ok``, unless
+    ``guests_fail`` is set.
     """
     folder.mkdir(exist_ok=True)
     file = folder / "experiment.toml"
@@ -96,7 +97,7 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
 
 
 def read(records: Path) -> list[Boot]:
-    """The boots that a run recorded."""
+    """The boots in a file of records."""
     boots: dict[int, Boot] = {}
     trials: dict[tuple[int, int], Trial] = {}
     for line in records.read_bytes().splitlines():
@@ -134,10 +135,10 @@ def checks(boots: list[Boot]) -> Checks:
 
 
 def failed(found: Checks, kernel: str) -> set[str]:
-    """The invariants that did not always hold on ``kernel``."""
+    """The invariants that failed at least once on ``kernel``."""
     return {name for name, oks in found[kernel].items() if not all(oks)}
 
 
 def wrong(boots: list[Boot], kernel: str) -> list[str]:
-    """The same in the agent's words: of a kernel that should do everything right."""
+    """The agent's messages for all checks that failed on ``kernel``."""
     return [line for boot in boots if boot.kernel == kernel for trial in boot.trials for line in trial.wrong]

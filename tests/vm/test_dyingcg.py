@@ -1,4 +1,4 @@
-"""Dying memory cgroups: made in both ways, counted, given back; and what a living one costs."""
+"""Dying memory cgroups: made in both ways, counted and released; and the cost of a cgroup that is in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 CGROUPS = 100
-# A shell takes the time of whole steps alone.
+# A shell script measures whole steps only.
 SINGLE_CALLS = {"create_ns", "rmdir_ns"}
 
 
@@ -52,7 +52,7 @@ def test_every_removed_cgroup_is_dying_until_its_file_is_deleted(both_ways: list
         assert set(trial.samples) == set(workload.metrics) - without
 
 
-def test_a_dying_cgroup_holds_about_as_much_whoever_made_it(both_ways: list[lab.Trial]) -> None:
+def test_a_dying_cgroup_holds_about_as_much_memory_in_both_ways(both_ways: list[lab.Trial]) -> None:
     none = {t.params["how"]: t.samples["footprint_kb"][0] for t in both_ways if not t.params["cgroups"]}
     held = {
         t.params["how"]: t.samples["footprint_kb"][0] - none[t.params["how"]]
@@ -79,14 +79,14 @@ def test_per_cpu_memory_follows_the_possible_cpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_kernel_that_gives_the_pages_to_the_parent_has_none_dying(tmp_path: Path) -> None:
+def test_a_kernel_that_gives_the_pages_to_the_parent_has_no_dying_cgroup(tmp_path: Path) -> None:
     (boot,) = run(tmp_path, dyingcg(), source="debian:7.2")
     for trial in boot.trials:
         assert trial.status == "ok", (trial.params, trial.detail)
         assert trial.samples["dying_count"] == [0]
 
 
-def test_a_living_cgroup_is_charged_and_read(tmp_path: Path) -> None:
+def test_a_cgroup_in_use_is_charged_and_read(tmp_path: Path) -> None:
     (boot,) = run(
         tmp_path,
         '[[workloads]]\nworkload = "chargeloop"\n'

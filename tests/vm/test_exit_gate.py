@@ -1,4 +1,4 @@
-"""Processes killed in every state: the shipped series loses none of them, wrong ones are caught."""
+"""Processes are killed in every state: with the shipped series all exit, and wrong series are caught."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CAUGHT_BY = {
     "exit-gate-broken-stuck": {"all_gone"},
 }
 SELFISH = "exit-gate-broken-selfish"
-"""What it does to others shows on the instruction clock."""
+"""It harms other processes, which the instruction clock shows."""
 
 
 def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUNDS) -> list[lab.Boot]:
-    """The stress on base and the variants."""
+    """Run the workload on base and the variants."""
     return lab.run(
         folder,
         'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
@@ -35,7 +35,7 @@ def kill_all(folder: Path, variants: list[str], design: str, rounds: int = ROUND
 
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
-    """The checks of every kernel. The wall clock: there two CPUs really run at once."""
+    """The checks of every kernel, on the wall clock: two CPUs really run at once."""
     series = tmp_path_factory.mktemp("series")
     variants = ["exit-gate", *(lab.on_top(series, "exit-gate", name) for name in CAUGHT_BY)]
     boots = kill_all(tmp_path_factory.mktemp("exit"), variants, lab.WALL)
@@ -45,14 +45,14 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
 
 
 @pytest.mark.parametrize("kernel", ("base", "exit-gate"))
-def test_every_process_goes_and_nothing_waits_for_ever(checks: lab.Checks, kernel: str) -> None:
+def test_every_process_exits_and_nothing_waits_for_ever(checks: lab.Checks, kernel: str) -> None:
     times = {"event_gets_through": 1, "nobody_starves": 1, "log_clean": 2}
     expected = {name: [True] * times.get(name, ROUNDS) for name in load_workload("exit_stress").invariants}
     assert checks[kernel] == expected
 
 
-def test_the_living_get_their_events_and_no_crowd_starves(tmp_path: Path) -> None:
-    """On this clock a crowd is not gone before it could be in anybody's way."""
+def test_running_tasks_get_their_events_and_no_group_starves(tmp_path: Path) -> None:
+    """On this clock the killed processes are not gone before they can delay another process."""
     variants = ["exit-gate", lab.on_top(tmp_path, "exit-gate", SELFISH)]
     boots = kill_all(tmp_path, variants, lab.INSTRUCTIONS, rounds=1)
     of_both = {"event_gets_through", "nobody_starves"}

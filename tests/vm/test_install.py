@@ -1,6 +1,6 @@
-"""The lab as it is installed: from what is built of the checkout, into a clean environment, used elsewhere.
+"""The installed lab: built from the checkout, installed into a clean environment, used in another folder.
 
-Python packages come over the network; kernels out of the user's own cache.
+Python packages come over the network, kernels from the user's own cache.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 CHECKOUT = Path(__file__).parents[2]
 DATA = ("agent", "workloads", "experiments", "kernels", "series", "reference")
 LEFT = {Path(".cache/kteardown"), Path(".local/share/kteardown")}
-"""What is the user's: built things, and runs."""
+"""What an uninstallation keeps, because it is the user's: built files, and runs."""
 PACKAGE = {"uv": "*.whl", "pipx": "*.tar.gz"}
-"""What each installer is given: pipx builds from the source distribution, as it does of a checkout."""
+"""What each installer installs: pipx builds from the source distribution, as it does from a checkout."""
 
 
 @dataclass(frozen=True)
 class Installed:
-    """A copy in a home of its own."""
+    """An installed copy in a home directory of its own."""
 
     home: Path
     installer: str
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of the checkout, of the caller's virtual environment or of the user's folders."""
+        """The caller's, without the checkout, the virtual environment and the user's folders."""
         dropped = ("PYTHONPATH", "VIRTUAL_ENV", "KTEARDOWN_", "XDG_", "PIPX_", "UV_TOOL", "UV_PYTHON")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-        # Packages that were fetched before are not fetched again.
+        # Packages in the cache of uv are not fetched again.
         shared = {"UV_CACHE_DIR": _uv("cache", "dir").strip(), "UV_PYTHON_DOWNLOADS": "never"}
         return {**kept, **shared, "HOME": str(self.home), "COLUMNS": "200"}
 
     def manage(self, *arguments: str) -> None:
-        """Let the installer do something."""
+        """Run the installer."""
         command = [sys.executable, "-m", self.installer, *(["tool"] if self.installer == "uv" else [])]
         _run([*command, *arguments], self.home, self.environment)
 
     def kteardown(self, *arguments: str, **environment: str) -> str:
-        """What the installed program prints, started outside the checkout."""
+        """Run the installed program outside the checkout, and return what it prints."""
         program = self.home / ".local" / "bin" / "kteardown"
         return _run([str(program), *arguments], self.home, {**self.environment, **environment})
 
     def traces(self) -> set[Path]:
-        """Every file and link in the home that is called after the program, the topmost alone."""
+        """Files, links and folders in the home directory named after the program, the topmost ones only."""
         found = {path.relative_to(self.home) for path in self.home.rglob("*kteardown*")}
         return {path for path in found if not found & set(path.parents)}
 
@@ -74,7 +74,7 @@ def _uv(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distribution, and the wheel that was built out of that."""
+    """A folder with the source distribution and the wheel that was built from it."""
     folder = tmp_path_factory.mktemp("dist")
     _uv("build", "--quiet", "--python", sys.executable, "--out-dir", str(folder), str(CHECKOUT))
     return folder
@@ -87,7 +87,7 @@ def _install(home: Path, installer: str, built: Path) -> Installed:
     return copy
 
 
-def test_the_wheel_has_all_that_the_lab_needs(built: Path) -> None:
+def test_the_wheel_has_all_files_that_the_lab_needs(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     shipped = {name.removeprefix("kteardown/data/") for name in zipfile.ZipFile(wheel).namelist()}
     folders = [CHECKOUT / kind for kind in DATA]
@@ -100,7 +100,7 @@ def test_the_wheel_has_all_that_the_lab_needs(built: Path) -> None:
 
 
 @pytest.mark.parametrize("installer", ["uv", pytest.param("pipx", marks=pytest.mark.full)])
-def test_it_works_outside_the_checkout_and_goes_without_a_trace(
+def test_it_works_outside_the_checkout_and_is_removed_completely(
     installer: str, built: Path, tmp_path: Path
 ) -> None:
     copy = _install(tmp_path, installer, built)
@@ -114,15 +114,15 @@ def test_it_works_outside_the_checkout_and_goes_without_a_trace(
     assert "no run has figures yet" in copy.kteardown("history")
     assert Path(".local/bin/kteardown") in copy.traces()
     copy.manage("uninstall", "kteardown")
-    # The lock is pipx's own.
+    # The lock file is pipx's own.
     assert copy.traces() <= {*LEFT, Path(".local/share/pipx/venvs/.kteardown.lock")}
 
 
 def test_its_agent_builds_and_a_run_measures(built: Path, tmp_path: Path) -> None:
     copy = _install(tmp_path, "uv", built)
-    told = copy.kteardown("doctor")
+    report = copy.kteardown("doctor")
     (agent,) = (tmp_path / ".cache" / "kteardown" / "agent").glob("x86_64-*")
-    assert str(agent) in told
+    assert str(agent) in report
     options = (
         "--quick",
         "--seeds",
@@ -135,7 +135,7 @@ def test_its_agent_builds_and_a_run_measures(built: Path, tmp_path: Path) -> Non
         "freezer-skip-exited",
     )
     points = ("--workload", "zombies", "--set", "zombies=0,300")
-    # Kernels take minutes to build, so they are the user's.
+    # Kernels take minutes to build, so they come from the user's cache.
     out = copy.kteardown("run", "freezer", *options, *points, KTEARDOWN_CACHE=str(cache_dir()))
     assert "zombies: freeze_user_ns in instructions" in out
     (run,) = (tmp_path / ".local" / "share" / "kteardown" / "runs").iterdir()

@@ -1,4 +1,4 @@
-"""Real kernels in QEMU: every way to end is told from the others, and nothing is left behind."""
+"""Real kernels in QEMU: each way in which a boot ends has its outcome, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kteardown.vm.qemu import QemuMachine
 pytestmark = pytest.mark.vm
 
 MakeJob = Callable[..., BootJob]
-SILENCE_S = 25.0
+SILENCE_S = 15.0
 """Until a guest is said to hang: more than a boot takes on a host with a load of 8."""
 PATIENCE_S = 300
 """For what takes less than a second, or a boot of a guest, on an idle host."""
@@ -37,7 +37,7 @@ def boot(job: BootJob) -> tuple[BootResult, list[bytes]]:
 
 
 def guests() -> set[int]:
-    """Process ids of the QEMUs that this process started."""
+    """Process ids of the QEMU processes that this process started."""
     return {p.pid for p in psutil.Process().children(recursive=True) if "qemu" in p.name()}
 
 
@@ -67,7 +67,7 @@ def test_a_guest_that_says_bye_and_powers_off_is_ok(make_job: MakeJob, cpus: int
         ("hang", {"silence_s": SILENCE_S}, "hang", f"no record for {SILENCE_S:g} s, at ffffffff8"),
     ],
 )
-def test_every_other_end_is_told(
+def test_every_other_end_has_its_outcome(
     make_job: MakeJob, how: str, changes: dict[str, object], outcome: str, detail: str
 ) -> None:
     job = make_job(how, **changes)
@@ -96,7 +96,9 @@ def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob, cpus: int) -> 
         return lines, job.console.read_bytes()
 
     jobs = [1, 1, 2]
-    with ThreadPoolExecutor(len(jobs)) as pool:  # They load the host for each other: that must not show.
+    with ThreadPoolExecutor(
+        len(jobs)
+    ) as pool:  # Each loads the host for the others, which must change nothing.
         first, again, other = pool.map(run, jobs)
     assert again == first
     assert other[0] != first[0]
@@ -119,14 +121,14 @@ def test_an_image_that_is_no_kernel(make_job: MakeJob, tmp_path: Path) -> None:
         boot(make_job("bye", image=junk))
 
 
-def test_what_qemu_says_when_it_refuses(make_job: MakeJob, tmp_path: Path) -> None:
+def test_the_message_of_a_qemu_that_refuses_to_start_is_kept(make_job: MakeJob, tmp_path: Path) -> None:
     result, lines = boot(make_job("bye", initramfs=tmp_path / "missing"))
     assert result.outcome == "infrastructure-error"
     assert "missing" in result.detail
     assert lines == []
 
 
-def test_a_killed_qemu_is_not_the_guests_fault(make_job: MakeJob) -> None:
+def test_a_killed_qemu_is_an_infrastructure_error(make_job: MakeJob) -> None:
     def kill(_: bytes) -> None:
         for pid in guests():
             os.kill(pid, signal.SIGKILL)
@@ -136,7 +138,7 @@ def test_a_killed_qemu_is_not_the_guests_fault(make_job: MakeJob) -> None:
     assert "killed by signal 9" in result.detail
 
 
-def test_what_the_listener_raises_ends_the_guest(make_job: MakeJob) -> None:
+def test_an_exception_of_the_listener_ends_the_guest(make_job: MakeJob) -> None:
     def full(_: bytes) -> None:
         raise OSError("no space left")
 
@@ -175,7 +177,7 @@ LAB = """
     ("sent", "status", "said"),
     [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, -15, ""), (signal.SIGKILL, -9, "")],
 )
-def test_the_guest_dies_with_its_lab(
+def test_the_guest_ends_when_its_lab_ends(
     make_job: MakeJob, tmp_path: Path, sent: signal.Signals, status: int, said: str
 ) -> None:
     temporary = tmp_path / "tmp"
@@ -198,12 +200,12 @@ def test_the_guest_dies_with_its_lab(
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
-def test_the_probe_guest_runs_where_guests_run(arch: Arch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_guest_runs_under_emulation(arch: Arch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceleration, "_LIMIT_S", PATIENCE_S)
     assert acceleration.probe_boot(arch, "mttcg") == ""
 
 
-def test_what_the_probe_finds_is_kept(tmp_path: Path) -> None:
+def test_the_finding_of_the_probe_is_kept(tmp_path: Path) -> None:
     found = acceleration.best_wall_acceleration("x86_64", cache=tmp_path)
     assert (found.acceleration == "kvm") == (found.reason == "")
     for kept in tmp_path.iterdir():

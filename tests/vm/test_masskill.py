@@ -1,4 +1,4 @@
-"""The mass kill: every way to make, kill and reap a chain of processes, and one that does not fit."""
+"""The mass kill: every way to make, kill and reap a chain of processes, and one that is too large."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def every_way(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
     return run(tmp_path_factory.mktemp("ways"), chains(MAKES, SIGNALS, ("newest", "ignore")))
 
 
-def test_every_way_to_make_and_kill_a_chain_ends_with_nobody_left(every_way: list[lab.Trial]) -> None:
+def test_every_way_to_make_and_kill_a_chain_leaves_no_process(every_way: list[lab.Trial]) -> None:
     pipechain = load_workload("pipechain")
     assert len(every_way) == len(MAKES) * len(SIGNALS) * len(PARENTS) * 2
     for trial in every_way:
@@ -61,7 +61,7 @@ def test_processes_that_share_their_memory_have_no_page_table_of_their_own(
     assert all(table_kb[make] > PROCESSES for make in ("fork", "exec", "nested"))
 
 
-def test_without_witnesses_nothing_is_said_of_what_only_they_can_see(tmp_path: Path) -> None:
+def test_without_latency_probes_their_metrics_have_no_samples(tmp_path: Path) -> None:
     (trial,) = run(
         tmp_path,
         '[[workloads]]\nworkload = "pipechain"\nparams.witnesses = ["none"]\n'
@@ -78,7 +78,7 @@ def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path)
     assert [trial.samples for trial in one] == [trial.samples for trial in two]
 
 
-def test_memory_that_does_not_suffice_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_too_little_memory_is_reported_before_a_process_is_made(tmp_path: Path) -> None:
     workloads = (
         '[[workloads]]\nworkload = "pipechain"\nparams.make = ["fork"]\n'
         f"params.processes = [100000, {PROCESSES}]\n"
@@ -91,7 +91,7 @@ def test_memory_that_does_not_suffice_is_said_before_anything_is_made(tmp_path: 
     assert fitting.status == "ok"
 
 
-def test_controls_measure_what_nobody_killed(tmp_path: Path) -> None:
+def test_controls_measure_processes_that_are_not_killed(tmp_path: Path) -> None:
     workloads = "".join(
         f'[[workloads]]\nworkload = "{name}"\nparams.{small}\n' for name, small in CONTROLS.items()
     )

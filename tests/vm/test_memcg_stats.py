@@ -1,4 +1,4 @@
-"""Memory cgroups removed in use: the shipped series counts all that they hold, wrong ones are caught."""
+"""Memory cgroups are removed while in use: the shipped series counts all memory, wrong series are caught."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "memcg-release-percpu"
 SLOW = "memcg-slow-update"
-"""The series with slow updates of removed cgroups: what memcg-broken-no-grace gets wrong, it gets right."""
+"""The shipped series with slow updates of removed cgroups: correct, unlike memcg-broken-no-grace."""
 RIGHT = ("base", SERIES, SLOW)
 CAUGHT_BY = {
     "memcg-broken-no-fold": {"files_count", "nodes_count", "anon_count"},
     "memcg-broken-no-parent": {"files_count", "anon_count", "mapped_count"},
     "memcg-broken-no-grace": {"files_count", "mapped_count", "all_back"},
 }
-"""Which counters lose an update depends on who ran on which CPU."""
+"""Which counters lose an update depends on which task ran on which CPU."""
 TRIES = 5
-"""Of a boot with what is wrong: that nobody met in one is chance, that nobody met in any is not."""
+"""Boots of a wrong kernel. Its race may not occur in one of them by chance; it does occur in one of five."""
 LARGE = "numa_nodes = 2\npossible_cpus = 32"
 PERCPU_KB = 50
-"""Of each dying cgroup's counters with 32 possible CPUs and two nodes: at least as much on base."""
+"""What the counters of a dying cgroup hold on base, with 32 possible CPUs and two nodes: at least this."""
 
 
 def remove_cgroups(folder: pytest.TempPathFactory, variants: list[str], machine: str) -> list[lab.Boot]:
-    """The workload on base and the variants. The wall clock: there two CPUs really run at once."""
+    """Run the workload on base and the variants, on the wall clock: two CPUs really run at once."""
     return lab.run(
         folder.mktemp("memcg"),
         'name = "memcg"\nquestion = "Is memory.stat right?"\nsource = "debian:6.12"\n'
@@ -41,14 +41,14 @@ def remove_cgroups(folder: pytest.TempPathFactory, variants: list[str], machine:
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """One boot of every kernel, on a machine with two nodes and CPUs that never come."""
+    """One boot of every kernel, on a machine with two nodes and possible CPUs that are never online."""
     variants = [SERIES, *(str(lab.BROKEN / name) for name in (SLOW, *CAUGHT_BY))]
     return remove_cgroups(tmp_path_factory, variants, LARGE)
 
 
 @pytest.fixture(scope="module")
 def small_boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """The same without nodes, and without CPUs that never come."""
+    """The same on a machine with one node, on which every possible CPU is online."""
     return remove_cgroups(tmp_path_factory, [SERIES], "possible_cpus = 2")
 
 
@@ -80,7 +80,7 @@ def test_a_series_that_is_wrong_is_caught(
 
 
 def test_the_counters_of_removed_cgroups_are_released(boots: list[lab.Boot]) -> None:
-    """Or else nothing above would say anything about the release."""
+    """If they were not, the tests above would not test the release."""
     held_kb = {boot.kernel: boot.trials[0].samples["dying_percpu_kb"] for boot in boots}
     assert min(held_kb["base"]) >= PERCPU_KB
     assert max(held_kb[SERIES]) <= 1

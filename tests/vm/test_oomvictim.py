@@ -1,4 +1,4 @@
-"""Whom the OOM killer chooses does not stand in line: what one patch of the exit gate is for."""
+"""A victim of the OOM killer does not wait at the exit gate: the purpose of one patch of that series."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 PROCESSES = 2000
 IN_FRONT = PROCESSES / 4
-"""Of the victim, in the line."""
+"""How many processes are in front of the victim at the gate."""
 WITHOUT = "exit-gate@-3"
 
 
 @pytest.fixture(scope="module")
 def ahead_count(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
-    """By kernel: how many of the killed were gone before the victim."""
+    """By kernel: how many of the killed tasks were gone before the victim."""
     boots = lab.run(
         tmp_path_factory.mktemp("oom"),
         'name = "oom"\nquestion = "Does the OOM killer\'s victim wait?"\nsource = "debian:6.12"\n'
@@ -28,7 +28,7 @@ def ahead_count(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[floa
     return {boot.kernel: boot.trials[0].samples["ahead_count"] for boot in boots}
 
 
-def test_a_victim_goes_past_those_who_wait(ahead_count: dict[str, list[float]]) -> None:
+def test_a_victim_exits_before_the_tasks_that_wait(ahead_count: dict[str, list[float]]) -> None:
     assert max(ahead_count["exit-gate"]) < IN_FRONT / 2
 
 

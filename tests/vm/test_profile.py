@@ -1,4 +1,4 @@
-"""Sampling in real guests: what is known to take the time is found, and found again to the last sample."""
+"""Sampling in real guests: the function that takes the time is found, and a second profile is identical."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 
 def sampled(run: Path) -> list[dict[str, Any]]:
-    """The records of the profile's stretches and stacks, boot after boot: guests run side by side."""
+    """The records of the profile's stretches and stacks, sorted by boot: guests run at the same time."""
     lines = (run / "profile" / "records.ndjson").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     found = [{**r, "attempt": 0} for r in records if r["type"] in ("profile", "stack")]
@@ -23,7 +23,7 @@ def sampled(run: Path) -> list[dict[str, Any]]:
 
 def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
-    # Two CPUs, so that both are sampled, and one of them has nothing to do.
+    # Two CPUs: both are sampled, and one of them is idle.
     done = kteardown(
         "run", "freezer", "--profile", "--seeds", "1", "--repetitions", "1", "--workload", "zombies",
         "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=2000,12000", "--json", str(file),
@@ -48,7 +48,7 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
     assert freeze_task["callers"][0] == "try_to_freeze_tasks"
     base, changed = freeze_task["costs"]
     assert base["self_share"] > 0.1
-    # The series is about never going there for a dead task.
+    # The series no longer calls it for exited tasks.
     assert changed["differs"] and changed["difference_ns"] < 0
 
     (run,) = (tmp_path / "runs").iterdir()

@@ -1,4 +1,4 @@
-"""Swap that is freed: every backend and every end, what is refused, and what old kernels keep back."""
+"""Freeing of swapped memory: every backend, every way to free it, parameters that are refused, and 6.12."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(folder: Path, params: str, *, source: str = "debian:7.2", cpus: int = 2)
 
 
 def all_well(trials: list[lab.Trial], processes: int) -> None:
-    """Every invariant held, every process and every page is accounted for."""
+    """Every invariant held, and every process and every page was counted."""
     workload = load_workload("swapfree")
     for trial in trials:
         assert trial.status == "ok", (trial.params, trial.detail)
@@ -56,7 +56,7 @@ def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compacto
 
 
 @pytest.mark.full
-def test_zswap_holds_the_pages_and_the_device_behind_it_none(tmp_path: Path) -> None:
+def test_zswap_holds_all_pages_and_its_device_none(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
         f'params.backend = ["zswap"]\nparams.mb = [{MB}]\n'
@@ -93,12 +93,12 @@ def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_p
 @pytest.mark.full
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     params = f'params.processes = [1, 3]\nparams.mb = [{MB}]\nparams.compactor = ["off", "on"]'
-    # Several CPUs take the same turns nearly always, which is too seldom for a test.
+    # With several CPUs the order in which they run is nearly always the same, which is not enough for a test.
     one, two = (run(tmp_path / name, params, cpus=1) for name in ("one", "two"))
     assert [trial.samples for trial in one] == [trial.samples for trial in two]
 
 
-def test_6_12_keeps_slots_for_later_and_gives_them_back_at_swapoff(tmp_path: Path) -> None:
+def test_6_12_caches_freed_slots_and_frees_them_at_swapoff(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
         f'params.processes = [2]\nparams.mb = [{MB}]\nparams.backend = ["zram", "zswap"]',
@@ -118,7 +118,7 @@ def test_6_12_keeps_slots_for_later_and_gives_them_back_at_swapoff(tmp_path: Pat
         ("params.processes = [4]\nparams.mb = [256]", "4 processes with 256 MB each need about"),
     ],
 )
-def test_what_cannot_be_is_said(tmp_path: Path, params: str, reason: str) -> None:
+def test_impossible_parameters_are_refused(tmp_path: Path, params: str, reason: str) -> None:
     (trial,) = run(tmp_path, params)
     assert trial.status == "failed"
     assert reason in trial.detail

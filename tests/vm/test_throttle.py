@@ -1,4 +1,4 @@
-"""CPU quotas: who waits for a lock whose holder is out of quota, and whether quotas hold, on both models."""
+"""CPU quotas: which tasks wait for a lock whose holder is throttled, and whether quotas hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERIES = "sched-task-throttle"
 def run(
     folder: Path, workloads: str, *, cpus: int = 1, variants: tuple[str, ...] = (SERIES,)
 ) -> list[lab.Boot]:
-    """A boot of base and of each variant on the instruction clock."""
+    """One boot of base and of each variant on the instruction clock."""
     return lab.run(
         folder,
         f'name = "throttle"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
@@ -37,7 +37,7 @@ def all_well(trial: lab.Trial) -> None:
 
 @pytest.fixture(scope="module")
 def holders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[object, lab.Trial]]:
-    """By kernel and by what is held."""
+    """The trials by kernel and by the lock that is held."""
     booted = run(
         tmp_path_factory.mktemp("holders"),
         '[[workloads]]\nworkload = "holder"\nparams.what = ["listing", "smaps", "write", "fork"]\n'
@@ -49,7 +49,7 @@ def holders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[object, 
 
 @pytest.fixture(scope="module")
 def quotas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[lab.Trial]]:
-    """By kernel."""
+    """The trials by kernel."""
     booted = run(
         tmp_path_factory.mktemp("quotas"),
         '[[workloads]]\nworkload = "quota"\nparams.tasks = [1, 10]\nparams.periods = [20]\n'
@@ -75,7 +75,7 @@ def test_every_lock_is_held_and_every_operation_gets_its_latency(
 
 
 @pytest.mark.full
-def test_nobody_waits_for_a_throttled_task_that_holds_a_directory(
+def test_no_task_waits_for_a_throttled_task_that_holds_a_directory(
     holders: dict[str, dict[object, lab.Trial]],
 ) -> None:
     base, changed = (holders[kernel]["listing"].samples["blocked_share"][0] for kernel in ("base", SERIES))
@@ -85,7 +85,7 @@ def test_nobody_waits_for_a_throttled_task_that_holds_a_directory(
 
 @pytest.mark.full
 @pytest.mark.parametrize("kernel", ["base", SERIES])
-def test_quotas_hold_whoever_runs_out_of_them(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
+def test_quotas_hold_in_every_setting(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
     assert len(quotas[kernel]) == 16
     for trial in quotas[kernel]:
         all_well(trial)
@@ -97,17 +97,19 @@ def test_quotas_hold_whoever_runs_out_of_them(quotas: dict[str, list[lab.Trial]]
 
 @pytest.mark.full
 @pytest.mark.parametrize("kernel", ["base", SERIES])
-def test_what_is_saved_is_used_only_where_it_may_be(quotas: dict[str, list[lab.Trial]], kernel: str) -> None:
+def test_saved_quota_is_used_only_where_bursts_are_allowed(
+    quotas: dict[str, list[lab.Trial]], kernel: str
+) -> None:
     for trial in quotas[kernel]:
         if trial.params["outer"] == 0:
             saved = trial.params["work"] == "burst" and trial.params["burst"] == 20
             assert (trial.samples["bursts_count"][0] > 0) == saved, trial.params
 
 
-def test_a_stall_beyond_all_patience_is_recorded_and_cleaned_up(tmp_path: Path) -> None:
+def test_a_stall_beyond_the_patience_is_recorded_and_cleaned_up(tmp_path: Path) -> None:
     (boot,) = run(
         tmp_path,
-        # The first of them runs out of a quota of 1% with the lock, and has to wait for seconds.
+        # The first holder is throttled, with a quota of 1%, while it holds the lock: it waits for seconds.
         '[[workloads]]\nworkload = "holder"\nparams.quota = [1]\nparams.duration_ms = [300]\n'
         "params.patience_ms = [0]\nparams.holders = [4]\n"
         '[[workloads]]\nworkload = "quota"\nparams.quota = [0]\nparams.tasks = [3]\nparams.periods = [2]\n'
@@ -122,7 +124,7 @@ def test_a_stall_beyond_all_patience_is_recorded_and_cleaned_up(tmp_path: Path) 
     assert set(watched.samples) == {"irqs_off_ns"}
 
 
-def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+def test_impossible_parameters_are_refused(tmp_path: Path) -> None:
     (boot,) = run(
         tmp_path,
         '[[workloads]]\nworkload = "holder"\nparams.every_us = [10]\nparams.duration_ms = [20000]\n'

@@ -1,6 +1,7 @@
-"""Tasks out of CPU quota in all that can happen to them: base and the series hold, wrong ones are caught.
+"""Throttled tasks in every situation: base and the series hold all invariants, a wrong series does not.
 
-What is wrong with the broken kernel is chosen on its command line: all of its mistakes cost one build.
+The wrong series has several mistakes. The command line of the kernel chooses one, so that all of them need
+one build only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "sched-task-throttle"
 BROKEN = "throttle-broken"
-"""The shipped series with a patch on top: each of its mistakes shows in one part of the stress."""
+"""The shipped series with one more patch. Each mistake of that patch is found by one part of the workload."""
 CAUGHT_BY = {
     "debt": ("usage", {"quota_kept"}),
     "clock": ("load_follows", {"load_follows"}),
@@ -26,10 +27,10 @@ CAUGHT_BY = {
 
 
 def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: str) -> list[lab.Boot]:
-    """The workload on base and a variant.
+    """Run the workload on base and a variant.
 
-    On the wall clock a busy host takes some of a quota away and never adds to it; on the other every cgroup
-    gets all of its quota.
+    On the wall clock a busy host takes some of a quota away and never adds to it; on the instruction clock
+    every cgroup gets all of its quota.
     """
     return lab.run(
         folder,
@@ -44,14 +45,14 @@ def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: s
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """Base and the shipped series, all parts."""
+    """Base and the shipped series: all parts of the workload."""
     params = 'periods = "20", least_permille = "500", rounds = "2", storm_ms = "4000", plug = "off"'
     return stress(tmp_path_factory.mktemp("throttle"), SERIES, lab.WALL, params)
 
 
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """Base and the shipped series, how much they use."""
+    """Base and the shipped series: how much of its quota each cgroup uses."""
     return stress(
         tmp_path_factory.mktemp("usage"), SERIES, lab.INSTRUCTIONS, 'only = "usage", periods = "30"'
     )
@@ -70,8 +71,8 @@ def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], ker
     assert not lab.wrong(everything, kernel)
 
 
-def test_nobody_is_lost_in_a_storm_in_which_a_cpu_goes(tmp_path: Path) -> None:
-    """Not on base: there a run queue is throttled with readers under RCU, for whom a CPU that goes waits."""
+def test_no_task_is_lost_in_a_storm_in_which_a_cpu_goes_offline(tmp_path: Path) -> None:
+    """Not on base: its throttled run queues hold RCU readers, for which a CPU that goes offline waits."""
     boots = stress(tmp_path, SERIES, lab.WALL, 'only = "storm", rounds = "1", storm_ms = "4000"')
     (boot,) = (boot for boot in boots if boot.kernel == SERIES)
     assert boot.outcome == "ok", boot.detail

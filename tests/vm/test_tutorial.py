@@ -1,6 +1,6 @@
-"""The tutorial, as its reader would follow it: an mbox, a branch, and a workload of one's own.
+"""The steps of the tutorial: an mbox, a branch, and a new workload.
 
-The base kernel is that of the freezer experiment, which other tests build anyway.
+The base kernel is that of the freezer experiment, which other tests need as well.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SMALL = ["--seeds", "2", "--repetitions", "1", "--set", "zombies=0,600"]
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, base_image: Path) -> Path:
-    """A git tree with the one file that the patches are about: tag v6.12, and a branch with two patches.
+    """A git tree with the one file that the patches change: the tag v6.12, and a branch with two patches.
 
-    Beside it lies ``my.mbox``: the same as mails, with a cover letter before them.
+    The same patches are in ``my.mbox`` beside it, as mails after a cover letter.
     """
     assert base_image.is_file()
     sources = Sources(cache_dir(), SilentReporter())
@@ -102,18 +102,18 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     found = result_of(result)
     assert found["boots"]["ok"] == 4
     assert [row["verdict"] for row in found["comparisons"]] == ["same"] * 3
-    # A function more moves others: a few instructions, of page faults that come elsewhere.
+    # One more function moves others: page faults occur elsewhere, which costs a few instructions.
     assert all(abs(row["ratio"] - 1) < 0.01 for row in found["comparisons"])
     monkeypatch.chdir("/")
     assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
 
 
-def test_a_terminal_shows_the_boots_and_how_they_stand(tree: Path, own_runs: Path) -> None:
-    """As in a terminal: a pseudo one, which `script` makes."""
+def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Path) -> None:
+    """`script` provides a pseudo terminal."""
     command = (
         f"{sys.executable} -m kteardown compare zombies --source debian:6.12 --series ../my.mbox -v --jobs 1"
     )
-    told = subprocess.run(
+    shown = subprocess.run(
         ["script", "-qec", f"{command} {' '.join(SMALL)}", "/dev/null"],
         cwd=tree,
         env={**os.environ, "KTEARDOWN_RUNS": str(own_runs), "TERM": "xterm", "COLUMNS": "150", "LINES": "50"},
@@ -122,7 +122,7 @@ def test_a_terminal_shows_the_boots_and_how_they_stand(tree: Path, own_runs: Pat
         text=True,
         check=True,
     ).stdout
-    assert "booting 4 guests" in told
-    assert "so far, at the last point" in told
-    assert "qemu-system-x86_64" in told
-    assert "compare-zombies: What does the change do to zombies?" in told
+    assert "booting 4 guests" in shown
+    assert "so far, at the last point" in shown
+    assert "qemu-system-x86_64" in shown
+    assert "compare-zombies: What does the change do to zombies?" in shown

@@ -1,4 +1,4 @@
-"""Wakeups in guests: every figure is there, counted once, and follows the depth and the quota."""
+"""Wakeups in guests: every metric has samples, and they follow the depth and the quota."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def without_quota(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
     return [good(trial) for trial in trials]
 
 
-def test_every_figure_is_there_and_percentiles_rise(without_quota: list[lab.Trial]) -> None:
+def test_every_metric_has_a_sample_and_percentiles_rise(without_quota: list[lab.Trial]) -> None:
     assert len(without_quota) == 4
     for trial in without_quota:
         assert set(trial.samples) == OWN
@@ -52,7 +52,7 @@ def test_every_figure_is_there_and_percentiles_rise(without_quota: list[lab.Tria
         assert rates == sorted(rates)
 
 
-def test_histograms_hold_what_the_percentiles_were_made_of(without_quota: list[lab.Trial]) -> None:
+def test_percentiles_are_those_of_the_histograms(without_quota: list[lab.Trial]) -> None:
     for trial in without_quota:
         assert set(trial.histograms) == set(WORKLOAD.histograms)
         for name, lines in trial.histograms.items():
@@ -68,11 +68,11 @@ def test_a_wakeup_costs_more_the_deeper_it_is(without_quota: list[lab.Trial]) ->
         for trial in without_quota
         if trial.params["threads"] == 1
     }
-    # Seen: 5,000 and 17,400 instructions.
+    # Measured: 5,000 and 17,400 instructions.
     assert cost[10] > 1.5 * cost[0]
 
 
-def test_a_quota_throttles_below_the_root_which_has_none_and_says_so(tmp_path: Path) -> None:
+def test_a_quota_throttles_in_a_cgroup_and_is_refused_for_the_root(tmp_path: Path) -> None:
     root, nested = run(
         tmp_path,
         "params.depth = [0, 10]\nparams.threads = [4]\nparams.message_threads = [2]\n"
@@ -81,5 +81,5 @@ def test_a_quota_throttles_below_the_root_which_has_none_and_says_so(tmp_path: P
     assert root.status == "failed"
     assert "set quota_us and memory_max_mb to 0" in root.detail
     assert set(good(nested).samples) == {*OWN, "throttled_count"}
-    # 20 of 100 ms on two CPUs that are both wanted.
+    # 20 ms of every 100 ms, on two CPUs that are both busy.
     assert nested.samples["throttled_count"][0] >= 1

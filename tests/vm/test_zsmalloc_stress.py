@@ -1,4 +1,4 @@
-"""Compressed pages under every kind of churn: the shipped series keeps them all, wrong ones are caught."""
+"""Compressed pages are stored, freed and moved: the shipped series keeps all, wrong series are caught."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def run(
 
 @pytest.fixture(scope="module")
 def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
-    """6.12 with checks of locks, lists and freed memory: a kernel that other tests need as well."""
+    """6.12 with debugging of locks, lists and freed memory: a kernel that other tests need as well."""
     boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), "zram", lab.WALL)
     return {boot.kernel: boot for boot in boots}
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """The same with what is wrong. On this clock a burst of frees is one however slow the host is."""
+    """The same with wrong series. On this clock a slow host does not spread a burst of frees."""
     variants = [str(lab.BROKEN / name) for name in WRONG]
     return run(tmp_path_factory, "debian:6.12", variants, "zram", lab.INSTRUCTIONS)
 
 
 @pytest.mark.parametrize("kernel", RIGHT)
-def test_no_page_is_lost_and_none_is_left(debugged: dict[str, lab.Boot], kernel: str) -> None:
+def test_no_page_is_lost_or_left_over(debugged: dict[str, lab.Boot], kernel: str) -> None:
     assert debugged[kernel].outcome == "ok", debugged[kernel].detail
     (trial,) = debugged[kernel].trials
     assert trial.checks == EXPECTED, trial.wrong
@@ -57,14 +57,16 @@ def test_no_page_is_lost_and_none_is_left(debugged: dict[str, lab.Boot], kernel:
 
 
 @pytest.mark.parametrize("kernel", WRONG)
-def test_what_is_wrong_is_caught(broken: list[lab.Boot], kernel: str) -> None:
+def test_a_series_that_is_wrong_is_caught(broken: list[lab.Boot], kernel: str) -> None:
     assert not lab.wrong(broken, "base")
     (boot,) = (boot for boot in broken if boot.kernel == kernel)
     assert boot.outcome != "ok" or lab.failed(lab.checks([boot]), kernel), boot
 
 
 @pytest.mark.parametrize("backend", ("zram", "zswap"))
-def test_the_edition_for_7_2_keeps_every_page(tmp_path_factory: pytest.TempPathFactory, backend: str) -> None:
+def test_the_backport_for_7_2_keeps_every_page(
+    tmp_path_factory: pytest.TempPathFactory, backend: str
+) -> None:
     boots = run(tmp_path_factory, "debian:7.2", [SERIES], backend, lab.WALL)
     assert {"base", SERIES} <= {boot.kernel for boot in boots}
     for boot in boots:
