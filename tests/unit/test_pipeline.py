@@ -230,11 +230,11 @@ def test_a_large_claim_needs_no_layout_twin(
     assert booted(run)[LAYOUT] == 0
 
 
-def test_where_no_layout_twin_can_be_had_the_user_is_told_and_the_run_ends(
+def test_a_note_says_that_no_layout_twin_can_be_made_and_the_run_ends(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise BuildError("it does not build", hint="mend it.")
+        raise BuildError("it does not build", hint="fix it.")
 
     run = make_run(clock="wall", boots=4)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
@@ -269,5 +269,5 @@ def test_what_is_shown_meanwhile_is_what_the_report_will_say(
     assert rows_of(run) == expected
 
 
-def test_a_run_that_cannot_be_concluded_yet_stands_nowhere(make_run: Callable[..., RunDir]) -> None:
+def test_a_run_without_results_has_no_interim_rows(make_run: Callable[..., RunDir]) -> None:
     assert rows_of(make_run()) == []

@@ -46,7 +46,7 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
 
 @pytest.mark.parametrize("kernel", ("base", "exit-gate"))
 def test_every_process_exits_and_nothing_waits_for_ever(checks: lab.Checks, kernel: str) -> None:
-    times = {"event_gets_through": 1, "nobody_starves": 1, "log_clean": 2}
+    times = {"event_gets_through": 1, "no_task_starves": 1, "log_clean": 2}
     expected = {name: [True] * times.get(name, ROUNDS) for name in load_workload("exit_stress").invariants}
     assert checks[kernel] == expected
 
@@ -55,7 +55,7 @@ def test_running_tasks_get_their_events_and_no_group_starves(tmp_path: Path) -> 
     """On this clock the killed processes are not gone before they can delay another process."""
     variants = ["exit-gate", lab.on_top(tmp_path, "exit-gate", SELFISH)]
     boots = kill_all(tmp_path, variants, lab.INSTRUCTIONS, rounds=1)
-    of_both = {"event_gets_through", "nobody_starves"}
+    of_both = {"event_gets_through", "no_task_starves"}
     for kernel in ("base", "exit-gate"):
         assert not lab.wrong(boots, kernel)
         assert of_both <= set(lab.checks(boots)[kernel])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -53,6 +54,15 @@ class Installed:
         """Run the installed program outside the checkout, and return what it prints."""
         program = self.home / ".local" / "bin" / "kteardown"
         return _run([str(program), *arguments], self.home, {**self.environment, **environment})
+
+    def refused(self, *arguments: str) -> str:
+        """Run the installed program, which must exit with 2, and return its errors."""
+        program = self.home / ".local" / "bin" / "kteardown"
+        done = subprocess.run(
+            [str(program), *arguments], env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2, done.stdout + done.stderr
+        return done.stderr
 
     def traces(self) -> set[Path]:
         """Files, links and folders in the home directory named after the program, the topmost ones only."""
@@ -111,6 +121,10 @@ def test_it_works_outside_the_checkout_and_is_removed_completely(
             path.stem for path in (CHECKOUT / kind).glob(pattern)
         }
     assert "freezer-skip-exited" in copy.kteardown("plan", "freezer", "--quick")
+    # What only some commands need is added by the command that they print.
+    _, command = copy.refused("history").split("install it: ")
+    tool, *words = shlex.split(command)
+    _run([sys.executable, "-m", tool, *words], tmp_path, copy.environment)
     assert "no run has figures yet" in copy.kteardown("history")
     assert Path(".local/bin/kteardown") in copy.traces()
     copy.manage("uninstall", "kteardown")

@@ -64,7 +64,7 @@ def test_processes_that_share_their_memory_have_no_page_table_of_their_own(
 def test_without_latency_probes_their_metrics_have_no_samples(tmp_path: Path) -> None:
     (trial,) = run(
         tmp_path,
-        '[[workloads]]\nworkload = "pipechain"\nparams.witnesses = ["none"]\n'
+        '[[workloads]]\nworkload = "pipechain"\nparams.probes = ["none"]\n'
         f"params.processes = [{PROCESSES}]\n",
     )
     metrics = load_workload("pipechain").metrics

@@ -41,7 +41,7 @@ static void escapes(void)
 		   "{\"type\":\"t\",\"s\":\"\\ufffd\\ufffd\\ufffd\\ufffd\"}\n");
 }
 
-static void tells_integers(void)
+static void recognises_integers(void)
 {
 	CHECK_TEXT(value("3000"), "{\"type\":\"t\",\"v\":3000}\n");
 	CHECK_TEXT(value("0"), "{\"type\":\"t\",\"v\":0}\n");
@@ -101,7 +101,7 @@ static void cuts_at_any_length(void)
 void test_line(void)
 {
 	escapes();
-	tells_integers();
+	recognises_integers();
 	nests();
 	cuts_at_any_length();
 }

@@ -240,7 +240,7 @@ static void check_side_effects(struct trial *t)
 	wl_check(t, "event_gets_through", !wrong, "%s", wrong ? wrong : "");
 	wl_alive(t, "a group beside other killed processes");
 	wrong = group_exits_beside_others();
-	wl_check(t, "nobody_starves", !wrong, "%s", wrong ? wrong : "");
+	wl_check(t, "no_task_starves", !wrong, "%s", wrong ? wrong : "");
 }
 
 static void check_log(struct trial *t)

@@ -176,7 +176,7 @@ static void check_end(struct trial *t, const struct chain_end *end)
 
 static int kill_all(struct trial *t)
 {
-	bool watched = !strcmp(wl_param_str(t, "witnesses"), "all");
+	bool watched = !strcmp(wl_param_str(t, "probes"), "all");
 	struct probe_results seen;
 	struct chain_end end;
 	int64_t start, returned;
@@ -222,7 +222,7 @@ static void cleanup(struct trial *t)
 }
 
 static const char *const params[] = {"processes", "make",  "signal",	"parent",
-				     "reap",	  "pipes", "witnesses", NULL};
+				     "reap",	  "pipes", "probes", NULL};
 static const struct workload pipechain = {
 	.name = "pipechain",
 	.summary = "kill a very large group of processes that are chained by pipes",

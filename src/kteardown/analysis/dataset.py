@@ -37,7 +37,7 @@ class Dataset:
             self._boot(boot)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
-        """The samples of one metric of one kernel at one point; None where there are none."""
+        """Return the samples of one metric of one kernel at one point; None if it has no samples."""
         place = (kernel, point.workload, point.full, metric)
         if place in self._samples and place not in self._boots:
             self._boots[place] = Boots(self._samples[place])

@@ -40,12 +40,12 @@ def gather(
     collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
     drawn = Resampler(design.seed, _DRAWS)
     found = [
-        told
+        gathered
         for name, metric, spec in compared(experiment, workloads)
         for point in points
         if point.workload == name
         for kernel in dict.fromkeys((BASE, TWIN, LAYOUT, *variants))
-        if (told := _samples(collected, kernel, point, metric, spec, drawn, design.confidence))
+        if (gathered := _samples(collected, kernel, point, metric, spec, drawn, design.confidence))
     ]
     return Evidence(tuple(found), tuple(_stacks(workloads, points, profiled)))
 
