@@ -200,7 +200,8 @@ class _Builder:
         # The path must be the one at which the base was built: objtool's dependencies are absolute paths,
         # and every object depends on objtool, so at any other path everything would be compiled again.
         with cache_folder.scratch(objects) as work:
-            tree = self._linked_tree(plan, work, plan.key)
+            # A series that changes a header recompiles nearly everything; its next version need not.
+            tree = replace(self._linked_tree(plan, work, plan.key), objects=self._kernels.objects_path)
             subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
             os.utime(objects)
             patched.install(tree.path)

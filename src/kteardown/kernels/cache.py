@@ -20,7 +20,7 @@ from kteardown.model.arch import Arch
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
 _FORMAT = 1
 _META = "kernel.json"
-Kind = Literal["kernel", "tree", "source", "download", "log"]
+Kind = Literal["kernel", "tree", "object", "source", "download", "log"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ class Cache:
     def tree_path(self, key: str) -> Path:
         """Return the folder with the objects of a base kernel, from which builds of variants start."""
         return self.folder / "trees" / key
+
+    @property
+    def objects_path(self) -> Path:
+        """Return the folder of ccache, with the objects of variants; ccache limits its size."""
+        return self.folder / "objects" / "ccache"
 
     def log_path(self, key: str) -> Path:
         """Return the folder for the logs of a build in progress; it is kept if the build fails."""
@@ -136,9 +141,10 @@ class Cache:
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[Entry]:
-        """Return all other entries: build trees, unpacked sources, downloads, logs of builds that failed."""
+        """Return all other entries: build trees, objects, unpacked sources, downloads, logs of failed builds."""
         folders: dict[str, Kind] = {
             "trees": "tree",
+            "objects": "object",
             "sources": "source",
             "downloads": "download",
             "apt": "download",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,7 @@ _ENVIRONMENT = {
     # tuxmake's default contains the name of the folder, and changed flags recompile everything.
     "KCFLAGS": "",
 }
+_CCACHE_SIZE = "1G"
 _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
 _ERROR = re.compile(
     r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
@@ -46,6 +48,8 @@ class Tree:
     path: Path
     logs: Path
     arch: Arch
+    objects: Path | None = None
+    """Where ccache keeps what it compiles, for a tree whose files may have been compiled before."""
 
     @property
     def build(self) -> Path:
@@ -111,7 +115,7 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         argv += ["--environment", f"{key}={value}"]
     argv += options
     reporter.command(argv)
-    with _running(argv) as process:
+    with _running(argv, {**os.environ, **_ccache(tree)}) as process:
         assert process.stdout is not None
         yield from process.stdout
     if process.returncode:
@@ -124,14 +128,42 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         )
 
 
+def _ccache(tree: Tree) -> dict[str, str]:
+    """Return the environment in which every compiler of ``tree`` is ccache; empty if ccache is not installed.
+
+    Links with the names of the compilers come first in the path. tuxmake's own wrapper changes the command
+    lines instead, and Kbuild recompiles every object whose command line has changed.
+    """
+    program = shutil.which("ccache")
+    if program is None or tree.objects is None:
+        return {}
+    names = tree.objects / "bin"
+    names.mkdir(parents=True, exist_ok=True)
+    for compiler in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values())):
+        # A build that runs at the same time may be making the same links.
+        with suppress(FileExistsError):
+            (names / compiler).symlink_to(program)
+    os.utime(tree.objects)
+    return {
+        "PATH": f"{names}{os.pathsep}{os.environ['PATH']}",
+        "CCACHE_DIR": str(tree.objects),
+        "CCACHE_MAXSIZE": _CCACHE_SIZE,
+        # Compare the text of all headers instead of the preprocessor's output: a first compilation
+        # takes 8% longer instead of 40%.
+        "CCACHE_DEPEND": "1",
+        "CCACHE_NOHASHDIR": "1",
+    }
+
+
 @contextmanager
-def _running(argv: list[str]) -> Iterator[subprocess.Popen[str]]:
+def _running(argv: list[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env=environment,
         text=True,
         errors="replace",
         start_new_session=True,

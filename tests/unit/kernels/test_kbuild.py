@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -57,6 +58,32 @@ def fake_tree(tmp_path: Path, recipe: str) -> Tree:
 def test_steps_are_counted(tmp_path: Path) -> None:
     recipe = "echo '  CC      a.o'; echo '  LD [M]  a.ko'; echo 'note: not a step'; echo '  VDSO2C  b.c'"
     assert compile_tree(fake_tree(tmp_path, recipe), "x", 3, 3, SilentReporter()) == 3
+
+
+def test_a_tree_that_keeps_objects_is_compiled_by_ccache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    ccache = programs / "ccache"
+    ccache.write_text("#!/bin/sh\n")
+    ccache.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    told = tmp_path / "told"
+    ask = "command -v gcc; command -v x86_64-linux-gnu-gcc; echo $$CCACHE_DIR"
+    tree = fake_tree(tmp_path, f"{{ {ask}; }} > {told}")
+    objects = tmp_path / "objects"
+    compile_tree(replace(tree, objects=objects), "x", 3, 3, SilentReporter())
+    names = [objects / "bin" / name for name in ("gcc", "x86_64-linux-gnu-gcc")]
+    assert told.read_text().split() == [*map(str, names), str(objects)]
+    assert [name.resolve() for name in names] == [ccache, ccache]
+
+    compile_tree(tree, "x", 3, 3, SilentReporter())
+    assert str(objects) not in told.read_text()
+    ccache.unlink()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    compile_tree(replace(tree, objects=objects), "x", 3, 3, SilentReporter())
+    assert str(objects) not in told.read_text()
 
 
 class Totals(SilentReporter):
