@@ -141,7 +141,7 @@ class Cache:
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[Entry]:
-        """Return all other entries: build trees, objects, unpacked sources, downloads, logs of failed builds."""
+        """Return all other entries: trees, objects, sources, downloads, logs of failed builds."""
         folders: dict[str, Kind] = {
             "trees": "tree",
             "objects": "object",
