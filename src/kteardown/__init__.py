@@ -1,8 +1,11 @@
-"""kteardown: evidence about changes to the paths on which Linux tears things down."""
+"""kteardown: benchmarks Linux kernel patches that kill, freeze or free things in bulk.
+
+It builds the kernels, boots them in virtual machines, measures, and says whether the difference is real.
+"""
 
 from importlib import metadata
 
 
 def version() -> str:
-    """The version that is installed."""
+    """Return the installed version."""
     return metadata.version("kteardown")

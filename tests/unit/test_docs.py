@@ -22,7 +22,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.cli.compare import experiment_for, told
+from kteardown.cli.compare import base_and_variants, experiment_for
 from kteardown.cli.options import Designed, Kernels, Parts, changed
 from kteardown.run.resolve import resolve
 from unit.cli.test_main import kteardown
@@ -170,7 +170,7 @@ def test_a_comparison_is_prepared_up_to_the_build(
     given = VERBS["compare"].make_context("compare", shlex.split(line)[2:]).params
     kernels = Kernels(**{field.name: given[field.name] for field in fields(Kernels)})
     designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
-    source, variants = told(given["source"] or "", given["series"] or [], given["branch"] or [])
+    source, variants = base_and_variants(given["source"] or "", given["series"] or [], given["branch"] or [])
     asked = changed(experiment_for(given["workload"], source), Parts(variant=variants), kernels, designed)
     resolved = resolve(asked, ablate=kernels.ablate)
     (whole, *parts) = resolved.series

@@ -1,4 +1,4 @@
-"""The command line: a verb is a module of this folder."""
+"""The command line. Each verb is a module of this folder."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Evidence about changes to the paths on which Linux stops and tears things down at mass scale. "
-    "Builds the base kernel and every variant, boots them in virtual machines, runs the workloads, "
-    "and prints a table with a verdict.",
-    epilog="Exit codes: 0 done; 1 a verdict asked for as a gate failed; 2 the input is wrong; "
+    help="Benchmarks Linux kernel patches that kill, freeze or free things in bulk, and says whether the "
+    "difference is real.",
+    epilog="Exit codes: 0 done; 1 a verdict matched --fail-on; 2 the input is wrong; "
     "3 a kernel did not build; 4 guests failed; 5 the lab or its machine failed; 130 interrupted, resumable.",
 )
 VERBS = (
@@ -63,24 +62,25 @@ for verb in VERBS:
     verb.register(app)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"kteardown {version()}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    _wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    _requested: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    # What is said of the program is said above, where the program is made.
+    # No docstring: typer would print it in place of the help text of `app`.
     return
 
 
 def main() -> None:
-    """Run the command line and exit with the code that says how it went."""
+    """Run the command line and exit with its exit code."""
     errors = Console(stderr=True)
     try:
         code = app(prog_name="kteardown", standalone_mode=False)
@@ -92,16 +92,29 @@ def main() -> None:
             errors.print(f"  what to do: {error.hint}", highlight=False, markup=False, soft_wrap=True)
         code = error.exit_code
     except typer.TyperException as error:
-        # Without a message it is the help that a bare `kteardown` asks for, already printed.
+        # `kteardown` without arguments prints its help and raises an error without a message.
         code = 2 if error.format_message() else 0
         if code:
-            errors.print(f"kteardown: {error.format_message()}", style="red", highlight=False, markup=False)
-            errors.print("  what to do: `kteardown VERB --help` shows what a verb takes.", highlight=False)
+            errors.print(
+                f"kteardown: {_as_message(error.format_message())}",
+                style="red",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+            context = getattr(error, "ctx", None)
+            command = context.command_path if context else "kteardown"
+            errors.print(f"  what to do: see `{command} --help`.", highlight=False, soft_wrap=True)
     except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted", highlight=False)
         code = 130
     except BrokenPipeError:
-        # The reader of a pipe (`| head`) has seen enough; keep the interpreter from complaining.
+        # The reader of the pipe (`| head`) has exited; without this the interpreter prints a warning.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_message(text: str) -> str:
+    """Return ``text`` in the form of the project's messages: lower case first, no final full stop."""
+    return text[:1].lower() + text[1:].rstrip(".")

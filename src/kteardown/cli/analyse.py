@@ -1,4 +1,4 @@
-"""``kteardown analyse``: analyse an old run with the statistics of this kteardown."""
+"""``kteardown analyse``: analyse an earlier run with the installed version."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=analyse.__doc__)(analyse)
 
 
 def analyse(run: options.RunArg = "last") -> None:
-    """Analyse a run anew with the statistics of this kteardown, and print what changed.
+    """Analyse a run again with the installed version, and print what changed.
 
-    `run` analyses a run when it ends, and every report shows that analysis for ever. This verb writes a
-    further one beside it, into the folder analysis-1 (analysis-2, ...) of the run directory; the first one
-    stays. A run that was never analysed gets its first analysis.
+    `run` analyses a run when it ends, and every report shows that analysis. This verb writes another one
+    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. A run without
+    an analysis gets its first one.
 
     Example:
 
@@ -45,7 +45,7 @@ def analyse(run: options.RunArg = "last") -> None:
     file = folder / directory.result_file.name
     out.print(f"wrote {file}", highlight=False, soft_wrap=True)
     if file.read_bytes() == before:
-        out.print("nothing changed: both results are the same to the byte", highlight=False)
+        out.print("nothing changed: both results are identical byte for byte", highlight=False)
         return
     old, new = read(before, str(directory.result_file)), read(result_json.dumps(result).encode(), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

@@ -1,4 +1,4 @@
-"""``kteardown build``: the kernels of an experiment, and nothing else."""
+"""``kteardown build``: build the kernels of an experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kteardown.run.resolve import resolve
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=build.__doc__)(options.grouped(build))
 
 
@@ -25,8 +25,8 @@ def build(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Build the kernels of an experiment, or find them in the cache, and say where they are."""
-    # The clock does not go into a kernel, but the layout twin is one of the wall clock's.
+    """Build the kernels of an experiment, unless they are in the cache, and print their image files."""
+    # Kernels do not depend on the clock, but --layout-twin is accepted only with the wall clock.
     designed = replace(options.Designed(), clock=options.ClockChoice.wall if kernels.layout_twin else None)
     wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
     built = build_kernels(resolve(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet))

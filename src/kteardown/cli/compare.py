@@ -1,4 +1,4 @@
-"""``kteardown compare``: the patch author's way in, with no file to write."""
+"""``kteardown compare``: compare a patch with its base, without an experiment file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kteardown.paths import cache_dir
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=compare.__doc__)(options.grouped(compare))
 
 
@@ -35,7 +35,7 @@ def compare(
         typer.Option(
             "--source",
             help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12. "
-            "With --branch it may be left out, or be git:PATH alone: where the branch begins.",
+            "With --branch it may be omitted or be only git:PATH; base is then the start of the branch.",
             autocompletion=complete.sources,
         ),
     ] = "",
@@ -43,7 +43,7 @@ def compare(
         list[str] | None,
         typer.Option(
             "--series",
-            help="What to hold against it: a patch, a folder of patches, an mbox as `b4 am` leaves it, "
+            help="What to compare with base: a patch, a folder of patches, an mbox as `b4 am` writes it, "
             "a shipped series, or a second source. Repeatable.",
             autocompletion=complete.series_and_sources,
         ),
@@ -53,14 +53,14 @@ def compare(
         typer.Option(
             "--branch",
             metavar="BASE..TOPIC",
-            help="The same from git: the commits of TOPIC that are not in BASE are the series. Of the tree "
-            "that --source names, else of the one that you are in. Repeatable.",
+            help="What to compare with base, from git: the commits of TOPIC that are not in BASE. The git "
+            "tree is that of --source, or else of the current folder. Repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Hold a patch against its base on one workload.
+    """Compare a patch with its base on one workload.
 
-    The parameters sweep as in the experiment that ships with the workload, unless --set says otherwise.
+    The points are those of the shipped experiment that runs the workload, unless --set gives others.
 
     Examples:
 
@@ -72,18 +72,23 @@ def compare(
     """
     options.need_folders(execution.json_file, execution.markdown_file)
     reporter = execution.reporter()
-    source, variants = told(source, series or [], branch or [])
+    source, variants = base_and_variants(source, series or [], branch or [])
     parts = options.Parts(variant=variants)
     experiment = options.changed(experiment_for(workload, source), parts, kernels, designed)
     run = pipeline.start(experiment, reporter, ablate=kernels.ablate, command=command_line())
     finish(run, reporter, execution)
 
 
-def told(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:
-    """The base kernel's source and what is held against it. Raises InputError where one is not told."""
+def base_and_variants(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:
+    """Return the source of base and the names of the variants.
+
+    ``branches`` are written BASE..TOPIC. Without ``source``, base is the commit where they begin.
+
+    Raises InputError if there is no variant, or if the options do not determine one base.
+    """
     if not series and not branches:
         raise InputError(
-            "what is to be held against the base?",
+            "there is nothing to compare with base: neither --series nor --branch is given",
             hint="name a patch, an mbox or a folder: --series ./my.mbox",
         )
     kind, _, rest = source.partition(":")
@@ -96,16 +101,21 @@ def told(source: str, series: list[str], branches: list[str]) -> tuple[str, list
     bases = list(dict.fromkeys(branch.base for branch in found))
     if len(bases) != 1:
         raise InputError(
-            f"the branches begin in several places: {', '.join(bases)}"
+            f"--branch: the branches begin at different commits: {', '.join(bases)}"
             if bases
-            else "which is the base kernel?",
-            hint="write --source git:PATH@REV, or --source debian:6.12.",
+            else "the base kernel is not given: --source is missing",
+            hint="add --source git:PATH@REV or --source debian:6.12.",
         )
     return f"git:{repository.absolute()}@{bases[0]}", variants
 
 
 def experiment_for(workload: str, source: str) -> Experiment:
-    """An experiment around one workload, swept and designed as the one that is known to run it."""
+    """Return an experiment with one workload and base ``source``.
+
+    Sweep and design are those of the first known experiment with this workload, if there is one.
+
+    Raises InputError if there is no such workload.
+    """
     here = Path.cwd()
     load_workload(workload, str(here))
     name = f"compare-{workload}"
@@ -113,7 +123,7 @@ def experiment_for(workload: str, source: str) -> Experiment:
     for known in map(load_experiment, experiment_names(here)):
         for sweep in known.workloads:
             if sweep.workload == workload:
-                # The posting measured its own change, not this one.
+                # The published figures are of another change than this one.
                 about = {"name": name, "question": question, "source": source, "reference": None}
                 return known.model_copy(update={**about, "workloads": (sweep,)})
     own = "" if workload in workload_names() else str(here)

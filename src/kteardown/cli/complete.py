@@ -1,4 +1,4 @@
-"""What the shell offers for names: experiments, workloads, series, runs, kernels, sources, parameters."""
+"""Shell completion of names: experiments, workloads, series, runs, kernels, sources, parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kteardown.model.experiment import MACHINE_PARAMETERS
 from kteardown.paths import cache_dir, runs_dir
 
 Offer = tuple[str, str]
-"""A word, and what it is."""
+"""A word and its description."""
 
 _SOURCES = (
     ("debian:6.12", "the distribution's source"),
@@ -33,7 +33,10 @@ _SOURCES = (
 
 
 def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.Context, str], list[Offer]]:
-    """What ``find`` has and what begins as typed. A damaged file must not break the user's shell."""
+    """Return a completion function: the words of ``find`` that begin with what was typed.
+
+    It ignores errors, because a damaged file must not break completion in the user's shell.
+    """
 
     def offer(ctx: typer.Context, incomplete: str) -> list[Offer]:
         with contextlib.suppress(KteardownError, OSError):
@@ -71,7 +74,7 @@ def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
 
 def _runs(_: typer.Context) -> Iterator[Offer]:
     yield "last", "the newest run"
-    # By their names alone: a run has its time and its experiment in it, and there may be thousands.
+    # Only the names, which have the time and the experiment: reading thousands of runs takes too long.
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(runs_dir().iterdir(), reverse=True):
             if (path / "experiment.json").is_file():
@@ -86,7 +89,7 @@ def _kernels(_: typer.Context) -> Iterator[Offer]:
 
 
 def _assignments(ctx: typer.Context) -> Iterator[Offer]:
-    """``PARAM=`` of what was named before on the command line; of all workloads where nothing was."""
+    """Return ``PARAM=`` for the experiment or workload on the command line, or else for all workloads."""
     here = str(Path.cwd())
     if name := ctx.params.get("experiment"):
         workloads = list(load_workloads(load_experiment(name)).values())
@@ -97,7 +100,7 @@ def _assignments(ctx: typer.Context) -> Iterator[Offer]:
         for parameter, spec in workload.parameters.items():
             yield f"{parameter}=", spec.help
     for parameter in MACHINE_PARAMETERS:
-        yield f"{parameter}=", "of the guest"
+        yield f"{parameter}=", "a parameter of the guest"
 
 
 experiments = _offer(_experiments)

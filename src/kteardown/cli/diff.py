@@ -1,4 +1,4 @@
-"""``kteardown diff``: two results side by side."""
+"""``kteardown diff``: compare two results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kteardown.rundir.find import find_run
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=diff.__doc__)(diff)
 
 
@@ -29,20 +29,21 @@ def diff(
     a: Annotated[
         str,
         typer.Argument(
-            help="A run (its id, its beginning, its path, `last`) or a result.json.",
+            help="A run (its id or the beginning of it, its path, or `last`) or a result.json file.",
             autocompletion=complete.runs,
         ),
     ],
     b: Annotated[
-        str, typer.Argument(help="What to hold against it, likewise.", autocompletion=complete.runs)
+        str,
+        typer.Argument(help="The run or file to compare A with.", autocompletion=complete.runs),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Hold two results against each other: a reviewer's against an author's, one machine's against another's.
+    """Compare two results, such as those of an author and a reviewer, or of two machines.
 
-    First what differs in the environment and in the kernels, then every comparison that both have: each
-    side's change with its interval and its verdict, whether the intervals overlap, and the base of B
-    over the base of A. Exits with 0 whatever it finds.
+    Prints the differences between the environments and between the kernels, then every comparison that both
+    have: the change on each side with its interval and verdict, whether the intervals overlap, and the base
+    of B divided by the base of A. The exit code is 0 also if the results differ.
 
     Examples:
 
@@ -50,7 +51,7 @@ def diff(
 
       kteardown diff last ./from-the-author/result.json --json
     """
-    one, other = _found(a), _found(b)
+    one, other = _side(a), _side(b)
     guests = guest_differences(one[1], other[1]) if one[1] and other[1] else []
     found = compare_results(one[0], other[0], (a, b), tuple(guests))
     if as_json:
@@ -59,21 +60,22 @@ def diff(
         print_difference(found, options.output())
 
 
-def _found(name: str) -> tuple[Side, RunDir | None]:
-    """The result that ``name`` stands for, and the run where it is one of ours."""
+def _side(name: str) -> tuple[Side, RunDir | None]:
+    """Return the result called ``name``, and its run unless ``name`` is a file."""
     path = Path(name)
     if path.is_file():
         try:
             return read(path.read_bytes(), name), None
         except OSError as error:
             raise InputError(
-                f"{name}: cannot be read: {error.strerror}", hint="name a file that you may read."
+                f"{name}: cannot be read: {error.strerror}", hint="name a file that you can read."
             ) from error
     run = find_run(name)
     return read(result_json.dumps(pipeline.result_of(run)).encode(), str(run.result_file)), run
 
 
 def print_difference(found: Difference, out: Console) -> None:
+    """Print a difference: the environments, the kernels, every comparison, and a summary."""
     out.print(f"A: {found.a}\nB: {found.b}", highlight=False, markup=False, soft_wrap=True)
     for title, sentences in passages(found):
         lines = "\n".join(f"  {sentence}" for sentence in sentences)

@@ -1,4 +1,4 @@
-"""What ``kteardown doctor --fix`` does: the commands that mend what was found, run with consent."""
+"""``kteardown doctor --fix``: the commands that fix what ``doctor`` found, run after confirmation."""
 
 from __future__ import annotations
 
@@ -20,39 +20,46 @@ _INSTALL = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y",
 
 
 def install(packages: Sequence[str]) -> list[list[str]]:
-    """The commands that install Debian's ``packages``; none where there are none."""
-    wanted = sorted(set(packages))
-    return [_as_root(["apt-get", "update"]), _as_root([*_INSTALL, *wanted])] if wanted else []
+    """Return the commands that install the Debian ``packages``; empty if there are no packages."""
+    names = sorted(set(packages))
+    return [_as_root(["apt-get", "update"]), _as_root([*_INSTALL, *names])] if names else []
 
 
 def allow_kvm(device: Path = Path("/dev/kvm")) -> list[list[str]]:
-    """The command that lets the user open the device of KVM; none where that can be, or there is none."""
+    """Return the command that gives the user access to the KVM device.
+
+    Empty if the user has access already, or if there is no such device.
+    """
     if not device.exists() or os.access(device, os.R_OK | os.W_OK):
         return []
     return [_as_root(["usermod", "--append", "--groups", "kvm", getpass.getuser()])]
 
 
 def carry_out(commands: Sequence[Sequence[str]], out: Console, *, yes: bool) -> None:
-    """Show the commands, ask, run them.
+    """Show the commands, ask for confirmation unless ``yes``, and run them.
 
-    Raises InputError where nobody can be asked, LabError where one fails.
+    Raises InputError if standard input is not a terminal, LabError if a command fails.
     """
     for argv in commands:
         out.print(f"  {shlex.join(argv)}", highlight=False, markup=False, soft_wrap=True)
     if not yes:
         if not sys.stdin.isatty():
             raise InputError(
-                "nobody is there to agree to these commands", hint="add --yes, or run them by hand."
+                "these commands cannot be confirmed: standard input is not a terminal",
+                hint="add --yes, or run them yourself.",
             )
         if not typer.confirm("run them now?"):
             return
     for argv in commands:
         if not shutil.which(argv[0]):
-            raise LabError(f"{argv[0]} is not here", hint=f"run by hand: {shlex.join(argv)}")
+            raise LabError(
+                f"{argv[0]}: there is no such program", hint=f"run it yourself: {shlex.join(argv)}"
+            )
         status = subprocess.run(argv, check=False).returncode
         if status:
             raise LabError(
-                f"{shlex.join(argv)}: exit status {status}", hint="mend what it says above, then try again."
+                f"{shlex.join(argv)}: exit status {status}",
+                hint="fix what the command reports above, then try again.",
             )
 
 

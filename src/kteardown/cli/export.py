@@ -1,4 +1,4 @@
-"""``kteardown export``: records as files for other programs."""
+"""``kteardown export``: write records to files for other programs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from kteardown.rundir.find import all_runs, find_run
 
 
 class Format(StrEnum):
-    """What the files can be."""
+    """The formats of the files."""
 
     csv = "csv"
     parquet = "parquet"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=export.__doc__)(export)
 
 
 def export(
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the files go.")],
-    runs: Annotated[list[str] | None, typer.Argument(help="Runs, as for `show`; all where left out.")] = None,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The folder to write to.")],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Runs: ids or beginnings of ids, paths, or `last`. Default: all runs."),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="csv or parquet.")] = Format.csv,
-    as_json: Annotated[bool, typer.Option("--json", help="What was written, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
 ) -> None:
-    """Write the tables of `kteardown query` as files, one a table: samples.csv or samples.parquet and so on.
+    """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.
 
-    Parameters are columns. Files of these names that are already there are replaced.
+    Parameters are columns. Existing files of these names are replaced.
 
     Example:
 
@@ -49,9 +52,11 @@ def export(
     try:
         to.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise InputError(f"{to} is not a folder", hint="give --to another one.") from error
+        raise InputError(f"--to {to}: not a folder", hint="name a folder.") from error
     except OSError as error:
-        raise LabError(f"{to}: cannot be made: {error.strerror}", hint="give --to another one.") from error
+        raise LabError(
+            f"--to {to}: cannot be created: {error.strerror}", hint="name another folder."
+        ) from error
     written: list[dict[str, str | int]] = []
     with database(chosen, parameters=known_parameters(), locked=False) as found:
         for table in TABLES:

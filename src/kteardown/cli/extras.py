@@ -1,4 +1,4 @@
-"""Libraries that only some verbs need: the extras of pyproject.toml."""
+"""Libraries that only some verbs need, as extras of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "serve": ("duckdb", "ruptures", "starlette", "uvicorn"),
     "pictures": ("kaleido",),
 }
-"""By extra: the modules that it installs, each named as its package is."""
+"""The modules that each extra installs; module and package have the same name."""
 
 
 def need(extra: str, what: str) -> None:
-    """Raise InputError with the command that installs ``extra`` if one of its libraries is missing."""
+    """Check that the libraries of ``extra`` are installed, for the verb or option ``what``.
+
+    Raises InputError with the command that installs the missing ones.
+    """
     missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"{what} needs {', '.join(missing)}, which a plain install does not have",
-            hint=f"install it: {install_command(missing)}",
+            f"{what} needs {', '.join(missing)}, which an installation without extras does not have",
+            hint=f"install {'it' if len(missing) == 1 else 'them'}: {install_command(missing)}",
         )
 
 
 def install_command(packages: list[str]) -> str:
-    """The command that adds ``packages`` to the environment of this kteardown."""
+    """Return the command that installs ``packages`` into the environment of this kteardown."""
     words = " ".join(packages)
     if "/pipx/" in sys.prefix:
         return f"pipx inject kteardown {words}"

@@ -1,4 +1,4 @@
-"""``kteardown history``: a metric over kernels and time."""
+"""``kteardown history``: the metrics of all runs, over kernel releases and time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _IN_DETAIL = 3
 
 
 class OrderChoice(StrEnum):
-    """What stands first."""
+    """The order of the runs in a line."""
 
     release = "release"
     time = "time"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=history.__doc__)(history)
 
 
@@ -42,7 +42,7 @@ def history(
         typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="Only this metric; the headline metrics where left out.")
+        str | None, typer.Option("--metric", help="Only this metric. Default: the headline metrics.")
     ] = None,
     point: Annotated[
         list[str] | None,
@@ -52,23 +52,26 @@ def history(
         str | None,
         typer.Option(
             "--kernel",
-            help="Only kernels with these patches; `unpatched` are those without any.",
+            help="Only kernels with this series; `unpatched`: only kernels without patches.",
             autocompletion=complete.series,
         ),
     ] = None,
     clock: Annotated[options.ClockChoice | None, typer.Option("--clock", help="Only this clock.")] = None,
     order: Annotated[
-        OrderChoice, typer.Option("--order", help="By release and then time, or by time alone.")
+        OrderChoice, typer.Option("--order", help="Order by release and then time, or only by time.")
     ] = OrderChoice.release,
     least: Annotated[
-        float, typer.Option("--least", metavar="PERCENT", min=0, help="A change by less than this is none.")
+        float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes.")
     ] = 100 * archive.LEAST,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, lines with one figure too.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, including lines with only one figure.")
+    ] = False,
 ) -> None:
-    """Show a metric over the kernels and the time of all runs, and where its level changes.
+    """Show a metric over the kernel releases and the time of all runs, and where its level changes.
 
-    A line has what can be held against each other: one experiment, clock, metric and point, the same patches;
-    in real time one CPU model of the host. Up to three are shown figure by figure. METHODOLOGY.md says how.
+    A line has only figures that can be compared: one experiment, clock, metric and point, and the same
+    patches; in real time also one CPU model of the host. If at most three lines are selected, every figure
+    is shown. METHODOLOGY.md describes how changes of level are found.
 
     Examples:
 
@@ -96,14 +99,17 @@ def history(
 
 
 def show(found: History, out: Console, *, every_metric: bool) -> None:
-    """Print the lines that have something to compare."""
+    """Print the lines of ``found`` that have at least two figures.
+
+    ``every_metric``: also those whose metric is not a headline metric.
+    """
     plain = out.options.ascii_only
-    told = tables.worth_showing(found, every_metric=every_metric)
-    if len(told.lines) <= _IN_DETAIL:
-        for line in told.lines:
+    shown = tables.worth_showing(found, every_metric=every_metric)
+    if len(shown.lines) <= _IN_DETAIL:
+        for line in shown.lines:
             text.show(tables.detail(line, plain=plain), out)
     else:
-        for table in tables.overview(told, plain=plain):
+        for table in tables.overview(shown, plain=plain):
             text.show(table, out)
-    for sentence in tables.left_out(found, told):
+    for sentence in tables.left_out(found, shown):
         out.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)

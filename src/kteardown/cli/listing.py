@@ -1,4 +1,4 @@
-"""``kteardown list``: experiments, workloads, series, kernels and runs."""
+"""``kteardown list``: list experiments, workloads, series, kernels and runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, str | int]
 
 
 class Kind(StrEnum):
-    """What can be listed."""
+    """The kinds of things that can be listed."""
 
     experiments = "experiments"
     workloads = "workloads"
@@ -34,15 +34,15 @@ class Kind(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command("list", help=listing.__doc__)(listing)
 
 
 def listing(
-    kind: Annotated[Kind | None, typer.Argument(help="Only these; all where left out.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a kind.")] = False,
+    kind: Annotated[Kind | None, typer.Argument(help="Only this kind. Default: all kinds.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
 ) -> None:
-    """List experiments, workloads, series, kernels in the cache, and runs."""
+    """List experiments, workloads, series, the kernels in the cache, and runs."""
     rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(Kind))}
     if as_json:
         typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))

@@ -1,4 +1,4 @@
-"""``kteardown new``: skeletons of a workload, an experiment and a series."""
+"""``kteardown new``: write a skeleton of a workload, an experiment or a series."""
 
 from __future__ import annotations
 
@@ -22,38 +22,46 @@ _SKELETONS = Path(__file__).parent / "skeletons"
 
 
 class Kind(StrEnum):
-    """What there are skeletons of."""
+    """The kinds of skeletons."""
 
     workload = "workload"
     experiment = "experiment"
     series = "series"
 
 
+_A = {Kind.workload: "a workload", Kind.experiment: "an experiment", Kind.series: "a series"}
+
+
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=new.__doc__)(new)
 
 
 def new(
     kind: Annotated[Kind, typer.Argument(help="workload, experiment or series.")],
-    name: Annotated[str, typer.Argument(help="Its name: letters, digits, - (a workload: _), in lower case.")],
+    name: Annotated[
+        str, typer.Argument(help="Its name: lower-case letters, digits, and - (in a workload's name _).")
+    ],
     workload: Annotated[
         str,
-        typer.Option("--workload", help="Of an experiment: what it runs.", autocompletion=complete.workloads),
+        typer.Option(
+            "--workload", help="The workload that a new experiment runs.", autocompletion=complete.workloads
+        ),
     ] = "zombies",
     patches: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="PATCHES",
-            help="Of a series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree that you are in.",
+            help="The patches of a new series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree in "
+            "the current folder.",
         ),
     ] = "",
 ) -> None:
-    """Make a skeleton that works as it is, to be filled in.
+    """Write a skeleton that works unchanged, to be edited.
 
-    It goes into the folders `workloads`, `agent/workloads`, `experiments` or `series` where you are: in a
-    checkout the project's own, elsewhere yours. Every verb finds it there by its name.
+    It is written to the folder `workloads` and `agent/workloads`, `experiments` or `series` of the current
+    folder. Every verb that runs in the current folder finds it there by its name.
 
     Examples:
 
@@ -75,14 +83,15 @@ def new(
         )
     for path in files:
         if path.exists():
-            raise InputError(f"{path} is there already", hint="choose another name, or remove it first.")
+            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
     out = options.output()
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"{path.parent} cannot be made: {error.strerror}", hint="go to a folder of yours."
+                f"{path.parent}: cannot be created: {error.strerror}",
+                hint="change to a folder in which you can write.",
             ) from error
         options.write_text(path, text)
         out.print(f"made {path}", highlight=False, soft_wrap=True)
@@ -98,11 +107,12 @@ def _check_name(kind: Kind, name: str) -> None:
     shape = r"[a-z][a-z0-9_]*" if kind is Kind.workload else r"[a-z][a-z0-9-]*"
     if not re.fullmatch(shape, name) or len(name) > 40:
         raise InputError(
-            f"{name!r} is no name for a {kind.value}",
-            hint=f"begin with a letter, then letters, digits and {'_' if kind is Kind.workload else '-'}.",
+            f"{name!r} is not a valid name of {_A[kind]}",
+            hint="use at most 40 lower-case letters, digits and "
+            f"{'_' if kind is Kind.workload else '-'}, and begin with a letter.",
         )
     if name in known:
-        raise InputError(f"there is a {kind.value} called {name!r} already", hint="choose another name.")
+        raise InputError(f"{_A[kind]} called {name!r} exists already", hint="choose another name.")
 
 
 def _workload(name: str) -> dict[Path, str]:
@@ -118,7 +128,7 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
     if workload not in known:
         raise InputError(
             f"--workload {workload}: there is no such workload{did_you_mean(workload, known)}",
-            hint=f"there are: {', '.join(known)}; `kteardown new workload {workload}` makes one.",
+            hint=f"name one of: {', '.join(known)}; or make it: `kteardown new workload {workload}`.",
         )
     parameters = load_workload(workload, str(here)).parameters
     lines = [

@@ -1,7 +1,7 @@
-"""Options that several verbs share, and what they become.
+"""Options that several verbs share.
 
-A verb takes them as one parameter a group, annotated with the group's class; ``grouped`` makes the
-signature that the command line reads, in which every field of the group is an option.
+A verb takes a group of options as one parameter, annotated with the class of the group. ``grouped`` makes
+the signature that typer reads, in which every field of the group is an option.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from kteardown.inputs.override import Overrides, apply, parse_seconds
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import Experiment
 
-_WHAT, _HOW, _OUT = "What is compared", "How it is measured", "How it runs and what comes out"
+_WHAT, _HOW, _OUT = "What is compared", "How it is measured", "Execution and output"
 
 
 class ClockChoice(StrEnum):
-    """The two clocks."""
+    """The clocks."""
 
     instructions = "instructions"
     wall = "wall"
 
 
 class ArchChoice(StrEnum):
-    """What guests can be."""
+    """The architectures of guests."""
 
     x86_64 = "x86_64"
     arm64 = "arm64"
 
 
 class FailOn(StrEnum):
-    """Verdicts that can be a gate."""
+    """The verdicts of --fail-on."""
 
     worse = "worse"
     inconclusive = "inconclusive"
@@ -60,26 +60,28 @@ ExperimentArg = Annotated[
 ]
 RunArg = Annotated[
     str,
-    typer.Argument(help="A run's id or its beginning, its path, or `last`.", autocompletion=complete.runs),
+    typer.Argument(
+        help="A run: its id or the beginning of it, its path, or `last`.", autocompletion=complete.runs
+    ),
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Show the commands that are run.", rich_help_panel=_OUT)
+    bool, typer.Option("-v", "--verbose", help="Print the commands that are run.", rich_help_panel=_OUT)
 ]
 FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
-        "--fail-on", help="Exit with 1 where a headline metric has this verdict.", rich_help_panel=_OUT
+        "--fail-on", help="Exit with 1 if a headline comparison has this verdict.", rich_help_panel=_OUT
     ),
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option("-q", "--quiet", help="No progress; errors and the result only.", rich_help_panel=_OUT),
+    typer.Option("-q", "--quiet", help="Print only errors and the result.", rich_help_panel=_OUT),
 ]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Which part of an experiment, on which source."""
+    """The parts of an experiment to run, and the source of base."""
 
     source: Annotated[
         str | None,
@@ -94,8 +96,8 @@ class Parts:
         list[str] | None,
         typer.Option(
             "--variant",
-            help="Only this variant: a series, its first patches (NAME@2), all but one of them (NAME@-2), "
-            "or a source. Repeatable.",
+            help="Only this variant: a series, its first two patches (NAME@2), all but its second patch "
+            "(NAME@-2), or a source. Repeatable.",
             autocompletion=complete.series_and_sources,
             rich_help_panel=_WHAT,
         ),
@@ -113,7 +115,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Kernels:
-    """What is built beside base and the variants, and for which architecture."""
+    """The architecture, and the kernels that are built in addition to base and the variants."""
 
     arch: Annotated[
         ArchChoice | None, typer.Option("--arch", help="The guest's architecture.", rich_help_panel=_WHAT)
@@ -122,8 +124,8 @@ class Kernels:
         bool,
         typer.Option(
             "--ablate",
-            help="Of every series of several patches also each prefix, and each patch left out, where that "
-            "applies and builds: how much of the whole does each patch carry?",
+            help="Find the effect of each patch: for every series of several patches, also boot each prefix, "
+            "and the series without each patch, if that applies and builds.",
             rich_help_panel=_WHAT,
         ),
     ] = False
@@ -131,8 +133,9 @@ class Kernels:
         bool,
         typer.Option(
             "--layout-twin",
-            help="Wall clock: boot base with a never-called function in the files that the series touch, in "
-            "every block. Without this it is booted afterwards, where a claim below 10% needs it.",
+            help="Wall clock: also boot base with a function that is never called in each file that the "
+            "series touch, in every block. Without this option that kernel is booted at the end, if a "
+            "difference below 10% needs it.",
             rich_help_panel=_WHAT,
         ),
     ] = False
@@ -140,14 +143,14 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Designed:
-    """How often, at which points, and in which guests."""
+    """The design: clock, points, number of boots, stopping rule, and the guests' machine."""
 
     clock: Annotated[
         ClockChoice | None,
         typer.Option(
             "--clock",
-            help="instructions: exact instruction counts, the same on every run and host. "
-            "wall: real time, with interleaved boots and an A/A control.",
+            help="instructions: exact instruction counts, the same in every run and on every host. "
+            "wall: real time, with the boots of all kernels in random order and an A/A twin.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -155,7 +158,7 @@ class Designed:
         bool,
         typer.Option(
             "--quick",
-            help="Fewer boots and points: an honest answer of lower power, in minutes.",
+            help="Fewer boots and points: a result in minutes, with less statistical power.",
             rich_help_panel=_HOW,
         ),
     ] = False
@@ -163,7 +166,8 @@ class Designed:
         list[str] | None,
         typer.Option(
             "--set",
-            help="Values of a parameter: zombies=0,3000 or zombies=0:30000:3000. Repeatable.",
+            help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step). "
+            "Repeatable.",
             autocompletion=complete.assignments,
             rich_help_panel=_HOW,
         ),
@@ -173,20 +177,22 @@ class Designed:
         typer.Option(
             "--seeds",
             min=1,
-            help="Seeds, a boot of each kernel each (instruction clock).",
+            help="Number of seeds (instruction clock); each kernel is booted once with each seed.",
             rich_help_panel=_HOW,
         ),
     ] = None
     boots: Annotated[
         int | None,
-        typer.Option("--boots", min=1, help="Boots of each kernel (wall clock).", rich_help_panel=_HOW),
+        typer.Option(
+            "--boots", min=1, help="Number of boots of each kernel (wall clock).", rich_help_panel=_HOW
+        ),
     ] = None
     repetitions: Annotated[
         int | None,
         typer.Option(
             "--repetitions",
             min=1,
-            help="Measured executions at each point of a boot.",
+            help="Measured repetitions in each trial.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -195,9 +201,10 @@ class Designed:
         typer.Option(
             "--until",
             metavar="RULE",
-            help="Stop when sure, by a sequential rule that keeps its error rate: `verdict` when every "
-            "headline verdict stands, `ci=2%` when every headline change is known to 2%. --boots or --seeds "
-            "is then the most (40 boots, 20 seeds where left out).",
+            help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
+            "`verdict`: when no headline comparison is inconclusive; `ci=2%`: when the interval of every "
+            "headline change is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
+            "40 boots, 20 seeds).",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -206,7 +213,7 @@ class Designed:
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="With --until: the most time to measure: 90s, 30m, 2h.",
+            help="With --until: the maximum time to measure: 90s, 30m, 2h.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -215,7 +222,7 @@ class Designed:
         typer.Option(
             "--predict",
             metavar="PARAM=N",
-            help="Carry the growth laws on to this value, with an interval, where the data supports it: "
+            help="Extrapolate the growth laws to this value, with an interval, if the data supports it: "
             "zombies=100000. Repeatable.",
             rich_help_panel=_HOW,
         ),
@@ -224,13 +231,14 @@ class Designed:
         bool,
         typer.Option(
             "--profile",
-            help="Then boot each kernel once more and sample where the time goes: which functions, which of "
-            "them grow faster than N, and which differ from base; with stacks for flame graph tools.",
+            help="After measuring, boot each kernel again and sample its stacks: shows in which functions "
+            "the time is spent, which grow faster than N, and which differ from base; keeps the stacks for "
+            "flame graph tools.",
             rich_help_panel=_HOW,
         ),
     ] = False
     cpus: Annotated[
-        int | None, typer.Option("--cpus", min=1, help="CPUs of the guest.", rich_help_panel=_HOW)
+        int | None, typer.Option("--cpus", min=1, help="Number of CPUs of the guest.", rich_help_panel=_HOW)
     ] = None
     memory_mb: Annotated[
         int | None,
@@ -240,24 +248,25 @@ class Designed:
 
 @dataclass(frozen=True)
 class Execution:
-    """How a run is carried out, and what it leaves beside its report."""
+    """How a run is executed, and the files that it writes."""
 
     jobs: Annotated[
         int | None,
         typer.Option(
             "--jobs",
             min=1,
-            help="Guests at the same time; instruction clock only (there they cannot disturb).",
+            help="Guests that run at the same time (only on the instruction clock, where guests cannot "
+            "affect each other).",
             rich_help_panel=_OUT,
         ),
     ] = None
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write result.json to this file too.", rich_help_panel=_OUT)
+        Path | None, typer.Option("--json", help="Also write result.json to this file.", rich_help_panel=_OUT)
     ] = None
     markdown_file: Annotated[
         Path | None,
         typer.Option(
-            "--markdown", help="Write the report as Markdown to this file too.", rich_help_panel=_OUT
+            "--markdown", help="Also write the report to this file, as Markdown.", rich_help_panel=_OUT
         ),
     ] = None
     fail_on: FailOnOption = None
@@ -265,12 +274,12 @@ class Execution:
     quiet: QuietOption = False
 
     def reporter(self) -> TerminalReporter:
-        """What tells the user what is going on."""
+        """Return the reporter of progress."""
         return reporter(self.verbose, self.quiet)
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
-    """``verb`` with every parameter that is a group of options taken apart into its fields."""
+    """Return ``verb`` with each parameter that is a group of options replaced by the group's fields."""
     hints = get_type_hints(verb, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
@@ -299,7 +308,7 @@ def changed(
     kernels: Kernels | None = None,
     designed: Designed | None = None,
 ) -> Experiment:
-    """``experiment`` with these options in it. Raises InputError."""
+    """Return ``experiment`` changed by these options. Raises InputError."""
     parts, kernels, designed = parts or Parts(), kernels or Kernels(), designed or Designed()
     return apply(
         experiment,
@@ -326,36 +335,44 @@ def changed(
 
 
 def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
-    """What tells the user what is going on, on standard error."""
+    """Return a reporter of progress that prints to standard error."""
     return TerminalReporter(Console(stderr=True), verbose=verbose, quiet=quiet)
 
 
 def output() -> Console:
-    """Where results go. A table cut at 80 columns helps nobody who pipes it into a file."""
+    """Return the console for results on standard output.
+
+    It has at least 120 columns unless it is a terminal, so that a table in a file is not cut at 80.
+    """
     width = None if sys.stdout.isatty() else max(120, shutil.get_terminal_size().columns)
     return Console(width=width)
 
 
 def need_folders(*files: Path | None) -> None:
-    """Raise InputError where a file to be written has no folder: before a run, not after it."""
+    """Check that the folders of files to be written exist, before a run and not after it.
+
+    Raises InputError.
+    """
     for file in files:
         if file is not None and not file.absolute().parent.is_dir():
             raise InputError(
-                f"{file}: cannot be written: there is no folder {file.parent}", hint="make the folder first."
+                f"{file}: cannot be written: there is no folder {file.parent}",
+                hint="create the folder first.",
             )
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that the user asked for. Raises InputError or LabError that names it."""
+    """Write ``text`` to ``path``. Raises InputError or LabError that names the file."""
     try:
         path.write_text(text, encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         raise InputError(
-            f"{path}: cannot be written: {error.strerror}", hint="name a file in a folder of yours."
+            f"{path}: cannot be written: {error.strerror}",
+            hint="name a file in a folder in which you can write.",
         ) from error
     except OSError as error:
         raise LabError(
-            f"{path}: cannot be written: {error.strerror}", hint="make room there, or name another file."
+            f"{path}: cannot be written: {error.strerror}", hint="free disk space, or name another file."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""``kteardown plan``: the order of trials, before anything is built or booted."""
+"""``kteardown plan``: print the plan of an experiment, and build and boot nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kteardown.run.resolve import resolve
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=plan.__doc__)(options.grouped(plan))
 
 
@@ -29,13 +29,14 @@ def plan(
     kernels: options.Kernels,
     designed: options.Designed,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Guests at the same time (instruction clock).")
+        int | None,
+        typer.Option("--jobs", min=1, help="Guests that run at the same time (instruction clock)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The whole plan as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
 ) -> None:
-    """Print which kernel is booted when, what each boot runs, and the time and memory it will take.
+    """Print the order of the boots, the trials of each boot, and a forecast of time and memory.
 
-    Time and memory are what earlier runs on this machine took; nothing is built or booted to tell.
+    The forecast is made from earlier runs on this host. Nothing is built or booted.
 
     Examples:
 
@@ -67,7 +68,7 @@ def plan(
     _table(planned, out)
     sampled = len(plan_profiled_boots(resolved, planned).boots)
     if sampled:
-        out.print(f"and {sampled} boots that are sampled for --profile; their time is not in that above")
+        out.print(f"and {sampled} boots that are sampled for --profile; the time above does not include them")
 
 
 def _table(planned: Plan, out: Console) -> None:
@@ -79,7 +80,7 @@ def _table(planned: Plan, out: Console) -> None:
             *(str(boot.index), str(boot.block), boot.kernel), *machine, str(boot.seed), str(len(boot.trials))
         )
     out.print(table)
-    out.print("each boot runs, in this order (the first boot's):")
+    out.print("the trials of the boots of the first block, in order:")
     for trial in planned.boots[0].trials:
         words = " ".join(f"{name}={value}" for name, value in trial.params.items())
         out.print(f"  {trial.index:3} {trial.workload} {words}", highlight=False)

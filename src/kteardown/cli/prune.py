@@ -1,4 +1,4 @@
-"""``kteardown prune``: give disk space back."""
+"""``kteardown prune``: remove files from the cache."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ from kteardown.paths import cache_dir
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=prune.__doc__)(prune)
 
 
 def prune(
     kernels: Annotated[
         list[str] | None,
-        typer.Argument(help="Kernels by name (`kteardown list kernels`).", autocompletion=complete.kernels),
+        typer.Argument(help="Names of kernels (`kteardown list kernels`).", autocompletion=complete.kernels),
     ] = None,
     older_than_days: Annotated[
         float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="All not used for so many days."),
+        typer.Option("--older-than", min=0, metavar="DAYS", help="All that was not used for this many days."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every kernel, tree and download.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every kernel, source tree and download.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+    ] = False,
 ) -> None:
-    """Remove kernels, their build trees and unpacked sources from the cache. Runs are never touched."""
+    """Remove kernels, build trees and unpacked sources from the cache. Runs are never removed."""
     if not kernels and older_than_days is None and not everything:
-        raise InputError("prune what?", hint="name kernels, or give --older-than DAYS or --all.")
+        raise InputError(
+            "nothing is named to be removed", hint="name kernels, or add --older-than DAYS or --all."
+        )
     removed = Cache(cache_dir()).prune(
         keys=tuple(kernels or ()), older_than_days=older_than_days, everything=everything, dry_run=dry_run
     )

@@ -1,4 +1,4 @@
-"""``kteardown query``: questions on all records, in SQL."""
+"""``kteardown query``: SQL over the records of all runs."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ _WIDE = 100_000
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=query.__doc__)(query)
 
 
 def query(
-    sql: Annotated[str, typer.Argument(help="What to ask, in DuckDB's SQL.")],
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a row.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV with a header.")] = False,
+    sql: Annotated[str, typer.Argument(help="The query, in DuckDB's SQL.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each row.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
 ) -> None:
-    """Ask the records of all runs, in SQL. They are read where they lie; nothing can be written.
+    """Query the records of all runs, in SQL. Nothing can be written.
 
     Tables:
 
-      runs         a run: its experiment, clock, source, command, host
+      runs         runs: experiment, clock, source, command, host
 
-      boots        an attempt at a boot: kernel, block, seed, outcome, seconds, memory, the guest; counts
+      boots        attempts at boots: kernel, block, seed, outcome, seconds, memory, the guest; counts
 
       trials       a workload at one point in one boot: status, at_s
 
-      samples      one measured value of a metric: repetition, warmup, value
+      samples      measured values of the metrics: repetition, warmup, value
 
       histograms   all values of a metric in buckets: low, width, n
 
-      checks       an invariant that was checked: ok, detail
+      checks       checks of invariants: ok, detail
 
-      comparisons  of the results: ratio, ci_low, ci_high, mde, verdict, p
+      comparisons  the comparisons of the results: ratio, ci_low, ci_high, mde, verdict, p
 
-      laws         of the results: model, per_unit, exponent, r2
+      laws         the growth laws of the results: model, per_unit, exponent, r2
 
-    Every table has run. Trials, samples, histograms, checks and comparisons have params, a map, and a column
-    for every parameter (zombies, make). They hold what counts; records has every line. DESCRIBE samples
-    shows columns.
+    Every table has the column run. Trials, samples, histograms, checks and comparisons have params, a map,
+    and a column for every parameter (zombies, make). They have only the records that count; the table
+    records has every line. DESCRIBE samples shows the columns of samples.
 
     Examples:
 
@@ -69,7 +69,7 @@ def query(
       WHERE verdict = 'better'" > better.csv
     """
     if as_json and as_csv:
-        raise InputError("--json or --csv, not both", hint="leave one of them out.")
+        raise InputError("--json and --csv cannot be used together", hint="use only one of them.")
     need("query", "`query`")
     from kteardown.sql.database import database
 
@@ -84,7 +84,7 @@ def query(
 
 
 def known_parameters() -> dict[str, bool]:
-    """The parameters of the workloads that are known here, and whether their values are integers."""
+    """Return the parameters of all known workloads, with True if their values are integers."""
     here = Path.cwd()
     workloads = [load_workload(name, str(here)) for name in workload_names(here)]
     return {
@@ -114,14 +114,14 @@ def _table(answer: Answer) -> None:
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*("" if value is None else _escaped(_flat(value)) for value in row))
-    # Nothing is cut where somebody pipes it on.
+    # Into a pipe or a file, no column is cut.
     out = Console() if sys.stdout.isatty() else Console(width=_WIDE)
     if answer.columns:
         out.print(table, highlight=False)
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: no NaN, no infinity."""
+    """Return ``value``, or None for NaN and infinity, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -130,5 +130,5 @@ def _flat(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> str:
-    # Brackets are markup to the table.
+    # rich reads brackets as markup.
     return str(value).replace("[", r"\[")

@@ -1,4 +1,4 @@
-"""``kteardown report``: the report of a run again, from its records."""
+"""``kteardown report``: the report of a run, from its run directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kteardown.rundir.snapshot import load
 
 
 class Format(StrEnum):
-    """What a report can be."""
+    """The formats of a report."""
 
     text = "text"
     html = "html"
@@ -35,28 +35,33 @@ class Format(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=report.__doc__)(report)
 
 
 def report(
     run: options.RunArg = "last",
-    form: Annotated[Format, typer.Option("--format", help="What it is made as.")] = Format.text,
+    form: Annotated[Format, typer.Option("--format", help="The format of the report.")] = Format.text,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write (svg, png: a file or a folder); - is stdout."),
+        typer.Option(
+            "--output", "-o", help="The file to write (svg, png: a file or a folder); - is standard output."
+        ),
     ] = None,
     chart: Annotated[
-        str, typer.Option("--chart", help="svg, png: the chart's name or its beginning; all where left out.")
+        str,
+        typer.Option(
+            "--chart", help="svg, png: only the charts whose names begin with this. Default: all charts."
+        ),
     ] = "",
     fail_on: options.FailOnOption = None,
 ) -> None:
-    """Make the report of a run, from what its directory keeps. Nothing in the directory is written.
+    """Print or write the report of a run. The run directory is only read.
 
     html is one file that needs no network; cover is the text for a cover letter, in 72 columns; mmtests and
-    benchstat are the layouts of those tools; svg and png are the charts. Without --output, html goes to
-    RUN.html and charts go to the folder RUN-charts, both in the current folder; all else goes to standard
-    output.
+    benchstat are the layouts of those tools; svg and png are the charts. Without --output, html is written
+    to RUN.html and charts to the folder RUN-charts, both in the current folder; the other formats are
+    written to standard output.
 
     Examples:
 
@@ -85,7 +90,10 @@ def _make(material: Material, form: Format, output: Path | None, chart: str) -> 
     from kteardown.report.formats.registry import TEXTS
 
     if form is Format.text:
-        raise InputError("text is for the terminal", hint="for a file take --format cover or markdown.")
+        raise InputError(
+            "--output: --format text is only for the terminal",
+            hint="use --format cover or markdown for a file.",
+        )
     made = TEXTS[form.value](material)
     if output is None and form is Format.html:
         output = Path(f"{material.name}.html")
@@ -97,7 +105,10 @@ def _make(material: Material, form: Format, output: Path | None, chart: str) -> 
 
 
 def _pictures(material: Material, form: Literal["svg", "png"], output: Path | None, chart: str) -> list[Path]:
-    """The files: one where ``output`` names a file and one chart is meant, else a file for each chart."""
+    """Write the charts and return their files.
+
+    ``output`` may be a file if only one chart is selected; otherwise it is a folder.
+    """
     from kteardown.report.formats.html import all_charts
     from kteardown.report.formats.image import choose, draw, names
 
@@ -105,13 +116,15 @@ def _pictures(material: Material, form: Literal["svg", "png"], output: Path | No
     single = output is not None and output.suffix == f".{form}"
     if single and len(charts) > 1:
         raise InputError(
-            f"{output} is one file, and {len(charts)} charts are meant",
-            hint=f"name a folder, or one of them with --chart:\n  {names(charts)}",
+            f"--output {output}: is one file, and {len(charts)} charts are selected",
+            hint=f"name a folder, or one chart with --chart:\n  {names(charts)}",
         )
     folder = output.parent if output and single else output or Path(f"{material.name}-charts")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise LabError(f"{folder}: cannot be made: {error.strerror}", hint="name another folder.") from error
+        raise LabError(
+            f"{folder}: cannot be created: {error.strerror}", hint="name another folder with --output."
+        ) from error
     files = draw(charts, form, folder)
     return [files[0].replace(output)] if output and single else files

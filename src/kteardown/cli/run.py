@@ -1,4 +1,4 @@
-"""``kteardown run``: an experiment, all stages."""
+"""``kteardown run``: run all stages of an experiment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=run.__doc__)(options.grouped(run))
 
 
@@ -51,9 +51,9 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an experiment: build its kernels, boot them, measure, and print the table.
+    """Run an experiment: build its kernels, boot them, measure, and print the report.
 
-    What was built before is reused; an interrupted run is finished with --resume.
+    Kernels in the cache are used again. --resume finishes an interrupted run.
 
     Examples:
 
@@ -71,20 +71,25 @@ def run(
         plain = (options.Parts(), options.Kernels(), options.Designed())
         if experiment or (parts, kernels, designed) != plain:
             raise InputError(
-                "a run is resumed as it was planned: --resume takes nothing that changes the experiment",
-                hint=f"kteardown run --resume {resume}",
+                "--resume: a run is resumed as it was planned, so no option may change the experiment",
+                hint=f"run `kteardown run --resume {resume}`.",
             )
         done = find_run(resume)
     else:
         if not experiment:
-            raise InputError("which experiment?", hint="`kteardown list experiments` shows them.")
+            raise InputError(
+                "no experiment is named", hint="name one; `kteardown list experiments` shows them."
+            )
         wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
         done = pipeline.start(wanted, reporter, ablate=kernels.ablate, command=command_line())
     finish(done, reporter, execution)
 
 
 def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
-    """Boot what is left, print the report, write the files that were asked for, apply the gate."""
+    """Boot the rest of the plan, print the report, write the files of ``execution``, apply the gate.
+
+    Raises InputError, BuildError, GuestError, LabError, GateError.
+    """
     reporter.note(f"run directory: {run.path}")
     try:
         result = pipeline.finish(run, reporter, jobs=execution.jobs)
@@ -113,10 +118,10 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
         raise GateError(
             f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
             f"the first: {first.variant} {first.metric} at {point}: {first.reason}",
-            hint=f"`kteardown report {run}` has the whole table; --profile shows where the time goes.",
+            hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",
         )
 
 
 def command_line() -> str:
-    """The command as it was typed, to be repeated from anywhere."""
+    """Return the command as it was typed, for the run's ``environment.json``."""
     return shlex.join(["kteardown", *sys.argv[1:]])

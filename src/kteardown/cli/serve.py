@@ -1,4 +1,4 @@
-"""``kteardown serve``: a small local page over the run directory."""
+"""``kteardown serve``: web pages about all runs, on this host only."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _PORT = 8377
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=serve.__doc__)(serve)
 
 
 def serve(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 is any free port.")
+        int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 is any free port.")
     ] = _PORT,
 ) -> None:
-    """Serve a page on this machine: all runs, any two compared, the history, and a run as it goes on.
+    """Serve web pages on this host: all runs, two runs compared, the history, and the progress of a run.
 
-    It listens on loopback alone, answers only to the names 127.0.0.1 and localhost, shows reports and
-    nothing else, and writes nothing. Every user of this machine can read it. From another machine:
-    ssh -L 8377:localhost:8377 HOST, then http://localhost:8377/ there. Ctrl-C ends it.
+    The server listens only on the loopback interface and answers only requests for 127.0.0.1 and localhost.
+    It shows reports and writes nothing. Every user of this host can read the pages. From another computer:
+    ssh -L 8377:localhost:8377 HOST, then open http://localhost:8377/ there. Ctrl-C stops the server.
 
     Examples:
 
@@ -36,14 +36,16 @@ def serve(
       KTEARDOWN_RUNS=./runs kteardown serve --port 0
     """
     need("serve", "`serve`")
-    # Imported here: no other verb should wait for a web server to be imported.
+    # Imported here, so that no other verb takes the time to import a web server.
     from kteardown.serve import server
 
     out = options.output()
     listening = server.listen(port)
     with listening:
         out.print(
-            f"{server.address(listening)} shows {runs_dir()}; Ctrl-C ends it", highlight=False, soft_wrap=True
+            f"{server.address(listening)} shows {runs_dir()}; press Ctrl-C to stop",
+            highlight=False,
+            soft_wrap=True,
         )
         try:
             server.run(listening)

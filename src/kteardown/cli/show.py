@@ -1,4 +1,4 @@
-"""``kteardown show``: what a run directory holds, boot by boot."""
+"""``kteardown show``: list the boots of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb to ``app``."""
     app.command(help=show.__doc__)(show)
 
 
@@ -24,7 +24,7 @@ def show(
     run: options.RunArg = "last",
     console: Annotated[int | None, typer.Option("--console", help="Print the console of this boot.")] = None,
 ) -> None:
-    """Show the boots of a run, how each ended, and where its console is."""
+    """Show the boots of a run, the outcome of each, and the file of its console."""
     found = find_run(run)
     if console is not None:
         _print_console(found, console)
@@ -53,7 +53,9 @@ def show(
 def _print_console(found: RunDir, boot: int) -> None:
     record = next((record for record in found.boots() if record.boot == boot), None)
     if record is None:
+        planned = boot in {planned.index for planned in load(found).plan.boots}
         raise InputError(
-            f"boot {boot} of {found.name} has not ended", hint="`kteardown show` lists its boots."
+            f"boot {boot} of {found.name} has not ended" if planned else f"{found.name} has no boot {boot}",
+            hint=f"choose another boot; `kteardown show {found.name}` lists them.",
         )
     sys.stdout.buffer.write(found.console_path(boot, record.attempt).read_bytes())

@@ -1,4 +1,4 @@
-"""The terminal: a display that moves where someone watches, plain lines where it is piped."""
+"""Progress on standard error: a live display on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kteardown.progress import InterimResult, Task
 _PLAIN_INTERVAL_S = 15.0
 _LOOK_INTERVAL_S = 5.0
 _LOOK_SHARE = 20
-"""A look at how the run stands may take one part in so many of the time."""
+"""The table of intermediate verdicts may take at most 1/20 of the time."""
 _REFRESHES_PER_S = 2
-"""Drawing costs host time while a guest is measured."""
+"""Few, because drawing takes host CPU time while a guest is measured."""
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "inconclusive": "yellow"}
 
 
@@ -74,7 +74,7 @@ class _LineTask:
 
 
 class _Display:
-    """What moves: bars, what every guest does, and how the comparisons stand."""
+    """The live display: progress bars, one line for each guest, and the comparisons so far."""
 
     def __init__(self, console: Console, rows: Sequence[InterimResult]) -> None:
         self.progress = Progress(
@@ -96,9 +96,9 @@ class _Display:
         )
 
     def render(self) -> RenderableType:
-        """All of it, as it is now."""
+        """Return the whole display in its current state."""
         parts: list[RenderableType] = [self.progress]
-        # The guests that run at the same time have a line each.
+        # Each guest that runs has its own line.
         lines = [line for text in self.doing.values() for line in text.splitlines()]
         parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
         if self.rows:
@@ -107,9 +107,9 @@ class _Display:
 
 
 def standing_table(rows: Sequence[InterimResult]) -> Table:
-    """How the comparisons stand so far, the base beside each change."""
+    """Return the comparisons so far as a table, one row for each variant of a metric."""
     table = Table(
-        title="so far, at the last point; the verdict is the report's",
+        title="so far, at the last point; the final verdicts are in the report",
         title_justify="left",
         box=None,
         pad_edge=False,
@@ -137,43 +137,45 @@ class TerminalReporter:
         self._display: _Display | None = None
         self._tasks = 0
         self._lock = threading.Lock()
-        # A run that stops when sure boots in several stages; what was seen stays on the screen.
+        # A run with --until boots in several stages; the table stays on the screen between them.
         self._rows: Sequence[InterimResult] = ()
         self._next_look = 0.0
 
     def note(self, text: str) -> None:
-        """One finished fact, on a line of its own, above a bar that may be moving."""
+        """Print a line above the live display, if there is one."""
         if not self._quiet:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def command(self, argv: list[str]) -> None:
-        """The command, as it could be typed, with ``-v``."""
+        """Print a command as it could be typed, if ``verbose``."""
         if self._verbose:
             line = "+ " + shlex.join(argv)
             self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
-        """Show how the run stands, where it is watched: at most every five seconds, and never for more than
-        a twentieth of the time."""
+    def standing(self, look: Callable[[], Sequence[InterimResult]]) -> None:
+        """Show the comparisons so far on the live display.
+
+        ``look`` is called at most every five seconds and takes at most 1/20 of the time.
+        """
         began = time.monotonic()
         if self._display is None or began < self._next_look:
             return
         self._rows = self._display.rows = compute()
         self._display.live.refresh()
         ended = time.monotonic()
-        # The first one loads the statistics; what it takes tells nothing about the next.
+        # The first call imports the statistics, so its duration says nothing about the next one.
         share = _LOOK_SHARE * (ended - began) if self._next_look else 0.0
         self._next_look = ended + max(_LOOK_INTERVAL_S, share)
 
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
-        """A moving bar on a terminal, else lines; nested tasks share one display."""
+        """Show a task: a bar on a terminal, lines elsewhere. Nested tasks share one display."""
         if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
             if not self._quiet:
                 self._console.print(f"{title} ...", highlight=False, markup=False)
             yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, total)
             return
-        # Tasks of several threads overlap: the display ends with the last one.
+        # Tasks of several threads overlap; the last one closes the display.
         with self._lock:
             if self._display is None:
                 self._display = _Display(self._console, self._rows)

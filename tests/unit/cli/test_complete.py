@@ -1,4 +1,4 @@
-"""What a shell is offered, asked as a shell asks."""
+"""Shell completion, requested as bash requests it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unit.run import killable
 
 
 def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:
-    """What bash is told for the last word of ``line``."""
+    """Return the completions of the last word of ``line``."""
     environment = {
         "_KTEARDOWN_COMPLETE": "complete_bash",
         "COMP_WORDS": f"kteardown {line}",
@@ -41,18 +41,18 @@ def test_names_are_completed(tmp_path: Path, line: str, expected: list[str]) -> 
     assert offered(tmp_path, line) == expected
 
 
-def test_runs_are_completed_the_newest_first(tmp_path: Path) -> None:
+def test_runs_are_completed_newest_first(tmp_path: Path) -> None:
     names = [killable.make_run(tmp_path / "runs", "instructions").path.name for _ in range(2)]
     for line in ("report ", "show ", "run --resume ", "diff last "):
         assert offered(tmp_path, line) == ["last", *sorted(names, reverse=True)]
 
 
-def test_what_is_of_the_users_own_is_completed_too(tmp_path: Path) -> None:
+def test_a_series_of_the_current_folder_is_completed(tmp_path: Path) -> None:
     (tmp_path / "series/mine-too").mkdir(parents=True)
     assert offered(tmp_path, "compare zombies --series mine", tmp_path) == ["mine-too"]
 
 
-def test_a_damaged_file_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
+def test_a_damaged_file_gives_no_completions_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/broken.toml").write_text("name = ")
     done = kteardown(
@@ -65,6 +65,6 @@ def test_a_damaged_file_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
-def test_the_shell_is_told_how(tmp_path: Path) -> None:
+def test_the_completion_script_is_printed(tmp_path: Path) -> None:
     done = kteardown("--show-completion", "bash", home=tmp_path)
     assert "_KTEARDOWN_COMPLETE" in done.stdout

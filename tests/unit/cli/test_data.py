@@ -1,4 +1,4 @@
-"""Records as data on the command line: query, export, diff."""
+"""Records and results on the command line: query, export, diff."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from unit.run import killable
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose ``runs`` has one finished run."""
+    """Return a folder whose subfolder ``runs`` has one finished run."""
     folder = tmp_path_factory.mktemp("home")
     killable.measure(killable.make_run(folder / "runs", "instructions").path)
     return folder
 
 
 @pytest.mark.parametrize("verb", ["query", "export", "diff"])
-def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
+def test_every_verb_has_help_with_an_example(verb: str, tmp_path: Path) -> None:
     done = kteardown(verb, "--help", home=tmp_path)
     assert done.returncode == 0
     assert "Example" in done.stdout
@@ -32,9 +32,9 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["query", "SELEC 1"], 'syntax error at or near "SELEC"'),
-        (["query", "SELECT 1", "--json", "--csv"], "not both"),
+        (["query", "SELECT 1", "--json", "--csv"], "--json and --csv cannot be used together"),
         (["export", "never", "--to", "."], "no run 'never'"),
-        (["export", "--to", "/dev/null"], "/dev/null is not a folder"),
+        (["export", "--to", "/dev/null"], "--to /dev/null: not a folder"),
         (["diff", "never", "ever"], "no run 'never'"),
         (["diff", "/dev/null", "ever"], "/dev/null is no run directory"),
     ],
@@ -45,7 +45,7 @@ def test_wrong_input_exits_with_2(arguments: list[str], expected: str, tmp_path:
     assert expected in done.stderr
 
 
-def test_a_query_answers_in_three_forms(home: Path) -> None:
+def test_a_query_prints_a_table_csv_or_json(home: Path) -> None:
     of = "FROM samples WHERE NOT warmup GROUP BY ALL ORDER BY ALL LIMIT 2"
     sql = f"SELECT kernel, zombies, count(*) AS n {of}"
     table = kteardown("query", sql, home=home).stdout.splitlines()
@@ -59,17 +59,17 @@ def test_a_query_answers_in_three_forms(home: Path) -> None:
     assert rows[1] == {"kernel": "base", "zombies": 300, "n": 18}
 
 
-def test_a_wide_answer_is_not_cut(home: Path) -> None:
+def test_a_wide_column_is_not_cut_in_a_pipe(home: Path) -> None:
     done = kteardown("query", "SELECT repeat('x', 500) AS wide", home=home)
     assert "x" * 500 in done.stdout
 
 
-def test_no_runs_yet_is_an_empty_answer(tmp_path: Path) -> None:
+def test_without_runs_a_query_has_no_rows(tmp_path: Path) -> None:
     done = kteardown("query", "--json", "SELECT zombies FROM samples", home=tmp_path)
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
-def test_an_export_says_what_it_wrote(home: Path, tmp_path: Path) -> None:
+def test_an_export_lists_its_files(home: Path, tmp_path: Path) -> None:
     done = kteardown(
         "export", "last", "--format", "parquet", "--to", str(tmp_path / "data"), "--json", home=home
     )
@@ -78,7 +78,7 @@ def test_an_export_says_what_it_wrote(home: Path, tmp_path: Path) -> None:
     assert all(Path(entry["file"]).is_file() for entry in written.values())
 
 
-def test_a_run_is_held_against_a_file(home: Path, tmp_path: Path, freezer_result: Result) -> None:
+def test_a_run_is_compared_with_a_file(home: Path, tmp_path: Path, freezer_result: Result) -> None:
     file = tmp_path / "theirs.json"
     file.write_text(result_json.dumps(freezer_result))
     done = kteardown("diff", "last", str(file), home=home)
@@ -88,3 +88,9 @@ def test_a_run_is_held_against_a_file(home: Path, tmp_path: Path, freezer_result
     found = json.loads(kteardown("diff", "last", "last", "--json", home=home).stdout)
     assert found["rows"] and all(row["same_verdict"] for row in found["rows"])
     assert found["environment"] == []
+
+
+def test_the_console_of_a_boot_that_is_not_planned_is_an_error(home: Path) -> None:
+    done = kteardown("show", "last", "--console", "99", home=home)
+    assert done.returncode == 2
+    assert "has no boot 99" in done.stderr

@@ -1,4 +1,4 @@
-"""``doctor --fix``: what it would run, and that it asks."""
+"""``doctor --fix``: its commands, and that it asks before it runs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kteardown.errors import InputError, LabError, MissingError
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with an apt-get that writes down what it is asked, beside the usual programs."""
+    """Set a PATH that begins with an apt-get that records its arguments."""
     program = tmp_path / "bin/apt-get"
     program.parent.mkdir()
     program.write_text(
@@ -31,7 +31,7 @@ def out() -> Console:
     return Console(file=io.StringIO(), width=200)
 
 
-def test_what_is_missing_is_installed_once_each(tools: Path) -> None:
+def test_each_missing_package_is_installed_once(tools: Path) -> None:
     commands = doctor_fix.install(["flex", "bison", "flex"])
     shown = out()
     doctor_fix.carry_out(commands, shown, yes=True)
@@ -40,9 +40,9 @@ def test_what_is_missing_is_installed_once_each(tools: Path) -> None:
     assert "apt-get install -y --no-install-recommends bison flex" in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_nothing_is_run_where_nobody_agreed(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_run_without_a_confirmation(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    with pytest.raises(InputError, match="nobody is there to agree"):
+    with pytest.raises(InputError, match="standard input is not a terminal"):
         doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=False)
     assert not (tools / "asked").exists()
 
@@ -56,18 +56,20 @@ def test_the_user_is_asked(tools: Path, monkeypatch: pytest.MonkeyPatch, answer:
     assert (tools / "asked").exists() is runs
 
 
-def test_a_command_that_fails_is_told(tools: Path) -> None:
+def test_a_command_that_fails_is_reported(tools: Path) -> None:
     (tools / "fail").touch()
     with pytest.raises(LabError, match="exit status 1"):
         doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=True)
 
 
-def test_where_nobody_is_root_it_takes_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_other_than_root_uses_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert [command[0] for command in doctor_fix.install(["flex"])] == ["sudo", "sudo"]
 
 
-def test_only_a_kvm_that_cannot_be_opened_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_to_kvm_is_added_only_if_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     device = tmp_path / "kvm"
     assert doctor_fix.allow_kvm(device) == []
     device.touch()
@@ -82,6 +84,6 @@ def test_a_finding_names_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(arch: str) -> str:
         raise MissingError(f"no compiler for {arch}", ["gcc"])
 
-    monkeypatch.setattr(doctor, "_LOOKS", {"compiler": absent})
+    monkeypatch.setattr(doctor, "_CHECKS", {"compiler": absent})
     findings = list(doctor._architectures())
     assert [(finding.ok, finding.packages) for finding in findings] == [(False, ("gcc",))] * 2

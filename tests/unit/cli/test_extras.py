@@ -48,14 +48,14 @@ def test_the_command_that_adds_the_extra_is_printed(
         ("/home/a/kteardown/.venv", f"{sys.executable} -m pip install duckdb"),
     ],
 )
-def test_the_command_fits_the_way_of_installing(
+def test_the_command_depends_on_how_kteardown_was_installed(
     prefix: str, begins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
     assert extras.install_command(["duckdb"]).startswith(begins)
 
 
-def test_the_extras_are_those_of_the_project() -> None:
+def test_the_extras_are_those_of_pyproject_toml() -> None:
     declared = PROJECT["optional-dependencies"]
     plain = " ".join(PROJECT["dependencies"])
     for extra, modules in extras.EXTRAS.items():

@@ -1,4 +1,4 @@
-"""The command line's face: help, exit codes, and what is said of wrong input."""
+"""The command line: help, exit codes, and messages about wrong input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kteardown import version
 def kteardown(
     *arguments: str, home: Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, with its own cache and runs."""
+    """Run the command line in its own process, with its own cache and runs."""
     own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
     return subprocess.run(
         [sys.executable, "-m", "kteardown", *arguments],
@@ -32,7 +32,7 @@ def kteardown(
     "verb",
     ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor", "history", "serve"],
 )
-def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
+def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
     done = kteardown(verb, "--help", home=tmp_path)
     assert done.returncode == 0
     assert "Usage" in done.stdout
@@ -42,11 +42,14 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["run", "frezer"], "did you mean 'freezer'"),
-        (["run"], "which experiment?"),
+        (["run"], "no experiment is named"),
         (["run", "freezer", "--set", "zombis=3"], "did you mean 'zombies'"),
         (["run", "freezer", "--set", "zombies"], "expected PARAM=VALUES"),
         (["run", "freezer", "--variant", "freezer-skip-exitd"], "freezer-skip-exited"),
         (["run", "freezer", "--clock", "sun"], "--clock"),
+        (["run", "freezer", "--clock", "sun"], "what to do: see `kteardown run --help`."),
+        (["runs"], "what to do: see `kteardown --help`."),
+        (["compare"], "kteardown: missing argument"),
         (["run", "--resume", "never"], "no run 'never'"),
         (["run", "freezer", "--resume", "never"], "a run is resumed as it was planned"),
         (["run", "./nowhere.toml"], "there is no such file"),
@@ -54,7 +57,7 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
         (["run", "freezer", "--json", "/nowhere/r.json"], "there is no folder /nowhere"),
         (["report", "never"], "no run 'never'"),
         (["show", "never"], "no run 'never'"),
-        (["prune"], "prune what?"),
+        (["prune"], "name kernels, or add --older-than DAYS or --all"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
         (["run", "freezer", "--until", "sure"], "--until sure: expected verdict or ci=WIDTH%"),
         (["plan", "freezer", "--until", "ci=0%"], "ci=0%"),
@@ -66,22 +69,20 @@ def test_every_verb_teaches(verb: str, tmp_path: Path) -> None:
         (["run", "--resume", "last", "--ablate"], "a run is resumed as it was planned"),
     ],
 )
-def test_wrong_input_exits_with_2_and_says_what_to_do(
-    arguments: list[str], expected: str, tmp_path: Path
-) -> None:
+def test_wrong_input_exits_with_2_and_a_hint(arguments: list[str], expected: str, tmp_path: Path) -> None:
     done = kteardown(*arguments, home=tmp_path)
     assert done.returncode == 2, done.stderr
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_bare_call_is_help(tmp_path: Path) -> None:
+def test_a_call_without_arguments_prints_the_help(tmp_path: Path) -> None:
     done = kteardown(home=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "doctor" in done.stdout
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
+def test_the_version_is_printed(tmp_path: Path) -> None:
     done = kteardown("--version", home=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"kteardown {version()}\n", "")
 
@@ -93,14 +94,14 @@ def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "kernels").exists()
 
 
-def test_a_plan_says_what_is_sampled_beside_what_is_measured(tmp_path: Path) -> None:
+def test_a_plan_counts_the_boots_that_are_sampled(tmp_path: Path) -> None:
     done = kteardown("plan", "freezer", "--quick", "--profile", home=tmp_path)
     assert done.returncode == 0
     assert "and 3 boots that are sampled for --profile" in done.stdout
     assert "sampled" not in kteardown("plan", "freezer", "--quick", home=tmp_path).stdout
 
 
-def test_a_plan_says_what_it_takes_or_that_nothing_tells(tmp_path: Path) -> None:
+def test_a_plan_has_a_forecast_or_says_that_it_is_unknown(tmp_path: Path) -> None:
     done = kteardown("plan", "freezer", "--quick", "--ablate", home=tmp_path)
     assert done.returncode == 0
     assert "freezer-skip-exited@-1" in done.stdout
@@ -112,7 +113,7 @@ def test_a_plan_says_what_it_takes_or_that_nothing_tells(tmp_path: Path) -> None
     assert not (tmp_path / "cache" / "sources").exists()
 
 
-def test_a_plan_that_may_stop_says_the_most(tmp_path: Path) -> None:
+def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) -> None:
     arguments = ("plan", "freezer", "--clock", "wall", "--layout-twin", "--until", "verdict", "--quick")
     done = kteardown(*arguments, "--variant", "freezer-skip-exited", home=tmp_path)
     assert done.returncode == 0
@@ -120,11 +121,11 @@ def test_a_plan_that_may_stop_says_the_most(tmp_path: Path) -> None:
     assert "base-layout" in done.stdout
 
 
-def test_lists_are_json_where_asked(tmp_path: Path) -> None:
+def test_lists_can_be_json(tmp_path: Path) -> None:
     done = kteardown("list", "experiments", "--json", home=tmp_path)
     assert '"freezer"' in done.stdout
 
 
-def test_no_colour_where_none_is_wanted(tmp_path: Path) -> None:
+def test_no_color_in_the_environment_turns_colours_off(tmp_path: Path) -> None:
     done = kteardown("run", "frezer", home=tmp_path, FORCE_COLOR="1", NO_COLOR="1")
     assert "\x1b[3" not in done.stderr

@@ -1,4 +1,4 @@
-"""The man pages have every verb and every option, and nothing that roff would trip over."""
+"""The man pages have every verb and every option, and no text that roff reads as a request."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_every_verb_has_a_page_with_its_options(folder: Path) -> None:
             assert option in text, (name, option)
 
 
-def test_the_first_page_names_the_others_and_the_exit_codes(folder: Path) -> None:
+def test_the_main_page_names_the_other_pages_and_the_exit_codes(folder: Path) -> None:
     text = (folder / "kteardown.1").read_text()
     assert r"\fBkteardown-compare(1)\fP" in text
     assert "130 interrupted" in text
 
 
-def test_a_request_to_roff_is_one_that_was_meant(folder: Path) -> None:
+def test_no_text_is_read_as_a_roff_request(folder: Path) -> None:
     lines = [line for path in folder.iterdir() for line in path.read_text().splitlines()]
     assert [line for line in lines if line[:1] in (".", "'") and not _REQUEST.match(line)] == []
     assert any(line.startswith("  kteardown compare zombies") for line in lines)

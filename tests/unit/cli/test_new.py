@@ -1,4 +1,4 @@
-"""Skeletons work as they are: they load, plan, compile, are formatted and apply."""
+"""Skeletons work unchanged: they load, plan, compile, are formatted and apply."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from unit.kernels.test_git_branch import git
 
 
 def kteardown(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """In ``folder``, which is no checkout: what an installed copy sees."""
+    """Run kteardown in ``folder``, which is not in a checkout, as an installed copy runs."""
     folder.mkdir(exist_ok=True)
     return called_here(*arguments, home=folder.parent, cwd=folder)
 
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the user's own with a skeleton of each kind."""
+    """Return a folder, now the current one, with a skeleton of each kind."""
     folder = tmp_path / "mine"
     for arguments in (
         ("workload", "unmap_all"),
@@ -41,7 +41,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_every_file_is_where_it_belongs(mine: Path) -> None:
+def test_every_file_is_in_its_folder(mine: Path) -> None:
     made = {str(path.relative_to(mine)) for path in mine.rglob("*") if path.is_file()}
     assert made == {
         "agent/workloads/unmap_all.c",
@@ -53,7 +53,7 @@ def test_every_file_is_where_it_belongs(mine: Path) -> None:
     assert not any("skeleton" in path.read_text() for path in mine.rglob("*.toml"))
 
 
-def test_all_are_listed_beside_what_is_shipped(mine: Path) -> None:
+def test_new_files_are_listed_with_the_shipped_ones(mine: Path) -> None:
     listed = kteardown(mine, "list").stdout
     for name in ("unmap_all", "unmapping", "my-change", "zombies", "freezer", "exit-gate"):
         assert name in listed
@@ -67,7 +67,7 @@ def test_the_experiment_is_planned_by_name_and_by_path(mine: Path) -> None:
         assert "my-change" in done.stdout
 
 
-def test_an_experiment_knows_its_workload_from_anywhere(mine: Path, tmp_path: Path) -> None:
+def test_an_experiment_finds_its_workload_from_any_folder(mine: Path, tmp_path: Path) -> None:
     elsewhere = kteardown(tmp_path / "else", "plan", str(mine / "experiments/unmapping.toml"), "--quick")
     assert elsewhere.returncode == 0, elsewhere.stderr
     assert load_experiment("unmapping").folder == str(mine)
@@ -80,7 +80,7 @@ def test_a_workload_is_compared_without_an_experiment(mine: Path) -> None:
     assert found.folder == str(mine)
 
 
-def test_the_agent_has_the_workload_and_another_agent_has_not(mine: Path, tmp_path: Path) -> None:
+def test_only_an_agent_built_with_the_workload_has_it(mine: Path, tmp_path: Path) -> None:
     own = own_sources(load_experiment("unmapping"))
     assert own == [mine / "agent/workloads/unmap_all.c"]
     assert own_sources(load_experiment("freezer")) == []
@@ -90,33 +90,19 @@ def test_the_agent_has_the_workload_and_another_agent_has_not(mine: Path, tmp_pa
         assert ("unmap_all" in listed) is known
 
 
-def test_a_workload_may_be_a_folder_of_c_files(mine: Path, tmp_path: Path) -> None:
-    folder = mine / "agent/workloads/unmap_all"
-    folder.mkdir()
-    (mine / "agent/workloads/unmap_all.c").rename(folder / "unmap_all.c")
-    text = (folder / "unmap_all.c").read_text()
-    (folder / "pages.h").write_text("#define PAGE_BYTES 4096\n")
-    text = text.replace("#define PAGE_BYTES 4096\n", '#include "pages.h"\n')
-    (folder / "unmap_all.c").write_text(text)
-    own = own_sources(load_experiment("unmapping"))
-    assert own == [folder]
-    agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=own)
-    assert "unmap_all" in subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
-
-
-def test_a_workload_without_its_c_file_is_told(mine: Path) -> None:
+def test_a_workload_without_its_c_file_is_an_error(mine: Path) -> None:
     (mine / "agent/workloads/unmap_all.c").unlink()
     with pytest.raises(InputError, match=r"unmap_all\.c: there is no such file"):
         own_sources(load_experiment("unmapping"))
 
 
-def test_the_workload_is_formatted_as_the_agent_is(mine: Path) -> None:
+def test_the_workload_is_formatted_like_the_agent(mine: Path) -> None:
     style = f"--style=file:{data_dir('agent') / '.clang-format'}"
     argv = ["clang-format", style, "--dry-run", "-Werror", "agent/workloads/unmap_all.c"]
     assert subprocess.run(argv, cwd=mine, check=False).returncode == 0
 
 
-def test_the_patch_applies_where_do_exit_begins(mine: Path, tmp_path: Path) -> None:
+def test_the_patch_applies_before_do_exit(mine: Path, tmp_path: Path) -> None:
     source = tmp_path / "tree/kernel/exit.c"
     source.parent.mkdir(parents=True)
     source.write_text("{\n}\n\nvoid __noreturn do_exit(long code)\n{\n}\n")
@@ -146,16 +132,18 @@ def test_a_series_is_made_from_a_mailbox_or_a_branch(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("workload", "zombies"), "there is a workload called 'zombies' already"),
-        (("workload", "Mine"), "'Mine' is no name for a workload"),
-        (("workload", "my-own"), "'my-own' is no name for a workload"),
-        (("experiment", "freezer"), "there is a experiment called 'freezer' already"),
+        (("workload", "zombies"), "a workload called 'zombies' exists already"),
+        (("workload", "Mine"), "'Mine' is not a valid name of a workload"),
+        (("workload", "my-own"), "'my-own' is not a valid name of a workload"),
+        (("experiment", "freezer"), "an experiment called 'freezer' exists already"),
         (("experiment", "mine", "--workload", "zombis"), "did you mean 'zombies'"),
         (("series", "mine", "--from", "./nowhere.mbox"), "there is no series or file"),
-        (("workload", "unmap_all"), "is there already"),
+        (("workload", "unmap_all"), "exists already"),
     ],
 )
-def test_what_cannot_be_made_is_told(mine: Path, arguments: tuple[str, ...], expected: str) -> None:
+def test_a_wrong_name_or_option_exits_with_2_and_a_hint(
+    mine: Path, arguments: tuple[str, ...], expected: str
+) -> None:
     done = kteardown(mine, "new", *arguments)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert expected in done.stderr

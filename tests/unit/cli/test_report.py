@@ -61,10 +61,10 @@ def test_html_can_go_to_standard_output(home: Path) -> None:
         (("--format", "svg", "--chart", "nope"), "growth-zombies-freeze_user_ns"),
         (("--format", "png", "-o", "one.png"), "is one file, and"),
         (("--format", "cover", "-o", "/nowhere/file"), "there is no folder"),
-        (("--format", "text", "-o", "file"), "take --format cover"),
+        (("--format", "text", "-o", "file"), "use --format cover"),
     ],
 )
-def test_wrong_input_says_what_to_do(arguments: tuple[str, ...], expected: str, home: Path) -> None:
+def test_wrong_input_exits_with_2_and_a_hint(arguments: tuple[str, ...], expected: str, home: Path) -> None:
     done = kteardown("report", *arguments, home=home)
     assert done.returncode == 2
     assert expected in done.stderr

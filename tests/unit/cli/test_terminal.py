@@ -1,4 +1,4 @@
-"""What somebody who watches sees, and what a file gets."""
+"""Progress on a terminal and in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def written(to: Console) -> str:
 
 
 class Looks:
-    """Counts how often somebody looked."""
+    """Counts how often the comparisons so far are requested."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -49,7 +49,7 @@ class Looks:
 
 
 def work(reporter: TerminalReporter, looks: Looks) -> None:
-    """A run as the pipeline tells it."""
+    """Report a run as the pipeline reports it."""
     reporter.interim_results(looks)
     reporter.note("run directory: here")
     reporter.command(["qemu-system-x86_64", "-append", "a b"])
@@ -60,7 +60,7 @@ def work(reporter: TerminalReporter, looks: Looks) -> None:
         reporter.interim_results(looks)
 
 
-def test_a_watcher_sees_bars_guests_and_how_it_stands() -> None:
+def test_a_terminal_shows_bars_guests_and_comparisons() -> None:
     screen, looks = console(force_terminal=True), Looks()
     work(TerminalReporter(screen), looks)
     text = written(screen)
@@ -71,7 +71,7 @@ def test_a_watcher_sees_bars_guests_and_how_it_stands() -> None:
     assert "qemu" not in text
 
 
-def test_what_was_seen_stays_through_the_next_stage() -> None:
+def test_comparisons_stay_on_the_screen_in_the_next_stage() -> None:
     screen = console(force_terminal=True)
     reporter = TerminalReporter(screen)
     work(reporter, Looks())
@@ -81,13 +81,13 @@ def test_what_was_seen_stays_through_the_next_stage() -> None:
     assert written(screen).count("-68.5% exact") > before
 
 
-def test_looks_are_far_apart() -> None:
+def test_comparisons_are_not_requested_twice_in_five_seconds() -> None:
     looks = Looks()
     work(TerminalReporter(console(force_terminal=True)), looks)
     assert looks.count == 1
 
 
-def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
+def test_the_next_request_waits_twenty_times_the_duration_of_the_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [100.0]
@@ -106,7 +106,7 @@ def test_the_next_look_waits_for_twenty_times_as_long_as_the_last_took(
 
 
 @pytest.mark.parametrize("options", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
-def test_a_file_gets_plain_lines_and_nobody_looks(options: dict[str, object]) -> None:
+def test_a_file_gets_plain_lines_and_no_comparisons(options: dict[str, object]) -> None:
     file, looks = console(**options), Looks()
     work(TerminalReporter(file), looks)
     assert written(file).splitlines() == ["run directory: here", "booting 6 guests, 2 at a time ..."]
@@ -121,7 +121,7 @@ def test_a_plain_line_has_all_guests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "two, seed 1: zombies zombies=3000; base, seed 2: starting" in written(file)
 
 
-def test_quiet_says_nothing() -> None:
+def test_quiet_prints_nothing() -> None:
     screen, looks = console(force_terminal=True), Looks()
     work(TerminalReporter(screen, quiet=True), looks)
     assert (written(screen), looks.count) == ("", 0)
@@ -133,14 +133,14 @@ def test_verbose_shows_a_command_that_can_be_typed() -> None:
     assert "+ qemu-system-x86_64 -append 'a b'" in written(file)
 
 
-def test_no_colour_where_none_is_wanted() -> None:
+def test_no_color_in_the_environment_turns_colours_off() -> None:
     for environment, coloured in (({"NO_COLOR": "1"}, False), ({"TERM": "xterm-256color"}, True)):
         screen = console(force_terminal=True, _environ=environment)
         screen.print(standing_table(ROWS))
         assert ("\x1b[32m" in written(screen)) is coloured
 
 
-def test_the_base_is_told_once() -> None:
+def test_base_is_printed_once_for_each_metric() -> None:
     screen = console()
     screen.print(standing_table(ROWS))
     assert written(screen).count("1,028,528") == 1

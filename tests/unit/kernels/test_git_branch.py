@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.compare import told
+from kteardown.cli.compare import base_and_variants
 from kteardown.errors import InputError
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import resolve
@@ -97,29 +97,32 @@ def test_a_range_that_is_not_a_series_is_an_error(
 def test_the_base_is_derived_from_the_branch(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))
-    source, (folder,) = told("", [], ["v1..my/topic"])
+    source, (folder,) = base_and_variants("", [], ["v1..my/topic"])
     assert source == f"git:{tree}@v1"
-    assert told(f"git:{tree}", [], ["v1..my/topic"]) == (source, [folder])
-    # The base has newer commits: the base kernel is the commit at which the branch forked.
-    assert told("", [], ["main..my/topic"])[0] == f"git:{tree}@{git(tree, 'rev-parse', 'v1').strip()}"
-    # With an explicit source, and with another series in addition to the branch.
-    assert told("debian:6.12", ["./my.mbox"], ["v1.."]) == ("debian:6.12", ["./my.mbox", folder])
-    assert told(f"git:{tree}@main", [], ["v1.."]) == (f"git:{tree}@main", [folder])
-    assert told(f"git:{tree}", ["./my.mbox"], []) == (f"git:{tree}", ["./my.mbox"])
+    assert base_and_variants(f"git:{tree}", [], ["v1..my/topic"]) == (source, [folder])
+    # A base that moved on since: the commit that the branch left it at.
+    assert (
+        base_and_variants("", [], ["main..my/topic"])[0]
+        == f"git:{tree}@{git(tree, 'rev-parse', 'v1').strip()}"
+    )
+    # A source of its own, and other series beside the branch.
+    assert base_and_variants("debian:6.12", ["./my.mbox"], ["v1.."]) == ("debian:6.12", ["./my.mbox", folder])
+    assert base_and_variants(f"git:{tree}@main", [], ["v1.."]) == (f"git:{tree}@main", [folder])
+    assert base_and_variants(f"git:{tree}", ["./my.mbox"], []) == (f"git:{tree}", ["./my.mbox"])
 
 
 @pytest.mark.parametrize(
     ("series", "branches", "expected"),
     [
-        ([], [], "what is to be held against the base"),
-        (["./my.mbox"], [], "which is the base kernel"),
-        ([], ["v1..my/topic", "v1~0..main", "my/topic~1..my/topic"], "several places"),
+        ([], [], "nothing to compare with base"),
+        (["./my.mbox"], [], "--source is missing"),
+        ([], ["v1..my/topic", "v1~0..main", "my/topic~1..my/topic"], "different commits"),
     ],
 )
-def test_an_incomplete_comparison_is_an_error(
+def test_options_that_do_not_determine_base_and_variants_are_errors(
     tree: Path, monkeypatch: pytest.MonkeyPatch, series: list[str], branches: list[str], expected: str
 ) -> None:
     monkeypatch.chdir(tree)
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))
     with pytest.raises(InputError, match=expected):
-        told("", series, branches)
+        base_and_variants("", series, branches)

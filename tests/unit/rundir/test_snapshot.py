@@ -99,7 +99,7 @@ def test_a_workload_that_changed_since_changes_no_report(home: Path, monkeypatch
 
     monkeypatch.setattr(inputs_load, "load_workload", upside_down)
     assert said("report", "last", "--format", "csv") == before
-    assert said("analyse", "last").endswith("nothing changed: both results are the same to the byte\n")
+    assert said("analyse", "last").endswith("nothing changed: both results are identical byte for byte\n")
 
 
 def test_a_run_of_schema_1_is_reported_as_the_kteardown_that_made_it_did(home: Path) -> None:

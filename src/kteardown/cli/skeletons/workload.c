@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A skeleton: it unmaps memory that was written to. Replace that by what is to be torn down. */
+/* A skeleton: unmap memory that was written to. Replace this with the teardown to be measured. */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 #define PAGE_BYTES 4096
 
-/* How many of the pages are still mapped. */
+/* Return the number of pages that are still mapped. */
 static int64_t still_mapped(char *memory, int64_t pages)
 {
 	unsigned char resident;
@@ -20,7 +20,7 @@ static int64_t still_mapped(char *memory, int64_t pages)
 	return left;
 }
 
-/* One repetition. Samples and checks are sent after the measured stretch. */
+/* Run one repetition. Samples and checks are sent after the measured part. */
 static int run(struct trial *t)
 {
 	int64_t pages = wl_param_int(t, "pages"), start_ns, elapsed_ns, left;
