@@ -29,6 +29,8 @@ def analyse(run: options.RunArg = "last") -> None:
     Example:
 
       kteardown analyse last
+
+      kteardown diff last RUN/analysis-1/result.json
     """
     snapshot = load(find_run(run))
     directory, out = snapshot.run, options.output()

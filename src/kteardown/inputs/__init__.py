@@ -1,1 +1,1 @@
-"""How files and command-line options become an experiment."""
+"""Reading experiments, workloads and published figures, and applying command-line options to them."""

@@ -1,4 +1,4 @@
-"""How a file becomes a spec: read, check, and complain so that it can be mended."""
+"""Load and check experiment and workload files. Every error names the file and the key."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 def experiment_names(own: Path | None = None) -> list[str]:
-    """The experiments that are shipped and those in the folder ``experiments`` of ``own``, by name."""
+    """Return the names of the shipped experiments and those in the folder ``experiments`` of ``own``."""
     return _names("experiments", own)
 
 
 def workload_names(own: Path | None = None) -> list[str]:
-    """The workloads that are shipped and those in the folder ``workloads`` of ``own``, by name."""
+    """Return the names of the shipped workloads and those in the folder ``workloads`` of ``own``."""
     return _names("workloads", own)
 
 
 def load_experiment(name: str) -> Experiment:
-    """A shipped experiment by name, one of ``./experiments`` by name, or any file by its path.
+    """Load an experiment: a shipped one or one of ``./experiments`` by name, or any file by its path.
 
     Raises InputError that names the file, the key and what was expected.
     """
@@ -40,10 +40,14 @@ def load_experiment(name: str) -> Experiment:
         found = _named("experiments", name, Path.cwd())
         path = found or path
         if found is None:
+            instead = _experiments_with(name)
+            near = did_you_mean(name, experiment_names(Path.cwd()))
             raise InputError(
-                f"there is no experiment called {name!r}{did_you_mean(name, experiment_names(Path.cwd()))}",
-                hint=_users_of(name)
-                or "`kteardown list experiments` shows them; a path to a .toml file works too.",
+                f"{name!r} is a workload, not an experiment"
+                if instead
+                else f"there is no experiment called {name!r}{near}",
+                hint=instead
+                or "choose one of `kteardown list experiments`, or give the path to a .toml file.",
             )
     fields = _read_toml(path)
     for sweep in fields.get("workloads", []):
@@ -59,28 +63,31 @@ def load_experiment(name: str) -> Experiment:
 
 
 def load_workload(name: str, folder: str = "") -> Workload:
-    """The workload of ``workloads/NAME.toml``, shipped or else in ``folder``. Raises InputError."""
+    """Load ``workloads/NAME.toml``: the shipped one, or else the one in ``folder``.
+
+    Raises InputError that names the file, the key and what was expected.
+    """
     own = Path(folder) if folder else None
     path = _named("workloads", name, own)
     if path is None:
         instead = _workloads_of(name)
-        near = "" if instead else did_you_mean(name, workload_names(own))
+        places = f" (also searched: {folder}/workloads)" if folder else ""
         raise InputError(
-            f"there is no workload called {name!r}{near}",
-            hint=instead
-            or "`kteardown list workloads` shows them"
-            + (f"; it was looked for in {folder}/workloads too." if folder else "."),
+            f"{name!r} is an experiment, not a workload"
+            if instead
+            else f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}{places}",
+            hint=instead or "choose one of `kteardown list workloads`.",
         )
     workload = _validate(Workload, _read_toml(path), path)
     if workload.name != path.stem:
         raise InputError(
-            f"{path}: name is {workload.name!r}, expected {path.stem!r} as the file is called",
+            f"{path}: name: must be the name of the file, {path.stem!r}, not {workload.name!r}",
             hint=f'write name = "{path.stem}", or rename the file.',
         )
     for taken in workload.parameters.keys() & set(MACHINE_PARAMETERS):
         raise InputError(
-            f"{path}: parameters.{taken}: the machine has a parameter of this name",
-            hint=f"call it something else than {', '.join(MACHINE_PARAMETERS)}.",
+            f"{path}: parameters.{taken}: is the name of a parameter of the machine",
+            hint=f"choose a name other than {', '.join(MACHINE_PARAMETERS)}.",
         )
     units = {f"metrics.{metric}": spec.unit for metric, spec in workload.metrics.items()}
     units |= {f"histograms.{metric}": spec.unit for metric, spec in workload.histograms.items()}
@@ -88,22 +95,22 @@ def load_workload(name: str, folder: str = "") -> Workload:
         if not key.endswith("_" + unit):
             raise InputError(
                 f"{path}: {key}: the name must end in its unit, _{unit}",
-                hint="rename it, here and in the agent's workload, or mend its unit.",
+                hint="rename it here and in the C file of the workload, or correct its unit.",
             )
     return workload
 
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
-    """Every workload that ``experiment`` runs, by name. Raises InputError."""
+    """Load every workload that ``experiment`` runs, by name. Raises InputError."""
     return {
         sweep.workload: load_workload(sweep.workload, experiment.folder) for sweep in experiment.workloads
     }
 
 
 def own_sources(experiment: Experiment) -> list[Path]:
-    """The C sources of those workloads of the experiment that are not shipped. Raises InputError.
+    """Return the C files of the workloads of ``experiment`` that are not shipped.
 
-    Each is the file ``agent/workloads/NAME.c``, the folder ``agent/workloads/NAME``, or both.
+    Raises InputError if one of them does not exist.
     """
     shipped = workload_names()
     folder = Path(experiment.folder) / "agent" / "workloads"
@@ -112,15 +119,15 @@ def own_sources(experiment: Experiment) -> list[Path]:
         found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not found:
             raise InputError(
-                f"{folder / name}.c: there is no such file, and a workload needs one",
-                hint=f"write it, or make both of its files: kteardown new workload {name}",
+                f"{file}: there is no such file, and workload {file.stem!r} needs it",
+                hint=f"write it, or write both files with `kteardown new workload {file.stem}`.",
             )
         own += found
     return own
 
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
-    """The configuration fragments that the experiment's kernels need beyond the base, sorted."""
+    """Return the sorted fragments that the kernels need in addition to ``kernels/base.config``."""
     wanted = {*experiment.config}
     for workload in workloads.values():
         wanted.update(workload.config)
@@ -128,7 +135,7 @@ def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
 
 
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
-    """The programs that the experiment's guests need beside the agent, sorted."""
+    """Return the sorted programs that the guests need in addition to the agent."""
     wanted: set[str] = set()
     for sweep in experiment.workloads:
         for name, parameter in workloads[sweep.workload].parameters.items():
@@ -138,13 +145,13 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
 
 
 def check_experiment(experiment: Experiment, where: str) -> None:
-    """Hold the experiment against its workloads. Raises InputError naming ``where`` and the key."""
+    """Check the experiment against its workloads. Raises InputError that names ``where`` and the key."""
     workloads = load_workloads(experiment)
     names = [sweep.workload for sweep in experiment.workloads]
     for name in names:
         if names.count(name) > 1:
             raise InputError(
-                f"{where}: workload {name!r} stands twice",
+                f"{where}: workloads: workload {name!r} is there twice",
                 hint="name it once, and give its parameters more values.",
             )
     for sweep in experiment.workloads:
@@ -153,15 +160,18 @@ def check_experiment(experiment: Experiment, where: str) -> None:
     for name in experiment.quick.params:
         if name not in {*known, *MACHINE_PARAMETERS}:
             raise InputError(
-                f"{where}: quick.params.{name}: no workload of it has this parameter",
-                hint=f"they have: {', '.join(sorted({*known, *MACHINE_PARAMETERS}))}.",
+                f"{where}: quick.params.{name}: no workload of the experiment has this parameter",
+                hint=f"choose one of: {', '.join(sorted({*known, *MACHINE_PARAMETERS}))}.",
             )
     laws = sorted({workload.law for workload in workloads.values() if workload.law})
     for name in experiment.predict:
         if name not in laws:
             raise InputError(
-                f"{where}: predict.{name}: no growth law is over this parameter{did_you_mean(name, laws)}",
-                hint=f"there are laws over: {', '.join(laws) or 'none'}.",
+                f"{where}: predict.{name}: no workload has a growth law for this parameter"
+                f"{did_you_mean(name, laws)}",
+                hint=f"choose one of: {', '.join(laws)}."
+                if laws
+                else "remove it: no workload of the experiment has a growth law.",
             )
     for fragment in fragments(experiment, workloads):
         folder = data_dir("kernels") / "fragments"
@@ -169,36 +179,34 @@ def check_experiment(experiment: Experiment, where: str) -> None:
             have = sorted(path.stem for path in folder.glob("*.config"))
             raise InputError(
                 f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}",
-                hint=f"there are: {', '.join(have)}.",
+                hint=f"choose one of: {', '.join(have)}.",
             )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` where a known word is close, else nothing."""
+    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _users_of(name: str) -> str:
-    """What to do with the name of a workload where an experiment's is expected; else nothing."""
+def _experiments_with(name: str) -> str:
+    """Return the hint if ``name`` is a workload instead of an experiment, else an empty string."""
     if name not in workload_names(Path.cwd()):
         return ""
     users = [user for user in experiment_names() if name in _swept(user)]
-    alone = f"to measure it alone: kteardown compare {name} --help"
-    if not users:
-        return f"it is a workload; {alone}"
-    return f"it is a workload; run an experiment that has it ({', '.join(users)}), or {alone}"
+    alone = f"measure the workload alone (`kteardown compare {name} --help`)."
+    return f"run an experiment that has it ({', '.join(users)}), or {alone}" if users else alone
 
 
 def _workloads_of(name: str) -> str:
-    """What to do with the name of an experiment where a workload's is expected; else nothing."""
+    """Return the hint if ``name`` is an experiment instead of a workload, else an empty string."""
     if name not in experiment_names():
         return ""
-    return f"it is an experiment: kteardown run {name}. Its workloads: {', '.join(_swept(name))}."
+    return f"use `kteardown run {name}`, or name one of its workloads: {', '.join(_swept(name))}."
 
 
 def _swept(experiment: str) -> list[str]:
-    """The workloads of a shipped experiment."""
+    """Return the names of the workloads of a shipped experiment."""
     fields = _read_toml(data_dir("experiments") / f"{experiment}.toml")
     return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
@@ -209,13 +217,16 @@ def _names(kind: str, own: Path | None) -> list[str]:
 
 
 def _named(kind: str, name: str, own: Path | None) -> Path | None:
-    """The file of ``name``; what is shipped cannot be replaced by a file of the user's."""
+    """Return the file of ``name``, if there is one; a shipped file precedes one of the folder ``own``."""
     folders = [data_dir(kind), *([own / kind] if own else [])]
     return next((path for path in (folder / f"{name}.toml" for folder in folders) if path.is_file()), None)
 
 
 def _folder_of(experiment: Experiment, path: Path) -> str:
-    """Where the workloads are that are not shipped: here, else where the experiment itself lies."""
+    """Return the folder of the workloads that are not shipped, or an empty string if all are shipped.
+
+    It is the current folder, or else the one that contains the folder of the experiment file.
+    """
     own = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
     if not own:
         return ""
@@ -231,29 +242,34 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
             raise InputError(
                 f"{where}: workload {workload.name!r} has no parameter {name!r}"
                 f"{did_you_mean(name, workload.parameters)}",
-                hint=f"it has: {', '.join(workload.parameters) or 'none'}.",
+                hint=f"choose one of: {', '.join(workload.parameters)}."
+                if workload.parameters
+                else "remove it: this workload has no parameters.",
             )
         if not values:
             raise InputError(
-                f"{where}: {workload.name}.{name}: expected at least one value",
-                hint="give it values, or leave the parameter out: it then has its default.",
+                f"{where}: {workload.name}.{name}: has no value",
+                hint="add a value, or remove the parameter; it then has its default value.",
             )
-        for value in values:
-            _check_value(value, parameter, f"{where}: {workload.name}.{name}")
+        check_values(values, parameter, f"{where}: {workload.name}.{name}")
 
 
-def _check_value(value: ParamValue, parameter: Parameter, where: str) -> None:
-    if parameter.choices:
-        if value not in parameter.choices:
+def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str) -> None:
+    """Check the values of a parameter. Raises InputError that names ``where`` and the wrong value."""
+    for value in values:
+        place = f"{where}={value}"
+        if parameter.choices:
+            if value not in parameter.choices:
+                raise InputError(
+                    f"{place}: must be one of {', '.join(parameter.choices)}", hint="choose one of these."
+                )
+        elif not isinstance(value, int):
+            raise InputError(f"{place}: must be an integer", hint="write a number without a unit.")
+        elif not parameter.min <= value <= parameter.max:
             raise InputError(
-                f"{where}: {value!r} is none of {', '.join(parameter.choices)}", hint="choose one of these."
+                f"{place}: must be {parameter.min:,} to {parameter.max:,}",
+                hint="choose a value in this range.",
             )
-    elif not isinstance(value, int):
-        raise InputError(f"{where}: expected an integer, got {value!r}", hint="give a number without units.")
-    elif not parameter.min <= value <= parameter.max:
-        raise InputError(
-            f"{where}: {value} is not within {parameter.min} to {parameter.max}", hint="choose one that is."
-        )
 
 
 def _sweep_values(params: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -269,14 +285,16 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(
             f"{path}: there is no such file",
-            hint="look at the path; `kteardown list` shows what is known by name.",
+            hint="check the path; `kteardown list` shows what is known by name.",
         ) from None
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read: {error.strerror}", hint="name a file that you may read."
+            f"{path}: cannot be read: {error.strerror}", hint="name a file that you can read."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML: {error}", hint="mend the file at that place.") from error
+        raise InputError(
+            f"{path}: not valid TOML: {error}", hint="correct the file at this position."
+        ) from error
 
 
 def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
@@ -286,7 +304,7 @@ def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
         lines = [_explain(model, dict(detail)) for detail in error.errors()]
         raise InputError(
             "\n".join(f"{path}: {line}" for line in lines),
-            hint="mend these keys; `kteardown new` makes a file that has them right.",
+            hint="correct these keys; `kteardown new` writes a file with valid keys as an example.",
         ) from error
 
 
@@ -295,14 +313,15 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
     key = ".".join(loc)
     if detail["type"] == "extra_forbidden":
         known = _fields_at(model, loc[:-1])
-        return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known here: {', '.join(known)})"
+        return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known keys: {', '.join(known)})"
     if detail["type"] == "missing":
         return f"{key}: missing"
-    return f"{key}: {detail['msg']}, got {detail['input']!r}"
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{key}: {message[:1].lower()}{message[1:]}, got {detail['input']!r}"
 
 
 def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
-    """The keys that a table may have, found by walking the model along ``loc``."""
+    """Return the keys that the table at ``loc`` may have."""
     current: type[BaseModel] = model
     for part in loc:
         field = current.model_fields.get(part)

@@ -1,4 +1,4 @@
-"""What the command line may change in an experiment, before it is run."""
+"""Apply command-line options to an experiment before it is run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import check_experiment, did_you_mean, fragments, load_workloads
+from kteardown.inputs.load import (
+    check_experiment,
+    check_values,
+    did_you_mean,
+    fragments,
+    load_workloads,
+)
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
 from kteardown.model.record import ParamValue
 
 MOST_BOOTS, MOST_SEEDS = 40, 20
-"""What may be spent at most where a run stops when sure and nothing else is said."""
+"""The maximum numbers of a run with ``--until``, unless ``--boots`` or ``--seeds`` gives another."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Options of ``kteardown run``; None or empty leaves what the file says."""
+    """Options of ``kteardown run``; None or empty keeps the value of the experiment file."""
 
     clock: Clock | None = None
     source: str | None = None
@@ -40,7 +46,7 @@ class Overrides:
 
 
 def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
-    """The experiment with the overrides in it, checked again. Raises InputError."""
+    """Return ``experiment`` changed by the overrides and checked again. Raises InputError."""
     design: dict[str, object] = {}
     params: dict[str, tuple[ParamValue, ...]] = {}
     if overrides.quick:
@@ -78,9 +84,9 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
 
 
 def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
-    """The fields of the experiment with the workloads called ``names`` alone.
+    """Return the fields of the experiment that change if only the workloads called ``names`` are run.
 
-    The kernels stay those of the whole: the same images, whatever part of it is run.
+    The fragments stay those of the whole experiment, so that every part of it uses the same kernel images.
     """
     workloads = load_workloads(experiment)
     fields = experiment.model_dump()
@@ -101,15 +107,17 @@ def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
 
 
 def parse_seconds(text: str, where: str) -> float:
-    """``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError, which names ``where``."""
+    """Return ``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError that names ``where``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if not match or float(match[1]) == 0:
-        raise InputError(f"{where} {text}: expected a time", hint="as in 90s, 30m or 2h.")
+        raise InputError(
+            f"{where} {text}: expected a time with a unit", hint="write it as in 90s, 30m or 2h."
+        )
     return float(match[1]) * _SECONDS[match[2]]
 
 
 def _machine(overrides: Overrides, params: Mapping[str, tuple[ParamValue, ...]]) -> dict[str, object]:
-    """What is changed of the machine: by an option of its own, or swept like a parameter."""
+    """Return the changed fields of the machine: of its own options, and of parameters of the machine."""
     machine: dict[str, object] = {
         name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
     }
@@ -119,7 +127,7 @@ def _machine(overrides: Overrides, params: Mapping[str, tuple[ParamValue, ...]])
 
 def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
     if not values or not all(isinstance(value, int) and value > 0 for value in values):
-        raise InputError(f"{option}: expected integers above 0", hint=f"as in {option}=2,32")
+        raise InputError(f"{option}: expected integers above 0", hint=f"write them as in {option}=2,32.")
     return tuple(values)
 
 
@@ -127,8 +135,8 @@ def _checked_until(text: str) -> str:
     if not text or not re.fullmatch(UNTIL, text):
         raise InputError(
             f"--until {text}: expected verdict or ci=WIDTH%",
-            hint="--until verdict goes on until every headline verdict stands, --until ci=2% until every "
-            "headline change is known to 2% either way.",
+            hint="use --until verdict to stop when no headline comparison is inconclusive, or --until ci=2% "
+            "to stop when every headline change is known to within 2%.",
         )
     return text
 
@@ -137,11 +145,11 @@ def _check_design(experiment: Experiment, overrides: Overrides) -> None:
     design = experiment.design
     if overrides.budget_s is not None and not design.until:
         raise InputError(
-            "--budget is for a run that stops when sure", hint="add --until verdict or --until ci=2%."
+            "--budget is only for a run with --until", hint="add --until verdict or --until ci=2%."
         )
     if overrides.layout_twin and design.clock != "wall":
         raise InputError(
-            "--layout-twin is for the wall clock: a count of instructions does not depend on where code lies",
+            "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",
             hint="add --clock wall.",
         )
 
@@ -152,7 +160,7 @@ def _chosen(sweeps: Sequence[dict[str, object]], names: Sequence[str]) -> list[d
         if name not in have:
             raise InputError(
                 f"--workload {name}: the experiment does not run it{did_you_mean(name, have)}",
-                hint=f"it runs: {', '.join(have)}.",
+                hint=f"choose one of: {', '.join(have)}.",
             )
     return [sweep for sweep in sweeps if sweep["workload"] in names]
 
@@ -168,6 +176,8 @@ def _set_params(
     for sweep in sweeps:
         known = workloads[str(sweep["workload"])].parameters
         mine = {name: values for name, values in params.items() if name in known}
+        for name in mine.keys() & demanded:
+            check_values(mine[name], known[name], f"--set {name}")
         sweep["params"] = {**sweep["params"], **mine}  # type: ignore[dict-item]
         used |= mine.keys()
     for name in sorted(demanded - used):
@@ -175,5 +185,5 @@ def _set_params(
         have = sorted({*MACHINE_PARAMETERS, *theirs})
         raise InputError(
             f"--set {name}: no workload of the experiment has this parameter{did_you_mean(name, have)}",
-            hint=f"they have: {', '.join(have) or 'none'}.",
+            hint=f"choose one of: {', '.join(have)}.",
         )

@@ -1,7 +1,7 @@
-"""What a public posting measured, printed beside our own figures with its source named.
+"""Published figures, printed next to ours with their source.
 
-A file of ``reference/`` keeps the posting's numbers under ``[result]`` as they were posted, and says
-in ``[[figures]]`` which of them stand beside which metric of ours.
+A file of ``reference/`` has the numbers of a posting under ``[result]``, as they were posted. ``[[figures]]``
+assigns them to our metrics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kteardown.paths import data_dir
 
 
 class Source(BaseModel):
-    """Where the figures were posted. What else a file says about that stays in the file."""
+    """Where the figures were posted. Other keys are allowed and not used."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -30,42 +30,42 @@ class Source(BaseModel):
 
 
 class Figure(BaseModel):
-    """One posted comparison: which keys of ``[result]`` (dots go into tables) beside which metric."""
+    """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
     param: str
-    """Our parameter over which the posting's values run."""
+    """The parameter of our workload that the posting varies."""
     at: str
-    """Key of the parameter's values."""
+    """The key of the values of this parameter."""
     base: str
     changed: str
     unit: str
-    """As posted: nothing is converted, two machines are not one."""
+    """The unit as posted; nothing is converted."""
     variant: str = ""
-    """The variant of ours that the posting's change is; empty: any."""
+    """Our variant that corresponds to the posted change; empty: any variant."""
     statistic: str = "median"
-    """Of our metric: ``median``, or a percentile as ``p99``."""
+    """The statistic of our metric: ``median``, or a percentile such as ``p99``."""
     speedup: bool = False
-    """Posted as base / changed, a column for each step of the series; else as a change in percent."""
+    """Posted as base / changed, a column for each step of the series; otherwise as a change in percent."""
     means: bool = False
-    """Posted as means with standard deviations, and a change that is positive where changed is better."""
+    """Posted as means with standard deviations; a positive change means that changed is better."""
     runs: int = Field(default=0, ge=0)
-    """Of how many runs the posted means are; then they can be judged. 0: not known."""
+    """The number of runs behind the posted means, which a verdict needs. 0: not known."""
     label: str = ""
-    """What tells this figure from another one of the same metric, such as the machine."""
+    """What distinguishes this figure from others of the same metric, such as the machine."""
 
 
 class Posted(BaseModel):
-    """One value as posted, with its standard deviation where there was one."""
+    """One value as posted, with its standard deviation if it was posted."""
 
     value: float
     sd: float | None = None
 
 
 class PostedRow(BaseModel):
-    """What the posting says at one value of the parameter."""
+    """The posted values at one value of the parameter."""
 
     at: ParamValue
     base: Posted
@@ -73,12 +73,12 @@ class PostedRow(BaseModel):
 
     @property
     def change(self) -> float | None:
-        """Changed / base - 1; None where base is zero."""
+        """Changed / base - 1; None if base is zero."""
         return self.changed.value / self.base.value - 1 if self.base.value else None
 
 
 class Reference(BaseModel):
-    """A whole file of ``reference/``."""
+    """A file of ``reference/``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -88,7 +88,10 @@ class Reference(BaseModel):
     figures: tuple[Figure, ...] = ()
 
     def rows(self, figure: Figure) -> list[PostedRow]:
-        """The figure's values, one row for each value of its parameter."""
+        """Return the values of ``figure``, one row for each value of its parameter.
+
+        Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``.
+        """
         at, base, changed = (_list(self._value(key)) for key in (figure.at, figure.base, figure.changed))
         return [
             PostedRow(at=x, base=_posted(b), changed=_posted(c))
@@ -103,32 +106,38 @@ class Reference(BaseModel):
 
 
 def load_reference(name: str | None) -> Reference | None:
-    """The shipped ``reference/NAME.toml``; None for None. Raises InputError that names file and key."""
+    """Load the shipped ``reference/NAME.toml``; None for None.
+
+    Raises InputError that names the file and the key.
+    """
     return None if name is None else read_reference(data_dir("reference") / f"{name}.toml")
 
 
 def read_reference(path: Path) -> Reference:
-    """A reference file, its figures checked. Raises InputError that names the file and the key."""
+    """Load and check a file of published figures. Raises InputError that names the file and the key."""
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         have = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
-        raise InputError(f"{path}: there is no such reference", hint=f"there are: {have}.") from None
+        raise InputError(f"{path}: there is no such reference", hint=f"choose one of: {have}.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}", hint="mend the file at that place.") from error
+        raise InputError(
+            f"{path}: cannot be read: {error}", hint="correct the file at this position."
+        ) from error
     try:
         reference = Reference.model_validate({"name": path.stem, **fields})
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {key}: {first['msg']}", hint="mend that key.") from error
+        message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        raise InputError(f"{path}: {key}: {message}", hint="correct this key.") from error
     for number, figure in enumerate(reference.figures):
         try:
             reference.rows(figure)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path}: figures.{number}: {figure.base} over {figure.at}: {error}",
-                hint="at, base and changed must name lists of the same length under [result].",
+                hint="name lists of the same length under [result] with the keys at, base and changed.",
             ) from error
     return reference
 
@@ -138,7 +147,7 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _posted(value: Any) -> Posted:
-    """A number, or a pair of mean and standard deviation."""
+    """Convert a number, or a pair of mean and standard deviation."""
     if isinstance(value, list):
         mean, sd = value
         return Posted(value=mean, sd=sd)

@@ -1,4 +1,4 @@
-"""The words in which a sweep is given: ``a,b,c`` and ``a:b:step``."""
+"""The syntax of parameter values: ``a,b,c`` and ``first:last:step``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST_VALUES = 10_000
 
 
 def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
-    """``"1,2,4"``, ``"0:30000:3000"`` (both ends included) or words, as the values of a parameter.
+    """Parse values of a parameter: ``"1,2,4"``, ``"0:30000:3000"`` (both ends included) or words.
 
-    Raises InputError, which names ``where``.
+    Duplicates are removed. Raises InputError that names ``where``.
     """
     values: list[ParamValue] = []
     for part in map(str.strip, text.split(",")):
@@ -24,8 +24,9 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
             start, stop, step = (int(group) for group in match.groups())
             if step == 0 or stop < start or (stop - start) // step >= _MOST_VALUES:
                 raise InputError(
-                    f"{where}: {part!r} is no usable range",
-                    hint="first:last:step, with last at or above first and a step above 0.",
+                    f"{where}: {part!r} is not a valid range",
+                    hint="write first:last:step with first <= last, a step above 0, and at most "
+                    f"{_MOST_VALUES:,} values.",
                 )
             values.extend(range(start, stop + 1, step))
         elif re.fullmatch(r"-?\d+", part):
@@ -33,18 +34,24 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
         elif re.fullmatch(r"[A-Za-z0-9_.-]+", part):
             values.append(part)
         else:
-            raise InputError(f"{where}: {part!r} is no value", hint="write a,b,c or first:last:step.")
+            raise InputError(
+                f"{where}: {part!r} is not a valid value", hint="write a,b,c or first:last:step."
+            )
     return tuple(dict.fromkeys(values))
 
 
 def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict[str, tuple[ParamValue, ...]]:
-    """``["zombies=0:3000:1000", ...]`` of ``option`` of the command line. Raises InputError."""
+    """Parse the arguments of ``option``, such as ``["zombies=0:3000:1000"]``, into values by parameter.
+
+    Raises InputError that names the option and the argument.
+    """
     result: dict[str, tuple[ParamValue, ...]] = {}
     for assignment in assignments:
         name, equals, values = assignment.partition("=")
         if not equals or not name:
             raise InputError(
-                f"{option} {assignment}: expected PARAM=VALUES", hint=f"as in {option} zombies=0:9000:3000"
+                f"{option} {assignment}: expected PARAM=VALUES",
+                hint=f"write it as in {option} zombies=0:9000:3000.",
             )
         result[name] = parse_values(values, f"{option} {name}")
     return result

@@ -1,4 +1,4 @@
-"""What the command line changes in an experiment."""
+"""Command-line options applied to an experiment."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kteardown.inputs.load import experiment_names, load_experiment
 from kteardown.inputs.override import Overrides, apply, parse_seconds
 
 
-def test_nothing_asked_changes_nothing() -> None:
+def test_without_options_nothing_changes() -> None:
     experiment = load_experiment("freezer")
     assert apply(experiment, Overrides()) == experiment
 
 
-def test_options_reach_their_places() -> None:
+def test_options_change_their_fields() -> None:
     experiment = apply(
         load_experiment("freezer"),
         Overrides(
@@ -26,7 +26,7 @@ def test_options_reach_their_places() -> None:
     assert all(sweep.params["zombies"] == (1, 2) for sweep in experiment.workloads)
 
 
-def test_quick_is_what_the_file_says_and_set_wins_over_it() -> None:
+def test_quick_has_the_values_of_the_file_and_set_overrides_them() -> None:
     freezer = load_experiment("freezer")
     quick = apply(freezer, Overrides(quick=True))
     assert quick.design.seeds == freezer.quick.seeds
@@ -44,7 +44,7 @@ def test_the_machine_is_swept_like_a_parameter() -> None:
     assert experiment.workloads[0].params["zombies"] == (9,)
 
 
-def test_one_workload_of_several() -> None:
+def test_one_of_several_workloads_can_be_selected() -> None:
     experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
     assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
 
@@ -62,12 +62,14 @@ def test_each_workload_of_a_shipped_experiment_runs_alone(name: str) -> None:
     [
         (Overrides(params={"zombis": (1,)}), "did you mean 'zombies'"),
         (Overrides(workloads=["zombie"]), "did you mean 'zombies'"),
-        (Overrides(params={"zombies": ("many",)}), "expected an integer"),
+        (Overrides(params={"zombies": ("many",)}), "^--set zombies=many: must be an integer"),
+        (Overrides(params={"zombies": (3, -1)}), "^--set zombies=-1: must be 0 to 4,000,000"),
+        (Overrides(params={"make": ("magic",)}), "^--set make=magic: must be one of "),
         (Overrides(params={"possible_cpus": ("all",)}), "--set possible_cpus: expected integers"),
         (Overrides(params={"possible_cpu": (2,)}), "did you mean 'possible_cpus'"),
     ],
 )
-def test_a_wrong_option_is_told(overrides: Overrides, expected: str) -> None:
+def test_a_wrong_option_is_an_error(overrides: Overrides, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         apply(load_experiment("freezer"), overrides)
 
@@ -78,12 +80,12 @@ def test_a_budget_is_a_time(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "30", "m", "-1m", "0s", "1d", "1h30m"])
-def test_a_budget_that_is_no_time_is_an_error(text: str) -> None:
+def test_a_budget_that_is_not_a_time_is_an_error(text: str) -> None:
     with pytest.raises(InputError, match="expected a time"):
         parse_seconds(text, "--budget")
 
 
-def test_a_run_that_stops_when_sure_may_spend_more_unless_told() -> None:
+def test_until_raises_the_maximum_number_of_boots_unless_it_is_given() -> None:
     freezer = load_experiment("freezer")
     design = apply(freezer, Overrides(until="verdict", quick=True, budget_s=60)).design
     assert (design.boots, design.seeds, design.until, design.budget_s) == (40, 20, "verdict", 60)
@@ -92,12 +94,12 @@ def test_a_run_that_stops_when_sure_may_spend_more_unless_told() -> None:
 
 
 @pytest.mark.parametrize("until", ["", "sure", "ci=2", "ci=x%", "verdict "])
-def test_a_rule_that_is_none_is_an_error(until: str) -> None:
+def test_an_invalid_stopping_rule_is_an_error(until: str) -> None:
     with pytest.raises(InputError, match="expected verdict or ci=WIDTH%"):
         apply(load_experiment("freezer"), Overrides(until=until))
 
 
-def test_the_layout_twin_is_of_the_wall_clock() -> None:
+def test_the_layout_twin_is_only_for_the_wall_clock() -> None:
     freezer = load_experiment("freezer")
     assert apply(freezer, Overrides(layout_twin=True, clock="wall")).design.layout_twin
     with pytest.raises(InputError, match="wall clock"):

@@ -1,4 +1,4 @@
-"""Posted figures: every shipped file reads, and a wrong one is named."""
+"""Published figures: every shipped file loads, and the error of a wrong file names it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_there_are_reference_files() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_shipped_file_reads_and_names_its_source(path: Path) -> None:
+def test_every_shipped_file_loads_and_names_its_source(path: Path) -> None:
     reference = load_reference(path.stem)
     assert reference is not None
     assert reference.source.title
@@ -70,7 +70,7 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (GOOD.replace('base = "base"', 'base = "bsae"'), "figures.0"),
         (GOOD.replace("[1, 2]", "[1, 2, 3]"), "figures.0"),
@@ -80,16 +80,16 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
         ("[source", "cannot be read"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_key(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_of_a_wrong_file_names_file_and_key(tmp_path: Path, text: str, expected: str) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(text)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=expected) as caught:
         read_reference(file)
     assert str(file) in caught.value.message
     assert caught.value.hint
 
 
-def test_an_unknown_reference_lists_those_that_there_are() -> None:
+def test_the_error_of_an_unknown_reference_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"nosuch\.toml") as caught:
         load_reference("nosuch")
     assert "freezer" in caught.value.hint

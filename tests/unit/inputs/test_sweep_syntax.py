@@ -1,4 +1,4 @@
-"""The words of a sweep."""
+"""The syntax of parameter values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kteardown.inputs.sweep_syntax import parse_assignments, parse_values
 
 
 @given(st.integers(0, 10**6), st.integers(0, 500), st.integers(1, 1000))
-def test_a_range_has_its_first_and_its_last(first: int, count: int, step: int) -> None:
+def test_a_range_includes_both_ends(first: int, count: int, step: int) -> None:
     values = parse_values(f"{first}:{first + count * step}:{step}", "here")
     assert values == tuple(range(first, first + count * step + 1, step))
 
@@ -21,7 +21,7 @@ def test_a_list_keeps_its_order(values: list[int]) -> None:
     assert parse_values(",".join(map(str, values)), "here") == tuple(values)
 
 
-def test_words_and_ranges_mix_and_doubles_go() -> None:
+def test_words_and_ranges_can_be_mixed_and_duplicates_are_removed() -> None:
     assert parse_values("fork, shared,0:2:1,1", "here") == ("fork", "shared", 0, 1, 2)
 
 
@@ -34,6 +34,6 @@ def test_any_text_is_values_or_an_input_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["zombies", "=3", ""])
-def test_an_assignment_without_its_parts_is_told(word: str) -> None:
+def test_an_incomplete_assignment_is_an_error(word: str) -> None:
     with pytest.raises(InputError, match="expected PARAM=VALUES"):
         parse_assignments([word])
