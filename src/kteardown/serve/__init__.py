@@ -1,4 +1,4 @@
-"""A small local page over the run directory: lists runs, compares two, follows one that is going on.
+"""Local web pages: list the runs, compare two, show the history, follow a run while it is measured.
 
-Read-only, on loopback, of reports alone.
+The server only reads, and listens only on the loopback interface.
 """

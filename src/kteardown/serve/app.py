@@ -1,7 +1,7 @@
-"""The application: addresses, and what keeps everybody else out.
+"""The web application: its routes and its protection against other sites.
 
-Whoever asks by another name than this host's is turned away (DNS rebinding: a name elsewhere that was made to
-point here), nothing may be framed or fetched by other pages, and only GET and HEAD are answered.
+Requests with another host name are refused (DNS rebinding: a foreign name that resolves to this host), other
+pages cannot frame or fetch anything, and only GET and HEAD are allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kteardown.report.charts.palette import stylesheet
 from kteardown.serve.pages import Pages
 
 HOSTS = ("127.0.0.1", "localhost")
-"""The names by which this server may be asked for; a tunnel of ssh keeps them."""
+"""The host names that requests may have; those through an ssh tunnel have one of them, too."""
 _HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -38,7 +38,7 @@ _MONTH = "max-age=2592000, immutable"
 
 
 def make_app() -> Starlette:
-    """The whole site over the run directory as it is when a page is asked for."""
+    """Return the application. Every request reads the runs directory as it is at that time."""
     pages = Pages()
     routes = {
         "/": pages.runs,
@@ -53,8 +53,8 @@ def make_app() -> Starlette:
         "/static/{version}/follow.js": _asset("text/javascript", _read("follow.js")),
     }
 
-    async def known(request: Request, error: Exception) -> Response:
-        return pages.error(*_told(error))
+    async def error_page(request: Request, error: Exception) -> Response:
+        return pages.error(*_status_and_texts(error))
 
     return Starlette(
         routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in routes.items()],
@@ -62,12 +62,16 @@ def make_app() -> Starlette:
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
         ],
-        exception_handlers={KteardownError: known, HTTPException: known, Exception: known},
+        exception_handlers={
+            KteardownError: error_page,
+            HTTPException: error_page,
+            Exception: error_page,
+        },
     )
 
 
 class _Headers:
-    """Puts ``_HEADERS`` on every answer that does not say otherwise."""
+    """Middleware that adds ``_HEADERS`` to every response that does not have them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,13 +87,13 @@ class _Headers:
         await self._app(scope, receive, with_headers)
 
 
-def _told(error: Exception) -> tuple[int, str, str]:
-    """Status, what is wrong, and what to do."""
+def _status_and_texts(error: Exception) -> tuple[int, str, str]:
+    """Return the HTTP status, the message and the hint of an error."""
     if isinstance(error, KteardownError):
         return (400 if isinstance(error, InputError) else 500), error.message, error.hint
     if isinstance(error, HTTPException):
         return error.status_code, error.detail, ""
-    return 500, "This page could not be made.", "the terminal in which `kteardown serve` runs says why."
+    return 500, "an internal error", "see the terminal in which `kteardown serve` runs for the cause."
 
 
 def _read(name: str) -> str:

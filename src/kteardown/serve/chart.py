@@ -1,4 +1,4 @@
-"""A line of the history as a picture: where its marks are; the template draws them."""
+"""The chart of a line of the history: computes the positions of its marks; the template draws them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from kteardown.report.history_tables import figure_text, size, when
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 14, 40
 _ROOM = 0.08
-"""Of the span of the figures, above and below them."""
+"""Free space above and below the figures, as a share of their span."""
 _LABEL_WIDTH = 76
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A figure, with the range of its boots and what is said when it is pointed at."""
+    """A figure, with the range of its boots and the text of its tooltip."""
 
     x: float
     y: float
     top: float
     bottom: float
-    says: str
+    label: str
 
 
 @dataclass(frozen=True)
 class Level:
-    """A stretch without a change."""
+    """The median between two changes of level."""
 
     left: float
     right: float
@@ -41,7 +41,7 @@ class Break:
 
     x: float
     verdict: str
-    says: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Picture:
 
 
 def picture(line: Line) -> Picture:
-    """The marks of ``line``: figures from left to right at even steps, values upward from the least."""
+    """Return the marks of ``line``: figures from left to right at equal distances, larger values higher."""
     values = [figure.value for figure in line.figures]
     least, most = min(values), max(values)
     room = _ROOM * (most - least) or 0.5 * abs(most) or 1.0
@@ -107,7 +107,10 @@ def picture(line: Line) -> Picture:
 
 
 def _levels(line: Line) -> Iterator[tuple[int, int, float]]:
-    """First figure, the one after the last, and the median of each level; none where none was looked for."""
+    """Yield the first figure, the one after the last, and the median of each level.
+
+    Yields nothing if the line was not searched for changes of level.
+    """
     if line.unlooked:
         return
     ends = [*(shift.index for shift in line.shifts), len(line.figures)]
@@ -120,7 +123,7 @@ def _levels(line: Line) -> Iterator[tuple[int, int, float]]:
 
 
 def _releases(line: Line, step: float) -> Iterator[tuple[float, str]]:
-    """A label under the first figure of each release, where the one before leaves it the room."""
+    """Yield a label under the first figure of each release, unless it would overlap the one before."""
     last, free = "", 0.0
     for index, figure in enumerate(line.figures):
         if figure.release != last and index * step >= free:

@@ -1,4 +1,4 @@
-"""What moves on the page of a run that goes on: its medians so far, as tables."""
+"""The part of a page that changes while its run is measured: the medians so far, as tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _MINUTE_S, _HOUR_S = 60, 3600
 
 
 def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
-    """A table for each headline metric: a row a point, each kernel's median so far and how far from base.
+    """Return a table for each headline metric, with a row for each point.
 
-    Without intervals and verdicts: those are the result's, when there are boots enough.
+    A row has the median of each kernel so far and its change from base. Intervals and verdicts are only in
+    the result, because they need enough boots.
     """
     medians = {(w, m, key(dict(point))): kernels for (w, m, point), kernels in progress.medians.items()}
     kernels = list(dict.fromkeys(name for found in medians.values() for name in found))
@@ -33,7 +34,7 @@ def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
         unit = scale(spec.unit, experiment.design.clock, (v for row in found for v in row.values()))
         names, keys = point_cells([point.shown for point in at])
         rows = tuple(
-            (*cells, *(Cell(_told(row, name, unit)) for name in (BASE, *shown)))
+            (*cells, *(Cell(_median_text(row, name, unit)) for name in (BASE, *shown)))
             for cells, row in zip(keys, found, strict=True)
         )
         title = f"{workload}: {metric} in {unit.unit}, medians so far, {spec.better} is better"
@@ -42,7 +43,7 @@ def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
 
 
 def duration(seconds: float) -> str:
-    """``40 s``, ``12 min``, ``2 h 05 min``."""
+    """Return a duration as text: ``40 s``, ``12 min``, ``2 h 05 min``."""
     if seconds < 2 * _MINUTE_S:
         return f"{seconds:.0f} s"
     minutes = round(seconds / _MINUTE_S)
@@ -52,11 +53,11 @@ def duration(seconds: float) -> str:
 
 
 def share(value: float) -> str:
-    """0.25 is ``25%``; all but the last is never ``100%``."""
+    """Return a share as a rounded-down percentage: 0.25 is ``25%``, and only 1 is ``100%``."""
     return f"{int(value * 100)}%"
 
 
-def _told(row: Mapping[str, float], kernel: str, unit: Scale) -> str:
+def _median_text(row: Mapping[str, float], kernel: str, unit: Scale) -> str:
     if kernel not in row:
         return "-"
     text = unit.text(row[kernel])

@@ -1,4 +1,4 @@
-"""The pages: each takes a request and gives HTML. Nothing here writes to a run directory."""
+"""The pages: each takes a request and returns HTML. Run directories are only read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.serve import live
 from kteardown.serve.chart import picture
-from kteardown.serve.runs import Known, Runs, Told, charts, told
+from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished
 
 _PAGE = 100
 _WIDTH = 118
@@ -44,13 +44,13 @@ _REPORT_POLICY = (
 
 @dataclass(frozen=True)
 class _Filters:
-    """What the list of runs is narrowed to."""
+    """The filters of the list of runs; an empty string passes everything."""
 
     experiment: str
     clock: str
     state: str
 
-    def passes(self, run: Known) -> bool:
+    def passes(self, run: ListedRun) -> bool:
         return (
             self.experiment in ("", run.experiment.name)
             and self.clock in ("", run.experiment.design.clock)
@@ -59,7 +59,7 @@ class _Filters:
 
 
 class Pages:
-    """The endpoints, over one set of runs."""
+    """The endpoints, which share one cache of runs."""
 
     def __init__(self) -> None:
         self._runs = Runs()
@@ -74,7 +74,7 @@ class Pages:
         self._templates.globals.update(version=version(), runs_dir=str(runs_dir()))
 
     def runs(self, request: Request) -> Response:
-        """The list, newest first."""
+        """Return the list of runs, newest first."""
         every = list(self._runs.all())
         query = request.query_params
         wanted = _Filters(query.get("experiment", ""), query.get("clock", ""), query.get("state", ""))
@@ -93,51 +93,51 @@ class Pages:
         )
 
     def run(self, request: Request) -> Response:
-        """One run: its verdict and report, and where it stands while it goes on."""
+        """Return the page of one run: its verdicts and report, and its progress while it is measured."""
         run = self._find(request.path_params["run"])
-        known = self._runs.known(run)
+        listed = self._runs.listed(run)
         try:
-            found, unreadable = told(run), ""
+            found, unreadable = finished(run), ""
         except KteardownError as error:
             found, unreadable = None, error.message
         others = [other for other in self._runs.all() if other.name != run.name and other.state == "done"]
         return self._page(
             "run.html.j2",
-            run=known,
-            told=found,
+            run=listed,
+            finished=found,
             unreadable=unreadable,
             verdicts=contents.verdicts(found.result, found.workloads) if found else [],
             report=_report(found) if found else "",
-            others=sorted(others, key=lambda other: _unlike(known, other)),
-            **self._standing(run, known),
+            others=sorted(others, key=lambda other: _differs(listed, other)),
+            **self._progress(run, listed),
         )
 
     def live(self, request: Request) -> Response:
-        """The part of a run's page that moves."""
+        """Return the part of a run's page that changes while the run is measured."""
         run = self._find(request.path_params["run"])
-        known = self._runs.known(run)
-        page = self._page("live.html.j2", run=known, **self._standing(run, known))
-        page.headers["x-run-state"] = known.state
+        listed = self._runs.listed(run)
+        page = self._page("live.html.j2", run=listed, **self._progress(run, listed))
+        page.headers["x-run-state"] = listed.state
         return page
 
     def report(self, request: Request) -> Response:
-        """The report with its charts: a page of its own, whose script can reach nothing else."""
+        """Return the report with charts: a separate page, whose script is sandboxed."""
         run = self._find(request.path_params["run"])
-        found = told(run)
+        found = finished(run)
         if found is None:
             raise HTTPException(404, f"{run.name} has no result yet")
         return HTMLResponse(charts(run, found), headers={"content-security-policy": _REPORT_POLICY})
 
     def result_json(self, request: Request) -> Response:
-        """``result.json``, as it lies there."""
+        """Return ``result.json`` unchanged."""
         return self._file(request, "application/json", "result_file")
 
     def markdown(self, request: Request) -> Response:
-        """``report.md``, as it lies there."""
+        """Return ``report.md`` unchanged."""
         return self._file(request, "text/plain; charset=utf-8", "report_file")
 
     def compare(self, request: Request) -> Response:
-        """Two runs side by side; without two, the choice."""
+        """Return the comparison of two runs, or only the form if the query does not name two."""
         names = request.query_params.get("a", ""), request.query_params.get("b", "")
         done = [run for run in self._runs.all() if run.state == "done"]
         found = None
@@ -146,7 +146,7 @@ class Pages:
             for run in (a, b):
                 if not run.result_file.is_file():
                     raise InputError(
-                        f"{run.name} has no result yet", hint="compare it when it is done, or resume it."
+                        f"{run.name} has no result yet", hint="wait until it is done, or resume it."
                     )
             sides = [read(run.result_file.read_bytes(), run.name) for run in (a, b)]
             found = compare_results(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
@@ -161,11 +161,11 @@ class Pages:
         )
 
     def history(self, request: Request) -> Response:
-        """A metric over kernels and time."""
+        """Return the history of an experiment over kernel releases and time."""
         query = request.query_params
         runs = list(self._runs.all())
         experiments = sorted({run.experiment.name for run in runs})
-        # One experiment at a time: the newest where none is named.
+        # One experiment at a time; by default that of the newest run.
         experiment = query.get("experiment") or (runs[0].experiment.name if runs else "")
         wanted = archive.Wanted(
             experiment=experiment,
@@ -196,17 +196,17 @@ class Pages:
         )
 
     def error(self, status: int, message: str, hint: str) -> Response:
-        """What went wrong, with the way back."""
+        """Return the error page with this HTTP status."""
         page = self._page("error.html.j2", status=status, message=message, hint=hint)
         page.status_code = status
         return page
 
-    def _standing(self, run: RunDir, known: Known) -> dict[str, Any]:
-        """Progress and medians of a run that is not done."""
-        if known.state == "done":
+    def _progress(self, run: RunDir, listed: ListedRun) -> dict[str, Any]:
+        """Return progress and medians of a run that is not done."""
+        if listed.state == "done":
             return {"progress": None, "medians": []}
         try:
-            progress = known.progress or self._runs.progress(run)
+            progress = listed.progress or self._runs.progress(run)
         except (OSError, ValueError):
             return {"progress": None, "medians": []}
         return {"progress": progress, "medians": live.median_tables(progress, load(run))}
@@ -231,8 +231,8 @@ class Pages:
         return HTMLResponse(self._templates.get_template(template).render(values))
 
 
-def _report(found: Told) -> str:
-    """The report as the terminal has it."""
+def _report(found: FinishedRun) -> str:
+    """Return the report as it is printed on a terminal."""
     out = io.StringIO()
     console = Console(file=out, width=_WIDTH, color_system=None, force_terminal=False)
     text.render(found.result, found.workloads, found.reference, console)
@@ -240,25 +240,25 @@ def _report(found: Told) -> str:
 
 
 def _query(wanted: _Filters, start: int) -> str:
-    """The address of another part of the list."""
+    """Return the query of another page of the list."""
     given = {"experiment": wanted.experiment, "clock": wanted.clock, "state": wanted.state}
     return urlencode({**{name: value for name, value in given.items() if value}, "from": start})
 
 
 def _detail(line: Line) -> str:
-    """The address of one line, figure by figure."""
+    """Return the URL of the history of one line with all its figures."""
     point = " ".join(f"{name}={value}" for name, value in line.point.items())
     names = ("experiment", "clock", "workload", "metric", "kernel")
     return "/history?" + urlencode({**{name: getattr(line, name) for name in names}, "point": point})
 
 
 def _short(variant: str) -> str:
-    """A variant that was given as a path, by its last part."""
+    """Return the name of a variant; of a path, the last part."""
     return variant.rstrip("/").rpartition("/")[2]
 
 
-def _unlike(run: Known, other: Known) -> tuple[bool, bool]:
-    """Orders what a run may be compared with: first what asks the same question."""
+def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
+    """Return a sort key that puts runs of the same experiment and clock first."""
     return (
         other.experiment.name != run.experiment.name,
         other.experiment.design.clock != run.experiment.design.clock,
@@ -270,6 +270,6 @@ def _clock(name: str) -> Clock | None:
 
 
 def _choices(every: Sequence[Line]) -> dict[str, list[str]]:
-    """What the lines of an experiment can be narrowed to."""
+    """Return the values of each filter of the history."""
     names = ("clock", "workload", "metric", "kernel")
     return {name: list(dict.fromkeys(getattr(line, name) for line in every)) for name in names}

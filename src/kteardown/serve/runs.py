@@ -1,4 +1,4 @@
-"""What the page says of a run: read from its directory, kept while its files stay as they are."""
+"""The runs as the pages show them: read from their directories, and cached until their files change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kteardown.report.formats.html import html_report
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
-from kteardown.rundir.lock import at_work
+from kteardown.rundir.lock import is_locked
 from kteardown.rundir.snapshot import load
 
 _KEPT = 512
@@ -30,27 +30,27 @@ _STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
 
 
 @dataclass(frozen=True)
-class Known:
-    """A run as it is listed. ``state`` is ``running``, ``done`` or ``unfinished``."""
+class ListedRun:
+    """A run in the list of runs. ``state`` is ``running``, ``done`` or ``unfinished``."""
 
     name: str
     experiment: Experiment
     state: str
     verdicts: Mapping[Verdict, int]
-    """Of the headline metrics; empty where there is no result yet."""
+    """How many headline comparisons have each verdict; empty without a result."""
     progress: Progress | None
-    """Of a run that is going on."""
+    """The progress of a run whose state is ``running``."""
 
     @property
     def started(self) -> str:
-        """Local time, as the directory's name has it."""
+        """The local time in the name of the run directory; empty if it has none."""
         found = _STARTED.fullmatch(self.name)
         return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """A finished run with all that its report needs."""
+class FinishedRun:
+    """A run that has a result, with all that its report needs."""
 
     result: Result
     workloads: Mapping[str, Workload]
@@ -58,28 +58,31 @@ class Told:
 
 
 class Runs:
-    """The runs of the run directory. Safe to call from several threads."""
+    """All runs. Safe to call from several threads."""
 
     def __init__(self) -> None:
         self._followers: dict[str, Follower] = {}
         self._lock = Lock()
 
-    def all(self) -> Iterator[Known]:
-        """Every run that can be read, newest first."""
+    def all(self) -> Iterator[ListedRun]:
+        """Yield every run that can be read, newest first."""
         for run in reversed(all_runs()):
             try:
-                yield self.known(run)
+                yield self.listed(run)
             except (OSError, ValueError, KteardownError):
                 continue
 
     def find(self, name: str) -> RunDir | None:
-        """The run of exactly this name: nothing else is ever opened, whatever is asked for."""
+        """Return the run with exactly this name, so that a request can never open another folder."""
         return next((run for run in all_runs() if run.name == name), None)
 
-    def known(self, run: RunDir) -> Known:
-        """What is listed of a run. Raises OSError, ValueError or KteardownError where it cannot be read."""
-        running = at_work(run)
-        return Known(
+    def listed(self, run: RunDir) -> ListedRun:
+        """Return a run as it is listed.
+
+        Raises OSError, ValueError or KteardownError if the run cannot be read.
+        """
+        running = is_locked(run)
+        return ListedRun(
             name=run.name,
             experiment=_experiment(run.experiment_file, _stamp(run.experiment_file)),
             state="running" if running else "done" if run.result_file.is_file() else "unfinished",
@@ -88,25 +91,25 @@ class Runs:
         )
 
     def progress(self, run: RunDir) -> Progress:
-        """How a run stands by its records. Raises OSError or ValueError where it cannot be read."""
+        """Return the progress of a run. Raises OSError or ValueError if its records cannot be read."""
         with self._lock:
             return self._followers.setdefault(run.name, Follower(run)).look()
 
 
-def told(run: RunDir) -> Told | None:
-    """What the report of a run is made of; None where it has no result yet. Raises KteardownError."""
+def finished(run: RunDir) -> FinishedRun | None:
+    """Return the run with its result, or None if it has no result yet. Raises KteardownError."""
     if not run.result_file.is_file():
         return None
-    return _told(run.result_file, _stamp(run.result_file))
+    return _finished(run.result_file, _stamp(run.result_file))
 
 
-def charts(run: RunDir, found: Told) -> str:
-    """The report as one HTML file. Raises KteardownError."""
+def charts(run: RunDir, found: FinishedRun) -> str:
+    """Return the report with charts as one HTML file. Raises KteardownError."""
     return _charts(run.path, _stamp(run.result_file), found)
 
 
 def _counted(run: RunDir) -> Mapping[Verdict, int]:
-    """None where there is no result, or one of another kteardown."""
+    """Return the verdicts of a run; empty if its result is missing or of an unknown schema."""
     try:
         return _verdicts(run.result_file, _stamp(run.result_file))
     except (OSError, KteardownError):
@@ -132,16 +135,16 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
 
 
 @lru_cache(maxsize=4)
-def _told(file: Path, _stamped: tuple[int, int]) -> Told:
+def _finished(file: Path, _stamped: tuple[int, int]) -> FinishedRun:
     return _read(file)
 
 
 @lru_cache(maxsize=2)
-def _charts(folder: Path, _stamped: tuple[int, int], found: Told) -> str:
+def _charts(folder: Path, _stamped: tuple[int, int], found: FinishedRun) -> str:
     return html_report(material_of(load(RunDir(folder)), found.result))
 
 
-def _read(file: Path) -> Told:
+def _read(file: Path) -> FinishedRun:
     result = result_json.loads(file.read_bytes())
     snapshot = load(RunDir(file.parent))
-    return Told(result, snapshot.workloads, snapshot.published)
+    return FinishedRun(result, snapshot.workloads, snapshot.published)

@@ -1,4 +1,4 @@
-"""The server: one socket on loopback, until it is interrupted."""
+"""The server: listens on one socket of the loopback interface until it is interrupted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from kteardown.serve.app import make_app
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE_S = 2
-"""What an answer that is on its way may take when the server is to stop."""
+"""How long a response may still take when the server stops."""
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; 0 is a free port. Raises InputError where the port is taken, else LabError."""
+    """Listen on ``port`` of the loopback interface; 0 is any free port.
+
+    Raises InputError if the port is in use or not allowed, LabError if the interface is not usable.
+    """
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -26,23 +29,24 @@ def listen(port: int) -> socket.socket:
         found.close()
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             raise InputError(
-                f"port {port} cannot be had: {error.strerror}", hint="give another one, or --port 0 for any."
+                f"--port {port}: cannot be used: {error.strerror}",
+                hint="choose another port, or --port 0 for any free one.",
             ) from error
         raise LabError(
             f"cannot listen on {_LOOPBACK}: {error.strerror}",
-            hint="the loopback interface must be up: `ip link show lo`.",
+            hint="check that the loopback interface is up: `ip link show lo`.",
         ) from error
     return found
 
 
 def address(listening: socket.socket) -> str:
-    """Where a browser finds it."""
+    """Return the URL of the server."""
     host, port = listening.getsockname()
     return f"http://{host}:{port}/"
 
 
 def run(listening: socket.socket) -> None:
-    """Answer until SIGINT or SIGTERM. Raises KeyboardInterrupt after SIGINT, with everything closed."""
+    """Serve until SIGINT or SIGTERM. After SIGINT, close everything and raise KeyboardInterrupt."""
     config = uvicorn.Config(
         make_app(),
         log_level="warning",

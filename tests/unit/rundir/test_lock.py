@@ -1,4 +1,4 @@
-"""Whether a lab is at work is seen without taking its lock."""
+"""A process that writes to a run is detected without taking the lock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.lock import at_work
+from kteardown.rundir.lock import is_locked
 from kteardown.rundir.writer import open_writer
 
 _HOLD = """
@@ -21,16 +21,16 @@ with open_writer(RunDir(Path(sys.argv[1]))):
 """
 
 
-def test_a_run_is_at_work_while_another_process_writes_it(tmp_path: Path) -> None:
+def test_a_run_is_locked_while_another_process_writes_it(tmp_path: Path) -> None:
     run = RunDir.create(tmp_path, "x")
-    assert not at_work(run)
+    assert not is_locked(run)
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(run.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as lab:
         assert lab.stdout is not None and lab.stdin is not None
         assert lab.stdout.readline() == "held\n"
-        assert at_work(run)
+        assert is_locked(run)
         lab.stdin.close()
-    assert not at_work(run)
+    assert not is_locked(run)
     with open_writer(run):
-        assert at_work(run)
+        assert is_locked(run)

@@ -1,4 +1,4 @@
-"""Where the marks of a picture of the history are."""
+"""The positions of the marks in a chart of the history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kteardown.serve.chart import HEIGHT, WIDTH, picture
 from unit.history.test_lines import boot, facts, kernel, lines
 
 
-def test_marks_are_inside_and_in_their_order() -> None:
+def test_marks_are_inside_the_chart_and_in_order() -> None:
     runs = {"t1": facts(), "t2": facts(), "t3": facts({"base": kernel("7.2.1")})}
     figures = [boot("t1", 900.0, boot=n) for n in range(2)]
     figures += [boot("t2", 1000.0), boot("t3", 3000.0, "7.2.1"), boot("t3", 5000.0, "7.2.1", boot=1)]
@@ -18,7 +18,7 @@ def test_marks_are_inside_and_in_their_order() -> None:
     drawn = picture(line)
     assert [dot.x for dot in drawn.dots] == sorted(dot.x for dot in drawn.dots)
     assert all(0 < dot.x < WIDTH and 0 < dot.top <= dot.y <= dot.bottom < HEIGHT for dot in drawn.dots)
-    # More is higher, and lower on the screen's axis.
+    # Larger values are higher on the screen, where y is smaller.
     assert drawn.dots[2].y < drawn.dots[1].y < drawn.dots[0].y
     assert [tick.text for tick in drawn.releases] == ["6.12.1", "7.2.1"]
     assert [tick.text for tick in drawn.values] == ["900", "4,000"]
@@ -35,7 +35,7 @@ def test_one_value_is_drawn_in_the_middle(value: float) -> None:
     assert len(drawn.values) == 1
 
 
-def test_labels_of_many_releases_do_not_lie_on_each_other() -> None:
+def test_labels_of_many_releases_do_not_overlap() -> None:
     names = [f"6.{minor}.1" for minor in range(60)]
     figures = [boot(f"t{n:02}", 1.0, name) for n, name in enumerate(names)]
     runs = {f"t{n:02}": facts({"base": kernel(name)}) for n, name in enumerate(names)}

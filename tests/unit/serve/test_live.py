@@ -1,4 +1,4 @@
-"""What moves on the page of a run."""
+"""The part of a run's page that changes while the run is measured."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from unit.run import killable
     ("seconds", "words"),
     [(0.4, "0 s"), (119, "119 s"), (130, "2 min"), (7100, "118 min"), (7260, "2 h 01 min")],
 )
-def test_durations_are_as_long_as_they_need_to_be(seconds: float, words: str) -> None:
+def test_a_duration_has_the_units_that_fit_its_length(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
-def test_a_run_is_done_when_all_of_it_is() -> None:
+def test_only_a_complete_share_is_100_percent() -> None:
     assert (share(0.999), share(1.0)) == ("99%", "100%")
 
 
-def test_medians_so_far_stand_beside_base(tmp_path: Path) -> None:
+def test_medians_so_far_are_next_to_base(tmp_path: Path) -> None:
     run = killable.make_run(tmp_path, "instructions")
     killable.measure(run.path)
     tables = median_tables(Follower(run).look(), load(run))

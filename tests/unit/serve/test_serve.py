@@ -1,4 +1,4 @@
-"""The local page, asked over HTTP as a browser would, and as somebody with other plans would."""
+"""The local pages over HTTP: requests of a browser, and requests of an attacker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EVIL = "<script>alert(1)</script>"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: dict[str, str]
@@ -38,14 +38,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Site:
-    """A server over ``runs``."""
+    """A server of the runs in ``runs``."""
 
     process: subprocess.Popen[str]
     port: int
     runs: Path
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """One request; ``path`` is sent as it is."""
+        """Send one request; ``path`` is sent unchanged."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers)
@@ -59,13 +59,13 @@ class Site:
             connection.close()
 
     def names(self) -> list[str]:
-        """The runs that there are, oldest first."""
+        """Return the names of the runs, oldest first."""
         return sorted(path.name for path in self.runs.iterdir())
 
 
 @contextmanager
 def serving(home: Path) -> Iterator[Site]:
-    """A server in a process of its own, on a free port."""
+    """Run a server in its own process, on a free port."""
     environment = {**os.environ, "KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache")}
     command = [sys.executable, "-m", "kteardown", "serve", "--port", "0"]
     pipe = subprocess.PIPE
@@ -82,7 +82,7 @@ def serving(home: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Two runs that are done, one that was never begun, and one that says what it should not."""
+    """Serve two finished runs, one without boots, and one whose question is markup."""
     home = tmp_path_factory.mktemp("home")
     for clock in ("instructions", "wall"):
         killable.measure(killable.make_run(home / "runs", clock).path)
@@ -110,11 +110,11 @@ def test_the_list_has_every_run_newest_first(site: Site) -> None:
     ("query", "count"),
     [("clock=wall", 1), ("state=done", 2), ("experiment=killed", 4), ("state=running", 0), ("from=2", 2)],
 )
-def test_the_list_can_be_narrowed(query: str, count: int, site: Site) -> None:
+def test_the_list_can_be_filtered(query: str, count: int, site: Site) -> None:
     assert site.ask(f"/?{query}").text.count('class="name"') == count
 
 
-def test_a_run_has_its_verdict_its_report_and_its_files(site: Site) -> None:
+def test_the_page_of_a_run_has_its_report_and_its_files(site: Site) -> None:
     name = site.names()[0]
     page = site.ask(f"/runs/{name}")
     assert page.status == 200
@@ -126,7 +126,7 @@ def test_a_run_has_its_verdict_its_report_and_its_files(site: Site) -> None:
     assert site.ask(f"/runs/{name}/report.md").text == run.report_file.read_text()
 
 
-def test_the_report_with_charts_can_reach_nothing(site: Site) -> None:
+def test_the_report_with_charts_is_sandboxed(site: Site) -> None:
     name, *_, unfinished = site.names()
     page = site.ask(f"/runs/{name}/report.html")
     assert page.status == 200 and page.text.startswith("<!doctype html>")
@@ -138,7 +138,7 @@ def test_the_report_with_charts_can_reach_nothing(site: Site) -> None:
     assert site.ask(f"/runs/{unfinished}/report.html").status == 404
 
 
-def test_what_a_run_says_is_text_and_never_markup(site: Site) -> None:
+def test_markup_in_a_run_is_escaped(site: Site) -> None:
     page = site.ask(f"/runs/{site.names()[-1]}")
     assert page.status == 200
     assert _EVIL not in page.text
@@ -163,7 +163,7 @@ def test_a_run_without_a_result_cannot_be_compared(site: Site) -> None:
     assert site.ask(f"/runs/{unfinished}/result.json").status == 404
 
 
-def test_the_history_is_drawn_and_tabled(site: Site) -> None:
+def test_the_history_has_charts_or_tables(site: Site) -> None:
     one = site.ask("/history?metric=freeze_user_ns&point=zombies%3D300&clock=instructions")
     assert one.status == 200
     assert '<svg class="line"' in one.text and "least to most" in one.text
@@ -173,7 +173,7 @@ def test_the_history_is_drawn_and_tabled(site: Site) -> None:
     assert site.ask("/history?point=zombies").status == 400
 
 
-def test_a_run_that_goes_on_is_followed(site: Site) -> None:
+def test_the_progress_of_a_running_run_is_shown(site: Site) -> None:
     name = site.names()[2]
     run = RunDir(site.runs / name)
     before = site.ask(f"/runs/{name}/live")
@@ -186,7 +186,7 @@ def test_a_run_that_goes_on_is_followed(site: Site) -> None:
         assert 'class="state running"' in site.ask("/").text
 
 
-def test_following_needs_no_script(site: Site) -> None:
+def test_without_a_script_the_page_of_a_running_run_is_reloaded(site: Site) -> None:
     with open_writer(RunDir(site.runs / site.names()[2])):
         assert '<noscript><meta http-equiv="refresh"' in site.ask(f"/runs/{site.names()[2]}").text
 
@@ -194,11 +194,11 @@ def test_following_needs_no_script(site: Site) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.0.0.1", "", "[::1]"]
 )
-def test_only_this_hosts_names_are_answered(host: str, site: Site) -> None:
+def test_other_host_names_are_refused(host: str, site: Site) -> None:
     assert site.ask("/", Host=host).status == 400
 
 
-def test_a_tunnel_keeps_the_name_and_not_the_port(site: Site) -> None:
+def test_another_port_in_the_host_name_is_allowed(site: Site) -> None:
     assert site.ask("/", Host="localhost:9999").status == 200
 
 
@@ -223,7 +223,7 @@ def test_no_address_reaches_another_file(path: str, site: Site) -> None:
     assert "not for you" not in page.text
 
 
-def test_a_folder_that_is_compared_must_be_a_run(site: Site) -> None:
+def test_a_folder_that_is_not_a_run_cannot_be_compared(site: Site) -> None:
     assert site.ask(f"/compare?a=../secret&b={site.names()[0]}").status == 404
 
 
@@ -232,7 +232,7 @@ def test_nothing_can_be_changed(method: str, site: Site) -> None:
     assert site.ask(f"/runs/{site.names()[0]}", method).status == 405
 
 
-def test_looking_writes_nothing(site: Site) -> None:
+def test_requests_write_nothing(site: Site) -> None:
     before = _everything(site.runs)
     for name in site.names():
         for path in ("", "/live", "/report.html", "/result.json", "/report.md"):
@@ -246,7 +246,7 @@ def _everything(root: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_every_answer_is_fenced_in(site: Site) -> None:
+def test_every_response_has_the_security_headers(site: Site) -> None:
     for path in ("/", f"/runs/{site.names()[0]}", "/nowhere", f"/runs/{site.names()[0]}/result.json"):
         headers = site.ask(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -256,7 +256,7 @@ def test_every_answer_is_fenced_in(site: Site) -> None:
         assert "server" not in headers
 
 
-def test_what_pages_name_is_there(site: Site) -> None:
+def test_every_link_of_a_page_works(site: Site) -> None:
     page = site.ask(f"/runs/{site.names()[0]}").text
     for path in set(re.findall(r'(?:href|src)="(/[^"]*)"', page)):
         assert site.ask(path.replace("&amp;", "&")).status == 200, path
@@ -265,24 +265,24 @@ def test_what_pages_name_is_there(site: Site) -> None:
     assert "prefers-color-scheme:dark" in site.ask(style[1]).text
 
 
-def test_it_listens_on_loopback_alone(site: Site) -> None:
+def test_it_listens_only_on_loopback(site: Site) -> None:
     found = psutil.Process(site.process.pid).net_connections(kind="inet")
     listening = {entry.laddr for entry in found if entry.status == psutil.CONN_LISTEN}
     assert listening == {("127.0.0.1", site.port)}
 
 
-def test_a_port_that_is_taken_says_what_to_do(site: Site, tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error_with_a_hint(site: Site, tmp_path: Path) -> None:
     done = kteardown("serve", "--port", str(site.port), home=tmp_path)
     assert done.returncode == 2
-    assert f"port {site.port} cannot be had" in done.stderr and "--port 0" in done.stderr
+    assert f"--port {site.port}: cannot be used" in done.stderr and "--port 0" in done.stderr
 
 
-def test_no_runs_yet_is_a_page_too_and_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
+def test_pages_work_without_runs_and_an_interrupt_stops_the_server(tmp_path: Path) -> None:
     with serving(tmp_path) as site:
         for path in ("/", "/history", "/compare"):
             assert site.ask(path).status == 200
         assert "There are no runs yet" in site.ask("/").text
-        # A browser keeps its connection.
+        # A browser keeps its connection open.
         waiting = http.client.HTTPConnection("127.0.0.1", site.port)
         waiting.request("GET", "/")
         waiting.getresponse().read()

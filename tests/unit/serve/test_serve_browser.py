@@ -1,4 +1,4 @@
-"""The local page in headless Chromium: it draws without a complaint, follows a run, needs no script else."""
+"""The local pages in headless Chromium: no errors; scripts are needed only to follow a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OVERFLOWS = """() => [...document.querySelectorAll("body *")]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One run that is done and one that was never begun."""
+    """Serve one finished run and one without boots."""
     home = tmp_path_factory.mktemp("home")
     killable.measure(killable.make_run(home / "runs", "instructions").path)
     killable.make_run(home / "runs", "instructions")
@@ -37,9 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def open_page(browser: Browser, site: Site) -> Iterator[Open]:
-    """Opens an address, in which ``{0}`` and ``{1}`` are runs.
+    """Return a function that opens a path, in which ``{0}`` and ``{1}`` are replaced by runs.
 
-    At the end of the test nothing may have been complained of or asked for elsewhere.
+    At the end of the test the browser may have reported no error and sent no request to another host.
     """
     complaints: list[str] = []
     contexts = []
@@ -61,7 +61,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
     yield opened
     for context in contexts:
         context.close()
-    # That an address is none is what the browser says of /nowhere itself.
+    # For /nowhere the browser itself reports the status 404.
     assert [text for text in complaints if "404" not in text] == []
 
 
@@ -75,7 +75,7 @@ def test_every_page_fits_a_phone_in_both_themes(path: str, theme: str, open_page
     assert (ground == "rgb(15, 18, 22)") == (theme == "dark")
 
 
-def test_without_a_script_runs_are_narrowed_and_compared(open_page: Open) -> None:
+def test_runs_are_filtered_and_compared_without_a_script(open_page: Open) -> None:
     page = open_page("/", java_script_enabled=False)
     page.get_by_label("State").select_option("done")
     page.get_by_role("button", name="Show").click()
@@ -87,7 +87,7 @@ def test_without_a_script_runs_are_narrowed_and_compared(open_page: Open) -> Non
     expect(page.locator(".summary")).to_contain_text("comparisons in both")
 
 
-def test_without_a_script_the_history_leads_to_one_line(open_page: Open) -> None:
+def test_the_history_leads_to_one_line_without_a_script(open_page: Open) -> None:
     page = open_page("/history", java_script_enabled=False)
     page.locator("table a").first.click()
     expect(page.locator("svg.line .figure")).to_have_count(2)
@@ -95,7 +95,7 @@ def test_without_a_script_the_history_leads_to_one_line(open_page: Open) -> None
     expect(page.locator("h1")).to_have_text("Is anything lost?")
 
 
-def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> None:
+def test_a_run_is_followed_until_its_writer_exits(open_page: Open, site: Site) -> None:
     whole, growing = (RunDir(site.runs / name) for name in site.names())
     lines = whole.records_file.read_bytes().splitlines(keepends=True)
     with open_writer(growing):
@@ -109,7 +109,7 @@ def test_a_run_is_followed_until_its_lab_ends(open_page: Open, site: Site) -> No
     expect(page.get_by_role("heading", name="Unfinished")).to_be_visible(timeout=PATIENCE_MS)
 
 
-def test_the_list_moves_and_keeps_what_is_picked(open_page: Open, site: Site) -> None:
+def test_the_list_is_updated_and_keeps_the_selection(open_page: Open, site: Site) -> None:
     running = RunDir(site.runs / site.names()[1])
     with open_writer(running):
         page = open_page("/")
@@ -119,7 +119,7 @@ def test_the_list_moves_and_keeps_what_is_picked(open_page: Open, site: Site) ->
         assert page.get_by_label(f"A: {site.names()[0]}", exact=True).is_checked()
 
 
-def test_the_charts_of_a_report_are_drawn_inside_its_fence(open_page: Open) -> None:
+def test_the_charts_of_a_report_are_drawn_in_the_sandbox(open_page: Open) -> None:
     page = open_page("/runs/{0}")
     page.get_by_role("link", name="Report with charts").click()
     plot = page.locator(".plot").first
@@ -127,9 +127,9 @@ def test_the_charts_of_a_report_are_drawn_inside_its_fence(open_page: Open) -> N
     expect(plot.locator(".main-svg").first).to_be_attached(timeout=PATIENCE_MS)
 
 
-def test_it_is_usable_by_keyboard(open_page: Open) -> None:
+def test_the_keyboard_reaches_the_content(open_page: Open) -> None:
     page = open_page("/")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
     page.wait_for_url("**#main")

@@ -1,4 +1,4 @@
-// Keeps what moves on the page up to date: a run that goes on, or the list that has one.
+// Updates the page while a run is measured: the progress of one run, or the list of runs.
 "use strict";
 const PERIOD_MS = 2000;
 const LIST_PERIOD_MS = 5000;
@@ -21,7 +21,7 @@ async function followList() {
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const rows = page.querySelector("[data-live=list] tbody");
-  // Which runs are picked is the reader's.
+  // Keep the runs that the user has selected.
   for (const picked of list.querySelectorAll("input:checked")) {
     const same = rows?.querySelector(`input[name=${picked.name}][value="${CSS.escape(picked.value)}"]`);
     if (same) same.checked = true;
@@ -34,7 +34,7 @@ function every(periodMs, step) {
     try {
       if (!document.hidden) await step();
     } catch {
-      // The server was stopped: what is shown stays, and it is asked again.
+      // The server was stopped: keep the page as it is, and try again.
     }
     every(periodMs, step);
   }, periodMs);
