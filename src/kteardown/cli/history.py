@@ -11,7 +11,7 @@ from rich.console import Console
 from kteardown.cli import complete, options
 from kteardown.cli.extras import need
 from kteardown.history import archive
-from kteardown.history.lines import History
+from kteardown.history.lines import History, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.report import history_tables as tables
 from kteardown.report.formats import text
@@ -88,14 +88,20 @@ def history(
         clock=clock.value if clock else None,
         points=parse_assignments(point or (), "--point"),
     )
-    runs = all_runs()
-    found = archive.history_of(runs, wanted, order=order.value, least=least / 100)
-    if not found.lines and wanted != archive.Wanted():
-        raise archive.nothing_found(archive.history_of(runs, archive.Wanted()).lines, wanted)
+    found = _find(wanted, order.value, least / 100)
     if as_json:
         typer.echo(found.model_dump_json(indent=1, by_alias=True))
     else:
         show(found, options.output(), every_metric=metric is not None)
+
+
+def _find(wanted: archive.Wanted, order: Order, least: float) -> History:
+    """Return the selected lines. Raises InputError if the selection matches no line of any run."""
+    runs = all_runs()
+    found = archive.history_of(runs, wanted, order=order, least=least)
+    if not found.lines and wanted != archive.Wanted():
+        raise archive.nothing_found(archive.history_of(runs, archive.Wanted()).lines, wanted)
+    return found
 
 
 def show(found: History, out: Console, *, every_metric: bool) -> None:

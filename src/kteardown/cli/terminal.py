@@ -152,10 +152,10 @@ class TerminalReporter:
             line = "+ " + shlex.join(argv)
             self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-    def standing(self, look: Callable[[], Sequence[InterimResult]]) -> None:
+    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Show the comparisons so far on the live display.
 
-        ``look`` is called at most every five seconds and takes at most 1/20 of the time.
+        ``compute`` is called at most every five seconds and takes at most 1/20 of the time.
         """
         began = time.monotonic()
         if self._display is None or began < self._next_look:

@@ -119,8 +119,8 @@ def own_sources(experiment: Experiment) -> list[Path]:
         found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not found:
             raise InputError(
-                f"{file}: there is no such file, and workload {file.stem!r} needs it",
-                hint=f"write it, or write both files with `kteardown new workload {file.stem}`.",
+                f"{folder / name}.c: there is no such file, and workload {name!r} needs it",
+                hint=f"write it, or write both files with `kteardown new workload {name}`.",
             )
         own += found
     return own
