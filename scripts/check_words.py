@@ -3,9 +3,10 @@
     check_words.py [PATHS]         files or folders; everything that git lists where none is named
 
 Letters may be of either case, a word is a whole word (`_` ends one, as space does), and a phrase may go on in
-the next line. `*` at the end of a word matches any ending. `the dead` does not match `the dead task`.
+the next line. `*` at the end of a word matches any ending. An article with an adjective does not match in front
+of a noun such as "task".
 
-Not searched: LICENSE, the glossary, recorded consoles, data (svg, json, binary files), lines of Markdown that
+Not searched: LICENSE, the glossary, recorded consoles and runs, data (svg, json, binary files), lines of Markdown that
 begin with `>`, addresses, the kernel's own lines in patches, the test for None in Python and Jinja, and what
 a commit id quotes: 0123456789ab ("subject of a commit").
 
@@ -26,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 GLOSSARY = "docs/glossary.md"
 HEADING = "## Words that are not used"
-SKIPPED = ("LICENSE", GLOSSARY, "tests/data/console")
+SKIPPED = ("LICENSE", GLOSSARY, "tests/data/console", "tests/data/runs")
 """Files and folders that are not searched."""
 DATA = {".svg", ".json", ".ndjson"}
 MARK = "words: quote"
@@ -40,7 +41,7 @@ _JINJA = re.compile(r"\{[%{].*?[%}]\}")
 _MARKED_ALONE = re.compile(r"^[^\w]*words: quote[^\w]*$")
 
 
-# `the dead` is not used; `the dead task` is a task.
+# An adjective used as a noun is not allowed; in front of a noun it is.
 _NOUN = r"(?:task|process|thread|cgroup|group)(?:e?s)?(?![a-z0-9])"
 
 

@@ -71,7 +71,7 @@ def history(
 
     A line has only figures that can be compared: one experiment, clock, metric and point, and the same
     patches; in real time also one CPU model of the host. If at most three lines are selected, every figure
-    is shown. METHODOLOGY.md describes how changes of level are found.
+    is shown.
 
     Examples:
 

@@ -102,11 +102,11 @@ class _Display:
         lines = [line for text in self.doing.values() for line in text.splitlines()]
         parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
         if self.rows:
-            parts += [Text(), standing_table(self.rows)]
+            parts += [Text(), interim_table(self.rows)]
         return Group(*parts)
 
 
-def standing_table(rows: Sequence[InterimResult]) -> Table:
+def interim_table(rows: Sequence[InterimResult]) -> Table:
     """Return the comparisons so far as a table, one row for each variant of a metric."""
     table = Table(
         title="so far, at the last point; the final verdicts are in the report",

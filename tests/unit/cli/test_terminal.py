@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from kteardown.cli import terminal
-from kteardown.cli.terminal import TerminalReporter, standing_table
+from kteardown.cli.terminal import TerminalReporter, interim_table
 from kteardown.progress import InterimResult
 
 ROWS = [
@@ -136,12 +136,12 @@ def test_verbose_shows_a_command_that_can_be_typed() -> None:
 def test_no_color_in_the_environment_turns_colours_off() -> None:
     for environment, coloured in (({"NO_COLOR": "1"}, False), ({"TERM": "xterm-256color"}, True)):
         screen = console(force_terminal=True, _environ=environment)
-        screen.print(standing_table(ROWS))
+        screen.print(interim_table(ROWS))
         assert ("\x1b[32m" in written(screen)) is coloured
 
 
 def test_base_is_printed_once_for_each_metric() -> None:
     screen = console()
-    screen.print(standing_table(ROWS))
+    screen.print(interim_table(ROWS))
     assert written(screen).count("1,028,528") == 1
     assert written(screen).count("323,616") == 2

@@ -69,21 +69,21 @@ def test_a_tree_that_keeps_objects_is_compiled_by_ccache(
     ccache.write_text("#!/bin/sh\n")
     ccache.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    told = tmp_path / "told"
+    messages = tmp_path / "messages"
     ask = "command -v gcc; command -v x86_64-linux-gnu-gcc; echo $$CCACHE_DIR"
-    tree = fake_tree(tmp_path, f"{{ {ask}; }} > {told}")
+    tree = fake_tree(tmp_path, f"{{ {ask}; }} > {messages}")
     objects = tmp_path / "objects"
     compile_tree(replace(tree, objects=objects), "x", 3, 3, SilentReporter())
     names = [objects / "bin" / name for name in ("gcc", "x86_64-linux-gnu-gcc")]
-    assert told.read_text().split() == [*map(str, names), str(objects)]
+    assert messages.read_text().split() == [*map(str, names), str(objects)]
     assert [name.resolve() for name in names] == [ccache, ccache]
 
     compile_tree(tree, "x", 3, 3, SilentReporter())
-    assert str(objects) not in told.read_text()
+    assert str(objects) not in messages.read_text()
     ccache.unlink()
     monkeypatch.setattr("shutil.which", lambda name: None)
     compile_tree(replace(tree, objects=objects), "x", 3, 3, SilentReporter())
-    assert str(objects) not in told.read_text()
+    assert str(objects) not in messages.read_text()
 
 
 class Totals(SilentReporter):
