@@ -3,12 +3,12 @@
     check_words.py [PATHS]         files or folders; everything that git lists where none is named
 
 Letters may be of either case, a word is a whole word (`_` ends one, as space does), and a phrase may go on in
-the next line. `*` at the end of a word matches any ending. An article with an adjective does not match in front
-of a noun such as "task".
+the next line. `*` at the end of a word matches any ending. An article with an adjective does not match
+in front of a noun such as "task".
 
-Not searched: LICENSE, the glossary, recorded consoles and runs, data (svg, json, binary files), lines of Markdown that
-begin with `>`, addresses, the kernel's own lines in patches, the test for None in Python and Jinja, and what
-a commit id quotes: 0123456789ab ("subject of a commit").
+Not searched: LICENSE, the glossary, recorded consoles and runs, data (svg, json, binary files), lines of
+Markdown that begin with `>`, addresses, the kernel's own lines in patches, the test for None in Python and
+Jinja, and what a commit id quotes: 0123456789ab ("subject of a commit").
 
 A line that quotes the kernel or a mail says so in a comment, `words: quote`, at its end or alone on the
 line before it.
