@@ -221,7 +221,7 @@ static void cleanup(struct trial *t)
 	chain_close(&chain);
 }
 
-static const char *const params[] = {"processes", "make",  "signal",	"parent",
+static const char *const params[] = {"processes", "make",  "signal", "parent",
 				     "reap",	  "pipes", "probes", NULL};
 static const struct workload pipechain = {
 	.name = "pipechain",
