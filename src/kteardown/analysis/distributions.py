@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kteardown.analysis.comparisons import Data
 from kteardown.model.point import Point
 from kteardown.model.result import Distribution
-from kteardown.model.workload import Histogram
+from kteardown.model.workload import HistogramSpec
 
 
 def distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ...]:
@@ -23,7 +23,9 @@ def distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ...
     return tuple(distribution for distribution in found if distribution is not None)
 
 
-def _distribution(data: Data, kernel: str, metric: str, spec: Histogram, point: Point) -> Distribution | None:
+def _distribution(
+    data: Data, kernel: str, metric: str, spec: HistogramSpec, point: Point
+) -> Distribution | None:
     histogram = data.collected.histogram(kernel, point, metric)
     if histogram is None:
         return None

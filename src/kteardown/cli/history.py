@@ -78,7 +78,7 @@ def history(
       kteardown history freezer --kernel unpatched --clock wall --order time --json
     """
     need("history", "`history`")
-    wanted = archive.Wanted(
+    wanted = archive.HistoryFilter(
         experiment=experiment,
         workload=workload,
         metric=metric,
@@ -93,12 +93,12 @@ def history(
         show(found, options.output(), every_metric=metric is not None)
 
 
-def _find(wanted: archive.Wanted, order: Order, least: float) -> History:
+def _find(wanted: archive.HistoryFilter, order: Order, least: float) -> History:
     """Return the selected lines. Raises InputError if the selection matches no line of any run."""
     runs = all_runs()
     found = archive.history_of(runs, wanted, order=order, least=least)
-    if not found.lines and wanted != archive.Wanted():
-        raise archive.nothing_found(archive.history_of(runs, archive.Wanted()).lines, wanted)
+    if not found.lines and wanted != archive.HistoryFilter():
+        raise archive.nothing_found(archive.history_of(runs, archive.HistoryFilter()).lines, wanted)
     return found
 
 

@@ -24,7 +24,7 @@ LEAST = 0.02
 
 
 @dataclass(frozen=True)
-class Wanted:
+class HistoryFilter:
     """The filter for lines of the history.
 
     None or empty matches everything; ``points`` has values by parameter.
@@ -63,7 +63,7 @@ class Wanted:
 
 
 def history_of(
-    runs: Sequence[RunDir], wanted: Wanted, *, order: Order = "release", least: float = LEAST
+    runs: Sequence[RunDir], wanted: HistoryFilter, *, order: Order = "release", least: float = LEAST
 ) -> History:
     """Return the matching lines of ``runs``. Runs that cannot be read are listed in ``unread``."""
     known: dict[str, RunFacts] = {}
@@ -81,7 +81,7 @@ def history_of(
     return found.model_copy(update={"lines": lines, "unread": tuple(unread)})
 
 
-def nothing_found(everything: Sequence[Line], wanted: Wanted) -> InputError:
+def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:
     """Return an error with the first condition of ``wanted`` that no line meets, and possible values."""
     left = list(everything)
     for name in ("experiment", "clock", "workload", "metric", "kernel"):

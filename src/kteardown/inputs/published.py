@@ -18,7 +18,7 @@ from kteardown.model.record import ParamValue
 from kteardown.paths import data_dir
 
 
-class Source(BaseModel):
+class PublishedSource(BaseModel):
     """Where the figures were posted. Other keys are allowed and not used."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -83,7 +83,7 @@ class Reference(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    source: Source
+    source: PublishedSource
     result: dict[str, Any]
     figures: tuple[Figure, ...] = ()
 

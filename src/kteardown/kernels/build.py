@@ -27,7 +27,7 @@ from kteardown.kernels import (
     toolchain,
 )
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.kconfig import Wanted
+from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.progress import Reporter, SilentReporter
@@ -45,7 +45,7 @@ class _Plan:
 
     request: KernelRequest
     source: Source
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedSymbol, ...]
     compiler: str
     key: str
     base_key: str

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from kteardown.errors import InputError
 from kteardown.kernels import cache_folder
-from kteardown.kernels.kconfig import Wanted
+from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 
@@ -44,7 +44,9 @@ class Entry:
         return f"{self.kind} {self.key} {facts}".strip() + f" ({self.size_kb // 1024} MB)"
 
 
-def key(source_id: str, patches: Iterable[Path], wanted: Iterable[Wanted], arch: Arch, compiler: str) -> str:
+def key(
+    source_id: str, patches: Iterable[Path], wanted: Iterable[WantedSymbol], arch: Arch, compiler: str
+) -> str:
     """Return the key of a kernel: a hash of everything it is built from, in 16 hexadecimal digits."""
     digest = hashlib.sha256()
     # Of the symbols, not of the files: comments in fragments and their order do not change a kernel.

@@ -19,7 +19,7 @@ _UNSET = re.compile(r"#\s*CONFIG_(\w+) is not set")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSymbol:
     """One symbol that a fragment sets. ``is not set`` has the value ``n``."""
 
     symbol: str
@@ -38,14 +38,14 @@ class Wanted:
         )
 
 
-def parse_fragment(text: str, file: str) -> list[Wanted]:
+def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
     """Parse one fragment into its symbols, in order.
 
     A comment that begins with ``optional`` applies to the symbols directly below it, up to the
     next blank line or comment. Raises InputError with file and line for a line that is neither
     a symbol nor a comment, and for a symbol that is set twice.
     """
-    wanted: list[Wanted] = []
+    wanted: list[WantedSymbol] = []
     comment, optional = False, False
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -56,7 +56,7 @@ def parse_fragment(text: str, file: str) -> list[Wanted]:
                 raise InputError(
                     f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="Remove one of the two lines."
                 )
-            wanted.append(Wanted(match[1], value, optional, file, number))
+            wanted.append(WantedSymbol(match[1], value, optional, file, number))
             comment = False
         elif line.startswith("#"):
             if not comment:
@@ -72,16 +72,16 @@ def parse_fragment(text: str, file: str) -> list[Wanted]:
     return wanted
 
 
-def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[Wanted]:
+def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[WantedSymbol]:
     """Merge the base, the architecture and the fragments of ``folder``; one entry per symbol.
 
     The architecture overrides the base, and the fragments override both. Raises InputError for an unknown
     fragment and for two fragments that set a symbol to different values.
     """
-    merged: dict[str, Wanted] = {}
+    merged: dict[str, WantedSymbol] = {}
     for name in ("base.config", f"{arch}.config"):
         merged.update({w.symbol: w for w in parse_fragment((folder / name).read_text(), name)})
-    chosen: dict[str, Wanted] = {}
+    chosen: dict[str, WantedSymbol] = {}
     for fragment in sorted(set(fragments)):
         path = folder / "fragments" / f"{fragment}.config"
         if not path.is_file():
@@ -114,12 +114,14 @@ def digest(text: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def refused(wanted: Iterable[Wanted], config: Mapping[str, str]) -> list[Wanted]:
+def refused(wanted: Iterable[WantedSymbol], config: Mapping[str, str]) -> list[WantedSymbol]:
     """Return the symbols, without the optional ones, whose value in ``config`` is not the wanted one."""
     return [w for w in wanted if not w.optional and config.get(w.symbol, "n") != w.value]
 
 
-def check(wanted: Sequence[Wanted], config: Mapping[str, str], tree: Path, arch: Arch, source: str) -> None:
+def check(
+    wanted: Sequence[WantedSymbol], config: Mapping[str, str], tree: Path, arch: Arch, source: str
+) -> None:
     """Raise BuildError, with the reasons, if ``olddefconfig`` dropped or changed wanted symbols."""
     lost = refused(wanted, config)
     if not lost:

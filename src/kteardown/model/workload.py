@@ -46,7 +46,7 @@ class Metric(SpecModel):
     """False for cross-checks, which are reported but have no verdict."""
 
 
-class Histogram(SpecModel):
+class HistogramSpec(SpecModel):
     """All values of a time, counted in buckets, in addition to the metrics that are computed from them.
 
     Values of all boots are merged and shown but not compared, because only a boot is a replication.
@@ -78,6 +78,6 @@ class Workload(SpecModel):
     """
     parameters: dict[Name, Parameter] = {}
     metrics: dict[Name, Metric]
-    histograms: dict[Name, Histogram] = {}
+    histograms: dict[Name, HistogramSpec] = {}
     invariants: dict[Name, str] = {}
     """What the agent checks while it measures, by name; a failed one voids the trial."""

@@ -16,7 +16,7 @@ _LABEL_WIDTH = 76
 
 
 @dataclass(frozen=True)
-class Dot:
+class FigureMark:
     """A figure, with the range of its boots and the text of its tooltip."""
 
     x: float
@@ -56,7 +56,7 @@ class Tick:
 class Picture:
     """The marks, in the units of the view box."""
 
-    dots: tuple[Dot, ...]
+    dots: tuple[FigureMark, ...]
     levels: tuple[Level, ...]
     breaks: tuple[Break, ...]
     values: tuple[Tick, ...]
@@ -85,7 +85,7 @@ def picture(line: Line) -> Picture:
         return round(_LEFT + (index + 0.5) * step, 1)
 
     dots = (
-        Dot(
+        FigureMark(
             x(index),
             y(figure.value),
             y(figure.high),

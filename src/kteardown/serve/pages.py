@@ -167,7 +167,7 @@ class Pages:
         experiments = sorted({run.experiment.name for run in runs})
         # One experiment at a time; by default that of the newest run.
         experiment = query.get("experiment") or (runs[0].experiment.name if runs else "")
-        wanted = archive.Wanted(
+        wanted = archive.HistoryFilter(
             experiment=experiment,
             workload=query.get("workload") or None,
             metric=query.get("metric") or None,
@@ -176,7 +176,7 @@ class Pages:
             points=parse_assignments(query.get("point", "").split(), "point"),
         )
         order: Order = "time" if query.get("order") == "time" else "release"
-        every = archive.history_of(all_runs(), archive.Wanted(experiment=experiment), order=order)
+        every = archive.history_of(all_runs(), archive.HistoryFilter(experiment=experiment), order=order)
         found = every.model_copy(update={"lines": tuple(filter(wanted.of_line, every.lines))})
         shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
         in_detail = len(shown.lines) <= _IN_DETAIL

@@ -21,7 +21,7 @@ _CONSOLE = (5, 1)
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchiveEntry:
     """One file, folder or device node. ``path`` is relative to the root, without a leading slash."""
 
     path: str
@@ -32,25 +32,25 @@ class Entry:
     """Major and minor number of a device node."""
 
 
-def folder(path: str) -> Entry:
+def folder(path: str) -> ArchiveEntry:
     """Return a folder that all users may read."""
-    return Entry(path, stat.S_IFDIR | 0o755)
+    return ArchiveEntry(path, stat.S_IFDIR | 0o755)
 
 
-def file(path: str, data: bytes, permissions: int = 0o644) -> Entry:
+def file(path: str, data: bytes, permissions: int = 0o644) -> ArchiveEntry:
     """Return a regular file."""
-    return Entry(path, stat.S_IFREG | permissions, data)
+    return ArchiveEntry(path, stat.S_IFREG | permissions, data)
 
 
-def character_device(path: str, major: int, minor: int) -> Entry:
+def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
     """Return a character device node that only root may open."""
-    return Entry(path, stat.S_IFCHR | 0o600, device=(major, minor))
+    return ArchiveEntry(path, stat.S_IFCHR | 0o600, device=(major, minor))
 
 
-def archive(entries: Sequence[Entry]) -> bytes:
+def archive(entries: Sequence[ArchiveEntry]) -> bytes:
     """Return ``entries`` as a newc archive, in their order. A folder must come before its contents."""
     parts = [_member(entry, inode) for inode, entry in enumerate(entries, start=1)]
-    return b"".join([*parts, _member(Entry(_TRAILER, 0), 0)])
+    return b"".join([*parts, _member(ArchiveEntry(_TRAILER, 0), 0)])
 
 
 def pack(
@@ -90,7 +90,7 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-def _member(entry: Entry, inode: int) -> bytes:
+def _member(entry: ArchiveEntry, inode: int) -> bytes:
     name = entry.path.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin,

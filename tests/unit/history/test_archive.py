@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.history.archive import Wanted, history_of
+from kteardown.history.archive import HistoryFilter, history_of
 from kteardown.rundir.directory import RunDir
 from kteardown.sql.boot_figures import boot_figures
 from unit.cli.test_main import kteardown
@@ -66,7 +66,9 @@ def test_trials_that_failed_a_check_have_no_figure(tmp_path: Path) -> None:
 
 
 def test_the_history_over_runs(home: Path) -> None:
-    found = history_of(_runs(home / "runs"), Wanted(metric="freeze_user_ns", points={"zombies": (300,)}))
+    found = history_of(
+        _runs(home / "runs"), HistoryFilter(metric="freeze_user_ns", points={"zombies": (300,)})
+    )
     assert [line.kernel for line in found.lines] == ["unpatched", killable.VARIANT]
     for line in found.lines:
         assert [figure.release for figure in line.figures] == ["6.12", "6.12", "7.2"]
@@ -76,7 +78,7 @@ def test_the_history_over_runs(home: Path) -> None:
 def test_a_run_that_cannot_be_read_is_named_and_not_used(home: Path, tmp_path: Path) -> None:
     damaged = killable.make_run(tmp_path, "instructions")
     damaged.kernels_file.write_text("{")
-    found = history_of([*_runs(home / "runs"), damaged], Wanted())
+    found = history_of([*_runs(home / "runs"), damaged], HistoryFilter())
     assert found.unread == (damaged.name,)
     assert found.lines
 

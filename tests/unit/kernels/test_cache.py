@@ -13,7 +13,7 @@ import pytest
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder
 from kteardown.kernels.cache import Cache, key
-from kteardown.kernels.kconfig import Wanted
+from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter
 
@@ -112,7 +112,7 @@ def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -
     patch, same = tmp_path / "a.patch", tmp_path / "b.patch"
     patch.write_text("diff")
     same.write_text("diff")
-    a, b = Wanted("A", "y", False, "f", 1), Wanted("B", "n", False, "f", 2)
+    a, b = WantedSymbol("A", "y", False, "f", 1), WantedSymbol("B", "n", False, "f", 2)
     reference = key("debian:6.12.1", [patch], [a, b], "x86_64", "gcc 12")
     moved = [replace(b, line=9), replace(a, file="g", optional=True)]
     assert key("debian:6.12.1", [same], moved, "x86_64", "gcc 12") == reference

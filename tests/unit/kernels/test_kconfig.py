@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels.kconfig import (
-    Wanted,
+    WantedSymbol,
     check,
     digest,
     parse_config,
@@ -96,13 +96,13 @@ values = st.one_of(st.sampled_from(["y", "n", "64", "0x1000", '"text with = and 
 
 @given(st.dictionaries(names, values, max_size=20))
 def test_symbols_survive_writing_and_parsing(wanted: dict[str, str]) -> None:
-    text = "\n".join(Wanted(s, v, False, "", 0).text() for s, v in wanted.items())
+    text = "\n".join(WantedSymbol(s, v, False, "", 0).text() for s, v in wanted.items())
     assert {s: v for s, (v, _, _) in symbols(text).items()} == wanted
 
 
 @given(st.dictionaries(names, values, max_size=20))
 def test_a_config_with_all_symbols_refuses_nothing(wanted: dict[str, str]) -> None:
-    wants = [Wanted(s, v, False, "f", 1) for s, v in wanted.items()]
+    wants = [WantedSymbol(s, v, False, "f", 1) for s, v in wanted.items()]
     config = parse_config("\n".join(want.text() for want in wants))
     assert refused(wants, config) == []
     lost = {s: v for s, v in wanted.items() if v != "n"}
@@ -116,13 +116,13 @@ def test_the_digest_depends_only_on_the_symbols_that_are_set() -> None:
 
 
 def test_a_symbol_that_is_absent_has_the_value_n() -> None:
-    want = [Wanted("A", "n", False, "f", 1)]
+    want = [WantedSymbol("A", "n", False, "f", 1)]
     assert refused(want, {}) == []
     assert refused(want, {"A": "y"}) == want
 
 
 def test_the_value_m_does_not_satisfy_y() -> None:
-    want = [Wanted("A", "y", False, "f", 1)]
+    want = [WantedSymbol("A", "y", False, "f", 1)]
     assert refused(want, {"A": "m"}) == want
 
 
@@ -201,7 +201,10 @@ def test_kconfig_files_of_other_architectures_are_ignored(tree: Path) -> None:
 
 
 def test_check_names_symbol_file_line_wanted_and_got(tree: Path) -> None:
-    wants = [Wanted("PM_DEEP", "y", False, "fragments/x.config", 7), Wanted("GONE", "y", True, "f", 1)]
+    wants = [
+        WantedSymbol("PM_DEEP", "y", False, "fragments/x.config", 7),
+        WantedSymbol("GONE", "y", True, "f", 1),
+    ]
     with pytest.raises(BuildError) as caught:
         check(wants, {}, tree, "x86_64", "debian:6.12")
     assert "fragments/x.config:7: CONFIG_PM_DEEP: wanted y, got n" in caught.value.message

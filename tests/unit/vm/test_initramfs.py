@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.vm.initramfs import Entry, archive, character_device, file, folder, pack
+from kteardown.vm.initramfs import ArchiveEntry, archive, character_device, file, folder, pack
 
 _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40)
 
 
-def read(data: bytes) -> list[Entry]:
+def read(data: bytes) -> list[ArchiveEntry]:
     """Parse every member up to the trailer, as the format's documentation describes it."""
-    entries: list[Entry] = []
+    entries: list[ArchiveEntry] = []
     at = 0
     while True:
         assert data[at : at + 6] == b"070701"
@@ -29,7 +29,9 @@ def read(data: bytes) -> list[Entry]:
         if name == b"TRAILER!!!\0":
             assert start == len(data)
             return entries
-        entries.append(Entry(name[:-1].decode(), mode, data[start : start + size], (field[9], field[10])))
+        entries.append(
+            ArchiveEntry(name[:-1].decode(), mode, data[start : start + size], (field[9], field[10]))
+        )
         at = (start + size + 3) & ~3
 
 

@@ -26,7 +26,7 @@ from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
 from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
-from kteardown.report.charts.verdict import cards
+from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import variants
 from kteardown.report.context import Material
