@@ -11,7 +11,6 @@ import typer
 
 from kteardown.cli import options
 from kteardown.cli.extras import need
-from kteardown.cli.query import known_parameters
 from kteardown.errors import InputError, LabError
 from kteardown.rundir.find import all_runs, find_run
 
@@ -58,7 +57,7 @@ def export(
             f"--to {to}: cannot be created: {error.strerror}", hint="name another folder."
         ) from error
     written: list[dict[str, str | int]] = []
-    with database(chosen, parameters=known_parameters(), locked=False) as found:
+    with database(chosen, locked=False) as found:
         for table in TABLES:
             file = to / f"{table}.{form.value}"
             rows = found.save(table, file, form.value)
