@@ -68,6 +68,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "--echo"))
 		return echo();
+	/* nohup and a shell's background jobs ignore them, and tests kill processes with them. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	test_plan();
 	test_line();
