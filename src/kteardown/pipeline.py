@@ -1,9 +1,9 @@
-"""The flow of kteardown on one screen: from an experiment to its result, one function a stage.
+"""The stages of kteardown, from an experiment to its result, with one function for each stage.
 
     experiment -> resolve -> build -> plan -> run directory -> boots -> records -> analysis -> result
 
-``start`` and ``finish`` are ``kteardown run``. A run directory is the only state between them: ``finish``
-continues any run, and every report is made from what the directory keeps.
+``kteardown run`` calls ``start`` and ``finish``. A run directory is the only state between them: ``finish``
+continues any run, and every report is made only from the run directory.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def start(experiment: Experiment, reporter: Reporter, *, ablate: bool, command: 
 
 
 def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Result:
-    """Boot all that the plan of ``run`` has left, look by look if it stops when certain, and analyse it.
+    """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
 
-    Raises InputError, LabError, BuildError, GuestError; what was recorded stays.
+    Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
     until = load(run).experiment.design.until
     with open_writer(run, host.facts()) as log:
@@ -59,7 +59,7 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Resul
 
 def analyse_and_save(run: RunDir) -> Result:
     """Analyse a run and write ``result.json`` and ``report.md``. Raises InputError, GuestError."""
-    # Imported here: scipy takes longer to import than a cached run takes to its first guest.
+    # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from kteardown.analysis.conclude import conclude
 
     snapshot = load(run)
@@ -71,7 +71,7 @@ def analyse_and_save(run: RunDir) -> Result:
 
 
 def result_of(run: RunDir) -> Result:
-    """The result of a run as it was saved, or analysed now if boots ended after that; nothing is written.
+    """Return the saved result of a run, or analyse the run if boots have ended since. Writes nothing.
 
     Raises InputError, GuestError.
     """
@@ -84,11 +84,11 @@ def result_of(run: RunDir) -> Result:
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:
-    """``result``; GuestError if no guest ran to its end, so that it has nothing to report."""
+    """Return ``result``. Raises GuestError if no boot was ok, so that there is nothing to report."""
     if any(result.boots.values()) and not result.comparisons and not result.boots.get("ok"):
         counts = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
         raise GuestError(
-            f"no guest of {run.name} ran to its end: {counts}",
-            hint=f"`kteardown show {run.name}` lists the boots and their consoles.",
+            f"no boot of {run.name} was ok: {counts}",
+            hint=f"see the boots and their consoles with `kteardown show {run.name}`.",
         )
     return result

@@ -1,4 +1,4 @@
-"""A machine that boots nothing: it plays a script, so that what uses machines can be tested alone."""
+"""A machine that boots nothing: it replays a script, so that its users can be tested without guests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kteardown.vm.job import BootJob, BootResult
 
 @dataclass(frozen=True)
 class FakeBoot:
-    """What one boot does: the lines that its agent writes, and how it ends."""
+    """The behaviour of one boot: the lines that its agent writes, and its outcome."""
 
     lines: tuple[bytes, ...] = ()
     outcome: Outcome = "ok"
@@ -22,23 +22,23 @@ class FakeBoot:
     duration_s: float = 1.0
     first_record_s: float | None = 0.5
     raises: BaseException | None = None
-    """Raised after the lines, in place of an end: the lab's own failure, or an interrupt."""
+    """Raised after the lines, instead of an outcome: a failure of the host, or an interrupt."""
     pause_s: float = 0.0
-    """Before each line: long enough for a lab to be killed between two."""
+    """The pause before each line, long enough to kill the process between two lines."""
 
 
 class FakeMachine:
-    """Boots by asking ``script`` what each job does. May be used from several threads at once."""
+    """Replays the boot that ``script`` returns for each job. Safe to call from several threads."""
 
     def __init__(self, script: Callable[[BootJob], FakeBoot]) -> None:
         self._script = script
         self._lock = threading.Lock()
         self._stopped = False
         self.jobs: list[BootJob] = []
-        """Every job booted, in the order in which they began."""
+        """Every booted job, in the order in which they began."""
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
-        """Play the script's boot for ``job``. Raises KeyboardInterrupt after ``stop``."""
+        """Replay the script's boot for ``job``. Raises KeyboardInterrupt after ``stop``."""
         with self._lock:
             if self._stopped:
                 raise KeyboardInterrupt
@@ -53,6 +53,6 @@ class FakeMachine:
         return BootResult(boot.outcome, boot.detail, boot.duration_s, boot.first_record_s, ("fake",))
 
     def stop(self) -> None:
-        """Let no further boot begin."""
+        """Start no further boot."""
         with self._lock:
             self._stopped = True

@@ -1,4 +1,4 @@
-"""Run directories as the lab writes them, for tests."""
+"""Run directories as kteardown writes them, for tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fill(
     kernels: Mapping[str, Mapping[str, Any]],
     environment: Mapping[str, Any],
 ) -> Plan:
-    """Write all that a new run directory has, and return its plan."""
+    """Write all files of a new run directory, and return its plan."""
     workloads = load_workloads(experiment)
     plan = make_plan(experiment, workloads, variants)
     snapshot.write_inputs(run, experiment, workloads, load_reference(experiment.reference), plan)

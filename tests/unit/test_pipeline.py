@@ -1,4 +1,4 @@
-"""The flow from a run directory to its result: where a run stops, goes on, and is taken up again."""
+"""The stages from a run directory to its result: where a run stops, continues, and is resumed."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Notes(SilentReporter):
 
 
 def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Callable[[BootJob], FakeBoot]:
-    """Guests whose variant takes ``factor`` times as long; where ``boots`` ends, the lab is interrupted.
+    """Return guests whose variant takes ``factor`` times as long; the end of ``boots`` interrupts the run.
 
-    A boot says the same each time it is tried, by its number.
+    Every attempt at a boot gives the same figures, which depend on its number.
     """
 
     def script(job: BootJob) -> FakeBoot:
@@ -77,7 +77,7 @@ def trial(index: int, zombies: int, shift: float) -> Iterator[dict[str, object]]
 
 @pytest.fixture
 def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunDir]:
-    """A planned run of one variant at two points, none of it booted yet."""
+    """Return a function that creates a run of one variant at two points, without records."""
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     agent = tmp_path / "agent"
     agent.write_bytes(b"agent")
@@ -133,14 +133,14 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_kernels, "add_layout_twin", add)
 
 
-def test_a_run_without_a_rule_boots_its_whole_plan(
+def test_a_run_without_until_boots_its_whole_plan(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result, _ = complete(make_run(seeds=6), guest(0.5, 0.01), monkeypatch)
     assert (result.boots["ok"], result.stopping) == (12, None)
 
 
-def test_a_run_that_is_sure_stops_at_its_first_look(
+def test_a_run_that_is_certain_stops_at_its_first_look(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(seeds=12, until="verdict")
@@ -152,7 +152,7 @@ def test_a_run_that_is_sure_stops_at_its_first_look(
     assert any(note.startswith("after 4 of at most 12 blocks: 4 better") for note in notes)
 
 
-def test_a_run_that_is_never_sure_spends_all_it_may(
+def test_a_run_that_is_never_certain_boots_the_maximum(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result, notes = complete(make_run(seeds=8, until="ci=0.01%"), guest(0.9, 0.1), monkeypatch)
@@ -208,7 +208,7 @@ def test_a_small_claim_gets_its_layout_twin(
     assert again.comparisons == result.comparisons
 
 
-def test_the_layout_twin_is_decided_upon_again_by_a_resumed_run(
+def test_a_resumed_run_decides_again_about_the_layout_twin(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_a_layout_twin(monkeypatch)
@@ -230,7 +230,7 @@ def test_a_large_claim_needs_no_layout_twin(
     assert booted(run)[LAYOUT] == 0
 
 
-def test_a_note_says_that_no_layout_twin_can_be_made_and_the_run_ends(
+def test_a_layout_twin_that_does_not_build_is_reported_and_the_run_ends(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -245,7 +245,7 @@ def test_a_note_says_that_no_layout_twin_can_be_made_and_the_run_ends(
 
 
 @pytest.mark.parametrize("design", [{"seeds": 4}, {"clock": "wall", "boots": 4}])
-def test_what_is_shown_meanwhile_is_what_the_report_will_say(
+def test_the_comparisons_so_far_are_those_of_the_report(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, design: dict[str, object]
 ) -> None:
     class Watching(Notes):
@@ -269,5 +269,5 @@ def test_what_is_shown_meanwhile_is_what_the_report_will_say(
     assert rows_of(run) == expected
 
 
-def test_a_run_without_results_has_no_interim_rows(make_run: Callable[..., RunDir]) -> None:
+def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable[..., RunDir]) -> None:
     assert rows_of(make_run()) == []

@@ -1,4 +1,4 @@
-"""A new run: its kernels built, its plan made, its directory written."""
+"""Create a run: build its kernels, make its plan, write its directory."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kteardown.vm import host
 
 @dataclass(frozen=True)
 class Cost:
-    """The time and memory that building and measuring will take, by what earlier ones took."""
+    """The expected time and memory of building and measuring, from earlier builds and runs."""
 
     building: Building
     measuring: Forecast
 
 
 def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
-    """Build every kernel of an experiment, or find it in the cache.
+    """Build every kernel of an experiment that is not in the cache.
 
     The layout twin is one of them if the design has it. Raises BuildError, InputError, LabError.
     """
@@ -44,8 +44,8 @@ def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
 def build_first(resolved: Resolved, reporter: Reporter) -> Built:
     """Build what must be built before the first guest boots.
 
-    On the instruction clock other work on the host cannot change a figure, so that base boots while the
-    variants are built (``run.measure``). Their patches are applied here: one that does not apply ends the
+    On the instruction clock other work on the host cannot change a figure, so base boots while the variants
+    are built (``run.measure``). Their patches are applied here, so that a patch that does not apply ends the
     command at once. Raises BuildError, InputError, LabError.
     """
     requests = _requests(resolved, reporter)
@@ -58,7 +58,7 @@ def build_first(resolved: Resolved, reporter: Reporter) -> Built:
 
 
 def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporter) -> RunDir:
-    """Write a run directory that has all that measuring, resuming and reporting need. Raises LabError."""
+    """Write a run directory with all that measuring, resuming and reporting need. Raises LabError."""
     run = RunDir.create(runs_dir(), resolved.experiment.name)
     plan = plan_boots(resolved, built.left_out)
     snapshot.write_inputs(run, resolved.experiment, resolved.workloads, resolved.published, plan)
@@ -74,20 +74,23 @@ def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporte
 
 
 def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Plan:
-    """The boots in their order: the same for the same experiment and kernels."""
+    """Return the plan, which is the same for the same experiment and kernels.
+
+    ``left_out``: kernels of an ablation that could not be built, with the reasons.
+    """
     variants = [kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})]
     return make_plan(resolved.experiment, resolved.workloads, variants)
 
 
 def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
-    """The boots that are sampled beside those of ``plan``, if the experiment asks for a profile."""
+    """Return the plan of the profiled boots; empty unless the experiment has a profile."""
     kernels = [kernel.name for kernel in resolved.kernels if not kernel.optional]
     wanted = kernels if resolved.experiment.design.profile else []
     return plan_profile(plan, resolved.experiment, resolved.workloads, wanted)
 
 
 def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None = None) -> Cost:
-    """The cost of building and booting ``plan``; builds, boots and downloads nothing."""
+    """Return the expected cost of building and booting ``plan``. Builds, boots and downloads nothing."""
     requests = list(resolved.kernels)
     if LAYOUT in controls(resolved.experiment.design):
         sources = Sources(cache_dir(), SilentReporter())
@@ -103,8 +106,8 @@ def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:
         twin = layout_twin.request(resolved.base, resolved.series, Sources(cache_dir(), reporter))
         if twin is None:
             raise InputError(
-                "no layout twin can be made: no series changes a .c file of base",
-                hint="leave --layout-twin out.",
+                "--layout-twin: there is no layout twin, because no series changes a .c file of base",
+                hint="remove --layout-twin.",
             )
         requests.append(twin)
     return requests

@@ -1,4 +1,4 @@
-"""The effects: boot what the plan says, in its order, and keep every record as it arrives."""
+"""Execute a plan: boot its kernels in order, and write every record as it arrives."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from kteardown.vm.host import load_average
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob, BootResult, Machine
 
-# How much longer than hardware a guest may be silent under each acceleration before it is called
-# hung. Workloads say that they live every few seconds even there; the factor is for a loaded host.
+# How much longer than on hardware a guest may be silent under each acceleration before its outcome is
+# `hang`. Workloads write a record every few seconds even there; the factor is for a loaded host.
 SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 5.0}
 _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Bootable:
-    """What the plan's name of a kernel stands for."""
+    """The files of a kernel of the plan."""
 
     image: Path
     modules: tuple[Path, ...] = ()
@@ -57,36 +57,35 @@ class Lab:
     arch: Arch
     acceleration: Acceleration
     agent_hash: str = ""
-    """SHA-256 of the agent: part of what a result depends on."""
+    """SHA-256 of the agent, on which a result depends."""
     jobs: int = 1
-    """Boots at the same time: more than one only where they cannot disturb each other."""
+    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     kernel_args: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
-    """What the guests have beside the agent."""
+    """The programs that the guests have in addition to the agent."""
 
 
 class Log(Protocol):
     """The part of a run directory that boots write to. Safe to call from several threads."""
 
     def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Keep one record, synced, with its boot and attempt on it."""
+        """Write one record with its boot and attempt, and sync it to the disk."""
 
     def console_path(self, boot: int, attempt: int) -> Path:
-        """Where the console of this attempt goes."""
+        """Return the file of the console of this attempt."""
 
     def finished(self) -> Mapping[int, BootEnd]:
-        """The boots that ended, however they ended, with their last end."""
+        """Return the boots that need no further attempt, with their last end record."""
 
     def completed(self, boot: int) -> frozenset[int]:
-        """The trials of this boot, by index, that need not be run again."""
+        """Return the indices of the trials of this boot that need not be run again."""
 
     def next_attempt(self, boot: int) -> int:
-        """The number of the next attempt at this boot, from 0."""
+        """Return the number of the next attempt at this boot, from 0."""
 
 
 class _Shown:
-    """What the user sees while boots run: trials done, out of all, each as long as it is expected to take,
-    and what every guest does now."""
+    """The displayed progress: the completed trials, weighted by expected time, and each guest's trial."""
 
     def __init__(self, update: Callable[[float, str], None], weight: Callable[[PlannedTrial], float]) -> None:
         self._update = update
@@ -96,23 +95,23 @@ class _Shown:
         self._lock = threading.Lock()
 
     def boot(self, boot: PlannedBoot) -> None:
-        """It is being started."""
+        """Show that ``boot`` is being started."""
         self._set(boot, "starting")
 
     def trial(self, boot: PlannedBoot, index: int) -> None:
-        """A trial began."""
+        """Show that trial ``index`` of ``boot`` began."""
         if index < len(boot.trials):
             trial = boot.trials[index]
             words = _words({**boot.machine, **trial.params})
             self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
-        """A trial ended."""
+        """Add trial ``index`` of ``boot`` to the completed ones."""
         if index < len(boot.trials):
             self._set(boot, "", self._weight(boot.trials[index]))
 
     def ended(self, boot: PlannedBoot) -> None:
-        """The guest is gone."""
+        """Remove the guest of ``boot`` from the display."""
         with self._lock:
             self._now.pop(boot.index, None)
 
@@ -135,11 +134,11 @@ def execute(
 ) -> None:
     """Run every boot of ``plan`` that ``log`` does not have yet.
 
-    ``weight``: how long a trial is expected to take, in any unit; it only scales the progress.
-    ``between`` is called when a boot has ended and before the next begins: with one job, no guest runs.
-    A guest's failure is recorded and the plan goes on. The lab's own failure is tried again, up to
-    three times. Raises LabError where the lab cannot go on; what was recorded until then stays, and
-    so it does on KeyboardInterrupt.
+    ``weight``: the expected time of a trial, in any unit; it only scales the displayed progress.
+    ``between`` is called after a boot has ended and before the next begins: with one job, no guest runs then.
+    A boot whose guest fails is recorded, and the plan continues. A boot that fails because of the host is
+    attempted up to three times. Raises LabError if it fails three times. Records that were written before an
+    error or a KeyboardInterrupt are kept.
     """
     done = log.finished()
     todo = deque(boot for boot in plan.boots if boot.index not in done)
@@ -160,7 +159,7 @@ def execute(
                     boot = todo.popleft()
                     if given_up:
                         reporter.note(
-                            f"boot {boot.index} of {boot.kernel} is left out: the boots before it failed"
+                            f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed"
                         )
                         continue
                     shown.boot(boot)
@@ -182,15 +181,15 @@ def execute(
 
 
 def _boot(boot: PlannedBoot, plan: Plan, kernel: Bootable, lab: Lab, log: Log, shown: _Shown) -> BootResult:
-    """One boot to an end that is the guest's, not the lab's. Raises LabError after three tries."""
+    """Attempt a boot until it ends for a reason other than the host. Raises LabError after three attempts."""
     first = log.next_attempt(boot.index)
     for attempt in range(first, first + _ATTEMPTS):
         result = _attempt(boot, attempt, plan, kernel, lab, log, shown)
         if result.outcome != "infrastructure-error":
             return result
     raise LabError(
-        f"boot {boot.index} of {boot.kernel} could not be run, {_ATTEMPTS} times: {result.detail}",
-        hint="`kteardown doctor` tells what this machine can do; the run can be resumed.",
+        f"boot {boot.index} of {boot.kernel} failed {_ATTEMPTS} times because of the host: {result.detail}",
+        hint="check this host with `kteardown doctor`, then resume the run.",
     )
 
 
@@ -211,7 +210,7 @@ def _attempt(
         keep(record)
 
     console = log.console_path(boot.index, attempt)
-    # In the run directory, so that not even a killed lab leaves anything elsewhere.
+    # In the run directory, so that a killed kteardown leaves no file elsewhere.
     initramfs = console.with_suffix(".cpio")
     guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
     done = log.completed(boot.index)
@@ -273,7 +272,7 @@ def _job(
 
 
 def _parse(raw: bytes) -> Record:
-    """A line of the agent; one that is none is kept as what it is, an error of the agent."""
+    """Parse a line of the agent. An unparsable line becomes an AgentError."""
     try:
         return parse(raw)
     except ValidationError:

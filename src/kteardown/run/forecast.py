@@ -1,9 +1,9 @@
-"""How long a plan will take, from what earlier boots took. Pure: reads no file.
+"""Forecast how long a plan will take, from earlier boots. Pure: reads no file.
 
-A trial takes as long as the median of those seen at its point; between points that were seen it is
-interpolated, beyond them carried on by a straight line. Making the objects often takes longer than
-measuring them, and how the time splits is not known from one number of repetitions: the estimate errs
-on the long side there.
+The forecast for a trial is the median of the earlier trials at its point. Between measured points it is
+interpolated, and beyond them extrapolated by a straight line. Making the objects often takes longer than
+measuring them, and one number of repetitions does not show how the time is divided: the forecast is too
+long rather than too short in this case.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
 Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
-"""Workload, point and executions: what trials that take equally long have in common."""
+"""Workload, point and number of executions: trials with the same place take equally long."""
 
 
 def place(trial: PlannedTrial) -> Place:
-    """Where ``trial`` is; shuffled points have other indices in every block."""
+    """Return the place of ``trial``. Its index is no place: points are shuffled in every block."""
     return trial.workload, tuple(sorted(trial.params.items())), trial.warmup + trial.repetitions
 
 
 @dataclass(frozen=True)
 class SeenTrial:
-    """One trial of an earlier run: how often it executed its workload, and the host seconds of it all."""
+    """One trial of an earlier run: the number of executions of its workload, and their total host seconds."""
 
     workload: str
     params: Mapping[str, ParamValue]
@@ -39,7 +39,7 @@ class SeenTrial:
 
 @dataclass(frozen=True)
 class SeenBoot:
-    """One boot of an earlier run; ``overhead_s`` is what was not spent in trials."""
+    """One boot of an earlier run; ``overhead_s`` is its time outside trials."""
 
     run: str
     clock: Clock
@@ -53,37 +53,40 @@ class SeenBoot:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a plan will take; None where no earlier run tells.
+    """The expected time and memory of a plan; None where no earlier run has them.
 
-    ``seconds``: of measuring, ``jobs`` guests at a time. ``guest_kb``: the most memory of the host
-    that one guest had. ``carried``: how many of ``points`` points were not seen themselves.
+    ``seconds``: measuring, with ``jobs`` guests at a time. ``guest_kb``: the largest host memory of one
+    guest. ``carried``: how many of the ``points`` points were not measured with as many executions.
     """
 
     seconds: float | None
     guest_kb: int | None
     jobs: int
     boots: int
-    """How many earlier boots it rests on."""
+    """The number of earlier boots that were used."""
     runs: tuple[str, ...]
-    """Of which runs."""
+    """The runs of these boots."""
     points: int
     carried: int
     unknown: tuple[str, ...]
     """Workloads that no earlier run has."""
     overhead_s: float
-    """Of a boot, what is not spent in trials."""
+    """The time of a boot outside its trials."""
     trial_s: Mapping[Place, float]
-    """Seconds of every trial that can be told, by its place."""
+    """The seconds of every trial whose workload is known, by its place."""
 
     def weight(self, trial: PlannedTrial) -> float:
-        """How long ``trial`` takes, the first with its boot; 1 each where some cannot be told."""
+        """Return the seconds of ``trial``, of the first trial with the overhead of its boot.
+
+        1 for every trial if the forecast is unknown.
+        """
         if self.seconds is None:
             return 1.0
         return self.trial_s[place(trial)] + (self.overhead_s if trial.index == 0 else 0.0)
 
 
 def seen_boot(run: str, boot: BootRecords, plan: Plan, clock: Clock, arch: str) -> SeenBoot | None:
-    """What one boot tells; None where it did not end well or is of a time without stamps."""
+    """Return the times of one boot; None if its outcome is not ok, or if its records have no times."""
     planned = next((b for b in plan.boots if b.index == boot.boot), None)
     if boot.end.outcome != "ok" or planned is None or boot.end.first_record_s is None:
         return None
@@ -118,9 +121,9 @@ def forecast(
     arch: str,
     jobs: int,
 ) -> Forecast:
-    """What ``plan`` takes. ``seen`` is oldest first; of other clocks and architectures it is left alone."""
+    """Forecast ``plan``. ``seen`` is oldest first; boots of other clocks and architectures are ignored."""
     alike = [boot for boot in seen if (boot.clock, boot.arch) == (clock, arch)]
-    # KVM and emulation are worlds apart: what this host used last is what it will use.
+    # KVM is many times faster than emulation: only boots of the acceleration that was used last.
     alike = [boot for boot in alike if boot.acceleration == alike[-1].acceleration]
     names = {trial.workload for boot in plan.boots for trial in boot.trials}
     used = [boot for boot in alike if any(trial.workload in names for trial in boot.trials)]
@@ -150,13 +153,13 @@ def forecast(
 
 @dataclass(frozen=True)
 class _Curve:
-    """Seconds of one workload over the parameter that its law is about."""
+    """The seconds of one workload as a function of the parameter of its growth law."""
 
     law: str
     seen: tuple[SeenTrial, ...]
 
     def at(self, trial: PlannedTrial) -> tuple[float, bool]:
-        """Seconds of ``trial``, and whether its very point was seen."""
+        """Return the seconds of ``trial``, and whether exactly its point was measured."""
         others = {name: value for name, value in trial.params.items() if name != self.law}
         nearest = max(_agree(others, seen.params) for seen in self.seen)
         near = [seen for seen in self.seen if _agree(others, seen.params) == nearest]
@@ -184,14 +187,17 @@ def _size(params: Mapping[str, ParamValue], law: str) -> int:
 
 
 def _seconds(group: Sequence[SeenTrial], executions: int) -> float:
-    """Of ``executions`` at one point; from the nearest number seen, in proportion where that is fewer."""
+    """Return the seconds of ``executions`` at one point, from the trials with the nearest number.
+
+    In proportion if they have fewer executions.
+    """
     nearest = min((abs(seen.executions - executions), seen.executions) for seen in group)[1]
     found = median(seen.seconds for seen in group if seen.executions == nearest)
     return found * max(1.0, executions / nearest)
 
 
 def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
-    """Between two known sizes or, beyond them, on the straight line through the outermost two."""
+    """Interpolate between two known sizes, or extrapolate the line through the two outermost."""
     if len(known) == 1:
         ((only, seconds),) = known
         return seconds * max(1.0, size / only) if only else seconds

@@ -1,4 +1,4 @@
-"""What the boots of a run need on this host: QEMU, the agent, programs, the acceleration."""
+"""Prepare what the boots of a run need on this host: QEMU, the agent, programs, the acceleration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None) -> Lab:
 
 
 def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:
-    """The acceleration for an experiment's clock; the reporter is given the reason if it is not KVM."""
+    """Return the acceleration for an experiment's clock; print the reason if it is not KVM."""
     if experiment.design.clock == "instructions":
         return "icount"
     found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
@@ -48,5 +48,5 @@ def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Accelerat
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:
-    """How many guests run at the same time: one in real time, since guests are noise to each other."""
+    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
     return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1

@@ -1,6 +1,7 @@
-"""A run as it goes on: what is done, what is at work, and the medians so far.
+"""The progress of a run that is being measured: completed boots, running guests, and the medians so far.
 
-Light enough to be asked every second beside a measurement: a look reads what was written since the last one.
+It reads only what was written since the last call, so that it can be called every second while a guest is
+measured.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Place = tuple[str, str, tuple[tuple[str, ParamValue], ...]]
 
 @dataclass(frozen=True)
 class Working:
-    """A guest that runs; ``trial`` is what it does, empty before the first."""
+    """A running guest; ``trial`` is empty before its first trial."""
 
     boot: int
     kernel: str
@@ -34,9 +35,10 @@ class Working:
 
 @dataclass(frozen=True)
 class Progress:
-    """How a run stands. ``left_s``: seconds until all that is planned is done, None where nothing tells.
+    """The progress of a run.
 
-    ``medians``: by place and kernel, the median over boots of the medians inside them.
+    ``left_s``: the expected seconds until the plan is done, None if unknown. ``medians``: by place and
+    kernel, the median over boots of the medians of each boot.
     """
 
     boots: int
@@ -50,20 +52,20 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Of the trials that are planned, those that are done: 0 to 1."""
+        """The share of the planned trials that are done, 0 to 1."""
         return min(1.0, self.trials / self.trials_planned) if self.trials_planned else 0.0
 
 
 @dataclass(frozen=True)
 class _Boot:
-    """One boot by its records so far; a running attempt is counted as if it ended now."""
+    """One boot, from its records so far; a running attempt is counted as if it ended now."""
 
     start: BootStart
     outcome: Outcome | None
     trial: str
-    """The trial that runs, empty before the first and after the last."""
+    """The running trial; empty before the first and after the last."""
     medians: Mapping[int, Mapping[Place, float]]
-    """Of each trial that ended, by its index; empty for a trial that is not usable."""
+    """The medians of each completed trial, by its index; empty for a trial that is not usable."""
 
 
 class Follower:
@@ -79,7 +81,7 @@ class Follower:
         for number in self._read_new_records():
             self._boots[number] = _boot(self._records[number])
             if self._boots[number].outcome not in (None, "infrastructure-error"):
-                # No further attempt: what is known of the boot is enough.
+                # There will be no further attempt, so its records are not needed any more.
                 del self._records[number]
         boots = self._boots.values()
         trials = self._trials()
@@ -112,7 +114,7 @@ class Follower:
         return sum(len(boot.medians) for boot in self._boots.values())
 
     def _read_new_records(self) -> list[int]:
-        """Take in what was written since the last look; the boots that have new records."""
+        """Read what was written since the last call; return the boots that have new records."""
         changed: dict[int, None] = {}
         for line in self._new_lines():
             try:
@@ -144,7 +146,7 @@ class Follower:
         return whole.splitlines()
 
     def _left(self, trials: int, planned: int, now: datetime) -> float | None:
-        """Seconds left by the pace of this session."""
+        """Return the expected seconds left, at the speed of this session."""
         done = trials - self._before
         if self._began is None or done <= 0 or planned <= trials:
             return None

@@ -1,14 +1,14 @@
-"""The order of things: which kernel is booted when, and which trials each boot runs.
+"""Make the plan: the order of the boots, and the trials of each boot.
 
 Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in
 randomized complete blocks: each block boots base, its A/A twin and every variant once, in
-random order, so that a drift of the machine falls on all of them alike (randomized complete
+random order, so that a drift of the host affects all of them equally (randomized complete
 block design, e.g. Box, Hunter & Hunter, "Statistics for Experimenters", chapter 4). On the
 instruction clock there is no noise to average away: every kernel is booted once with each
 seed, and a block is a seed.
 
-Where a layout twin is asked for it is booted in every block; where a result turns out to need one,
-``with_layout_twin`` adds blocks of base and the layout twin alone, numbered from where the design's end.
+With ``--layout-twin`` the layout twin is booted in every block. If a result turns out to need one,
+``with_layout_twin`` adds blocks of only base and the layout twin after those of the design.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kteardown.model.workload import Workload
 
 
 def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
-    """The plan of ``experiment`` with these variant kernels (labels, in report order)."""
+    """Return the plan of ``experiment`` with these variants (names, in the order of the report)."""
     design = experiment.design
     rng = random.Random(design.seed)
     kernels = [BASE, *controls(design), *variants]
@@ -46,7 +46,10 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
 def with_layout_twin(
     plan: Plan, experiment: Experiment, workloads: Mapping[str, Workload], blocks: int
 ) -> Plan:
-    """``plan`` and, after it, ``blocks`` blocks of base and the layout twin, drawn apart from the others."""
+    """Return ``plan`` with ``blocks`` more blocks of base and the layout twin.
+
+    Their order has its own random numbers, so that the blocks of ``plan`` do not change.
+    """
     rng = random.Random(f"{experiment.design.seed} {LAYOUT}")
     first = blocks_of(experiment.design)
     boots = list(plan.boots)
@@ -56,7 +59,7 @@ def with_layout_twin(
 
 
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
-    """The plan as the agent reads it; the format is in docs/formats.md."""
+    """Return the plan of one boot as the agent reads it; docs/formats.md has the format."""
     lines = ["kteardown-plan 1", f"seed {boot.seed}"]
     lines += [f"module {path}" for path in modules]
     profile_ns = 0
@@ -77,13 +80,16 @@ def _block(
     first: int,
     rng: random.Random,
 ) -> list[PlannedBoot]:
-    """One block: every kernel once on every machine, with one seed and the same trials; from ``first``."""
+    """Return one block: every kernel once on every machine, with one seed and the same trials.
+
+    ``first`` is the index of its first boot.
+    """
     seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
     wall = experiment.design.clock == "wall"
     machines = experiment.machine.points()
     if wall and len(machines) > 1:
         rng.shuffle(machines)
-    # What is compared with each other, kernels on one machine, stays close in time.
+    # Kernels on the same machine are compared with each other, so they are booted one after another.
     order = [
         (kernel, machine)
         for machine in machines

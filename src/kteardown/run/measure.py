@@ -1,6 +1,6 @@
-"""Measuring a run: boots until the next look, the layout twin if a claim needs it, the profiled boots.
+"""Measure a run: the boots up to the next look, the layout twin if a claim needs it, the profiled boots.
 
-Every decision follows from the run directory, so that a run that was killed continues as if it had not been.
+Every decision is made from the run directory, so a run that was killed continues as an unbroken one.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def measure(
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
 ) -> None:
-    """Boot what the plan has left: all of it, or up to the next look if the run stops when it is certain.
+    """Boot the rest of the plan, with ``--until`` only up to the next look.
 
-    ``after`` is the result of the last look; ``interim`` gives the comparisons so far. Raises LabError,
-    BuildError; what was recorded stays.
+    ``after`` is the result of the last look; ``interim`` returns the comparisons so far. Raises LabError,
+    BuildError; records that were written before are kept.
     """
     due = _due(snapshot, after)
     if all(boot.index in log.finished() for boot in due.boots):
@@ -67,21 +67,21 @@ def measure(
 
 
 def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None) -> bool:
-    """Boot what the profile of a run has left; return whether anything was booted. Raises LabError."""
+    """Boot the rest of the profiled boots; return whether anything was booted. Raises LabError."""
     planned = snapshot.profile_plan
     if planned is None:
         return False
     with open_writer(snapshot.run.profile) as log:
         if all(boot.index in log.finished() for boot in planned.boots):
             return False
-        reporter.note("sampling where the time goes, in boots that are not compared")
+        reporter.note("sampling kernel stacks for the profile, in boots that are not compared")
         lab: Lab = labs.make_lab(snapshot, reporter, jobs)
         execute(planned, run_kernels.bootable(snapshot.run), lab, log, reporter)
     return True
 
 
 def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tuple[Forecast, int]:
-    """The forecast for the boots that are left, and how many those are."""
+    """Return the forecast for the rest of the boots, and their number."""
     finished = log.finished()
     left = tuple(boot for boot in snapshot.plan.boots if boot.index not in finished)
     rest = snapshot.plan.model_copy(update={"boots": left})
@@ -89,10 +89,10 @@ def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tu
 
 
 def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> bool:
-    """Build the layout twin and plan its blocks, if the result claims what code layout could explain.
+    """Build the layout twin and plan its blocks, if the result claims a change that code layout can cause.
 
-    Return whether there is anything to boot: not if the twin is not needed, already planned, or cannot be
-    made.
+    Return whether there is anything to boot. There is not if the twin is not needed, is already planned, or
+    cannot be built.
     """
     from kteardown.analysis.analyse import needs_layout_twin
 
@@ -102,13 +102,15 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> b
     try:
         run_kernels.add_layout_twin(snapshot, reporter)
     except (BuildError, InputError) as error:
-        reporter.note(f"a claim of less than 10% needs a layout twin, and none can be made: {error.message}")
+        reporter.note(
+            f"a claimed change of less than 10% needs a layout twin, which cannot be built: {error.message}"
+        )
         return False
     design = snapshot.experiment.design
     blocks = result.stopping.stopped_at if result.stopping else blocks_of(design)
     reporter.note(
-        f"a change of less than 10% is claimed, which code layout alone can cause: {blocks} more blocks, of "
-        "base and its layout twin"
+        f"a change of less than 10% is claimed, which code layout alone can cause: booting {blocks} more "
+        "blocks of base and its layout twin"
     )
     extended = with_layout_twin(planned, snapshot.experiment, snapshot.workloads, blocks)
     run.save(run.plan_file, extended.model_dump_json(indent=1))
@@ -116,7 +118,7 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> b
 
 
 def _due(snapshot: Snapshot, after: Result | None) -> Plan:
-    """The part of the plan to boot before the next analysis."""
+    """Return the part of the plan to boot before the next analysis."""
     design, planned = snapshot.experiment.design, snapshot.plan
     if not design.until:
         return planned
@@ -128,12 +130,12 @@ def _due(snapshot: Snapshot, after: Result | None) -> Plan:
 
 
 def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
-    """The boots of kernels that are already built."""
+    """Return the boots of kernels that are already built."""
     boots = tuple(boot for boot in due.boots if boot.kernel not in missing and boot.kernel != TWIN)
     return due.model_copy(update={"boots": boots})
 
 
 def _build(snapshot: Snapshot, missing: list[KernelRequest], reporter: Reporter) -> None:
-    """Build the missing kernels, each one kept as soon as it is there."""
+    """Build the missing kernels and add them to the run directory."""
     built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
     run_kernels.save_built(snapshot.run, built)

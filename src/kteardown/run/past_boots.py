@@ -1,4 +1,4 @@
-"""What earlier runs took: their directories read for an estimate."""
+"""Read the directories of earlier runs for a forecast."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 
 _RUNS = 4
-"""Newest runs of the same kind that are read: enough to tell, and read within a second."""
+"""How many of the newest runs of the same kind are read: enough for a forecast, and fast to read."""
 
 
 def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
-    """The boots of the newest of ``runs`` with the experiment's clock, architecture and one of its workloads.
+    """Return the boots of the newest of ``runs`` that have the clock, architecture and a workload of
+    ``experiment``.
 
-    ``runs`` is oldest first, and so is the answer. A run that cannot be read tells nothing.
+    ``runs`` and the returned boots are oldest first. A run that cannot be read is ignored.
     """
     found = itertools.islice(filter(None, (_read(run, experiment) for run in reversed(list(runs)))), _RUNS)
     return [boot for boots in reversed(list(found)) for boot in boots]
@@ -58,7 +59,7 @@ def _workloads(experiment: Experiment) -> set[str]:
 def forecast_of(
     experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
 ) -> Forecast:
-    """The forecast for ``plan`` from the earlier runs on this host."""
+    """Return the forecast for ``plan`` from the earlier runs on this host."""
     return forecast(
         plan,
         workloads,

@@ -1,7 +1,7 @@
-"""The boots of a run's profile: boots of their own, sampled while they run.
+"""Make the plan of the profiled boots, which are separate from the measured ones.
 
-Sampling costs time, so nothing that a profiled boot measures is compared with anything. Its plan, records
-and consoles lie in the run directory's folder ``profile``, which is kept and resumed like the run itself.
+Sampling costs time, so the figures of a profiled boot are not compared. Its plan, records and consoles are
+in the folder ``profile`` of the run directory, which is kept and resumed like the run itself.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.workload import Workload
 
 _BLOCKS = 3
-"""Boots of each kernel, where the order of tasks is another in every boot."""
+"""Boots of each kernel, if the order of tasks differs between boots."""
 _REPETITIONS = 10
-"""Sampled executions at each point, at most."""
+"""The maximum number of sampled repetitions in a trial."""
 
 
 def plan_profile(
     measured: Plan, experiment: Experiment, workloads: Mapping[str, Workload], kernels: Sequence[str]
 ) -> Plan:
-    """The boots to be sampled: of each of ``kernels``, with the seeds of the plan's first blocks.
+    """Return the plan of the profiled boots of ``kernels``, with the seeds of the first blocks.
 
-    Of each workload with a law, and each set of its other parameters, the smallest, the middle and the
-    largest point that has any object at all.
+    For each workload and each set of the parameters other than that of the growth law, it has the smallest,
+    the middle and the largest point with at least one object.
     """
-    # One CPU on the instruction clock says the same with every seed, or nearly.
+    # With one CPU on the instruction clock every seed gives the same profile, or nearly.
     blocks = 1 if experiment.design.clock == "instructions" and measured.cpus == 1 else _BLOCKS
     boots: list[PlannedBoot] = []
     for boot in measured.boots:

@@ -1,4 +1,4 @@
-"""The kernels of an experiment: which there are, by name, and what each is made of."""
+"""Resolve an experiment: its workloads, and the source and patches of each of its kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kteardown.model.workload import Workload
 
 @dataclass(frozen=True)
 class Resolved:
-    """An experiment with all that it names looked up: ready to be built and planned."""
+    """An experiment with its workloads, kernels and published figures, ready to be built and planned."""
 
     experiment: Experiment
     workloads: dict[str, Workload]
@@ -30,16 +30,17 @@ class Resolved:
 
     @property
     def base(self) -> KernelRequest:
+        """The base kernel."""
         return self.kernels[0]
 
     @property
     def series(self) -> tuple[KernelRequest, ...]:
-        """Those that are base with patches."""
+        """The kernels that are base with patches."""
         return tuple(kernel for kernel in self.kernels if kernel.patches)
 
 
 def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
-    """Look up workloads, series and fragments; with ``ablate`` the parts of every series too.
+    """Find the workloads, series and fragments; with ``ablate`` also the parts of every series.
 
     Raises InputError.
     """
@@ -61,13 +62,13 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     names = [kernel.name for kernel in kernels]
     for name in names:
         if names.count(name) > 1 or name in (TWIN, LAYOUT):
-            raise InputError(f"two kernels would be called {name!r}", hint="name each variant once.")
+            raise InputError(f"variants: two kernels are called {name!r}", hint="name each variant once.")
     if ablate:
         kernels += _ablation(base, whole, names)
     if LAYOUT in controls(experiment.design) and not any(kernel.patches for kernel in kernels):
         raise InputError(
-            "there is no layout twin: no variant is a series, so there is no file to place its function in",
-            hint="leave --layout-twin out, or name a series.",
+            "--layout-twin: there is no layout twin, because no variant is a series",
+            hint="remove --layout-twin, or name a series with --variant.",
         )
     return Resolved(
         experiment, load_workloads(experiment), load_reference(experiment.reference), tuple(kernels)
@@ -75,7 +76,7 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
 
 
 def base_of(experiment: Experiment) -> KernelRequest:
-    """The base kernel of an experiment. Raises InputError."""
+    """Return the request for the base kernel of an experiment. Raises InputError."""
     split(experiment.source)
     wanted = fragments(experiment, load_workloads(experiment))
     return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
@@ -93,11 +94,11 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
 
 
 def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]) -> list[KernelRequest]:
-    """The parts of every series, but those that are variants anyway; none has to apply or build."""
+    """Return the parts of every series, except those that are variants; each may fail to apply or build."""
     if not whole:
         raise InputError(
-            "there is nothing to ablate: no variant is a whole series of more than one patch",
-            hint="leave --ablate out, or name such a series.",
+            "--ablate: there is nothing to ablate: no variant is a whole series of more than one patch",
+            hint="remove --ablate, or name such a series with --variant.",
         )
     requests: list[KernelRequest] = []
     for part in (part for selection in whole for part in parts(selection)):

@@ -1,11 +1,11 @@
-"""The kernels of a run, as its directory keeps them.
+"""The kernels of a run in its directory.
 
 - ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches;
 - ``kernels.json`` and ``config/KERNEL.config``: every kernel that was built, with its configuration;
 - ``unavailable.json``: the parts of an ablation that could not be built, and why;
-- ``layout-twin.patch``: what makes base its layout twin, in case the result needs one.
+- ``layout-twin.patch``: the patch of the layout twin, in case the result needs one.
 
-The files of a series, a fragment or the cache may change before a run is resumed; what is kept here does not.
+The files of a series, a fragment or the cache may change before a run is resumed; these files do not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kteardown.rundir.snapshot import Snapshot
 
 
 def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
-    """Keep what the kernels are made of. Raises LabError, BuildError, InputError."""
+    """Write the sources and patches of the kernels. Raises LabError, BuildError, InputError."""
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
@@ -71,7 +71,7 @@ def save_built(run: RunDir, built: Built) -> None:
 
 
 def missing_kernels(run: RunDir) -> list[KernelRequest]:
-    """The kernels of the plan that are not built yet."""
+    """Return the kernels of the plan that are not built yet."""
     known = _json(run.kernels_file)
     return [
         _request(run, name, fields)
@@ -81,13 +81,16 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
 
 
 def bootable(run: RunDir) -> dict[str, Bootable]:
-    """The kernels that are built, by the plan's name. Raises InputError if an image is no longer cached."""
+    """Return the built kernels by their names in the plan.
+
+    Raises InputError if an image is no longer in the cache.
+    """
     kernels: dict[str, Bootable] = {}
     for name, image in _json(run.kernels_file).items():
         if not Path(image["image"]).is_file():
             raise InputError(
                 f"the image of {name} is no longer in the cache: {image['image']}",
-                hint="start the experiment anew: the image is then built again.",
+                hint="run the experiment again, which builds the image again.",
             )
         kernels[name] = Bootable(Path(image["image"]), tuple(map(Path, image["modules"])))
     return {**kernels, TWIN: kernels[BASE]}
@@ -102,15 +105,15 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
     patch = _twin_patch(run)
     if not patch.is_file():
         raise InputError(
-            "no variant is a series that changes a .c file of base", hint="name one with --variant."
+            "no variant is a series that changes a .c file of base", hint="name such a series with --variant."
         )
     base = _base_request(snapshot)
     twin = replace(base, name=LAYOUT, patches=(patch,), series=LAYOUT)
     images = build.ensure([base, twin], cache_dir=cache_dir(), reporter=reporter).images
     if images[BASE].image_hash != snapshot.kernels[BASE].image_hash:
         raise InputError(
-            f"{base.source} is another kernel now than the one that the run booted",
-            hint="start the experiment anew.",
+            f"{base.source} is no longer the kernel that the run booted",
+            hint="run the experiment again.",
         )
     layout_twin.check(images[BASE], images[LAYOUT])
     save_built(run, Built({LAYOUT: images[LAYOUT]}, {}))
@@ -158,8 +161,11 @@ def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest
 
 
 def deferrable(requests: Sequence[KernelRequest]) -> bool:
-    """Whether these kernels can be built while others boot: all must be built, and none is ready-made."""
-    return not any(request.optional or prebuilt.is_prebuilt(request.source) for request in requests)
+    """Return whether these kernels can be built while others boot.
+
+    They can if none of them is optional or ready-made.
+    """
+    return not any(request.optional or prebuilt.is_ready(request.source) for request in requests)
 
 
 def _file_name(kernel: str) -> str:

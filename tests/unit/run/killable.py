@@ -1,4 +1,4 @@
-"""A lab to be killed: the real runner, records and conclusion; its machine plays guests slowly."""
+"""A kteardown process to be killed: the real runner, records and analysis, with a slow fake machine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from unit.run_dirs import fill
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns")
 PAUSE_S = 0.001
-"""Before each line: most of a lab's time, so that most kills come in the middle of trials."""
+"""The pause before each line, which is most of the time, so that most kills are in the middle of trials."""
 
 
 def make_run(root: Path, clock: Clock) -> RunDir:
-    """A run directory with a plan of six boots of three trials, none booted yet."""
+    """Create a run directory with a plan of six boots of three trials, without records."""
     experiment = Experiment(
         name="killed",
         question="Is anything lost?",
@@ -59,7 +59,7 @@ def make_run(root: Path, clock: Clock) -> RunDir:
 
 
 def measure(path: Path) -> None:
-    """What a lab does with a run directory, from wherever it stands to its result."""
+    """Boot the rest of the run at ``path`` and write its result."""
     run = RunDir.open(path)
     found = load(run)
     wall = found.experiment.design.clock == "wall"
@@ -76,7 +76,7 @@ def _guest(job: BootJob) -> FakeBoot:
 
 
 def _lines(job: BootJob) -> Iterator[dict[str, object]]:
-    """What the agent would write, had it this job's plan: exact, by kernel, seed and point."""
+    """Yield the lines of the agent for the plan of ``job``; they depend on kernel, seed and point only."""
     hello = {"protocol": 1, "release": "6.12", "version": "#1", "machine": "x86_64", "banner": "Linux"}
     yield {"type": "hello", **hello, "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""}
     trials = re.findall(rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE)

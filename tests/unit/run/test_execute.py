@@ -1,4 +1,4 @@
-"""Boots in their order, failures as data, and what is tried again: on a scripted machine."""
+"""The order of boots, failures of guests, and further attempts, on a fake machine."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_boot_runs_in_the_order_of_the_plan(
     assert all(isinstance(boot.records[0], TrialEnd) for boot in run.boots())
 
 
-def test_a_guest_that_fails_is_a_result_and_its_kernel_is_given_up_after_two(
+def test_a_failed_boot_is_recorded_and_after_two_its_kernel_is_skipped(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
     panic = FakeBoot(outcome="panic", detail="Kernel panic")
@@ -76,7 +76,7 @@ def test_a_guest_that_fails_is_a_result_and_its_kernel_is_given_up_after_two(
     assert [boot.end.outcome for boot in run.boots() if boot.start.kernel == "broken"] == ["panic", "panic"]
 
 
-def test_the_labs_own_failure_is_tried_again(
+def test_a_boot_that_fails_because_of_the_host_is_attempted_again(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
     answers = iter([FakeBoot(outcome="infrastructure-error"), GOOD])
@@ -85,14 +85,14 @@ def test_the_labs_own_failure_is_tried_again(
     assert (first.attempt, first.end.outcome) == (1, "ok")
 
 
-def test_a_lab_that_fails_three_times_says_so(
+def test_a_third_failure_because_of_the_host_is_an_error(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
-    with pytest.raises(LabError, match="3 times: no QEMU"):
+    with pytest.raises(LabError, match="3 times because of the host: no QEMU"):
         _execute(run, lab(lambda job: FakeBoot(outcome="infrastructure-error", detail="no QEMU")))
 
 
-def test_an_interrupted_plan_is_finished_and_nothing_is_run_twice(
+def test_an_interrupted_plan_is_finished_without_repeating_boots(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
     answers = iter([GOOD, GOOD, FakeBoot(raises=KeyboardInterrupt())])
@@ -103,7 +103,7 @@ def test_an_interrupted_plan_is_finished_and_nothing_is_run_twice(
     assert [boot.boot for boot in run.boots()] == list(range(6))
 
 
-def test_a_line_that_is_no_record_is_kept_as_the_agents_error(
+def test_an_unparsable_line_becomes_an_agent_error(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
     _execute(run, lab(lambda job: FakeBoot(lines=(b"\xffnoise",), outcome="agent-error")))
@@ -112,7 +112,7 @@ def test_a_line_that_is_no_record_is_kept_as_the_agents_error(
     assert "noise" in record.detail
 
 
-def test_a_swept_machine_is_what_boots_and_a_parameter_of_every_trial(
+def test_a_swept_machine_is_booted_and_is_a_parameter_of_every_trial(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
     started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}}

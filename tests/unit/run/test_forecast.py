@@ -1,4 +1,4 @@
-"""What a plan will take, from what earlier boots took."""
+"""The forecast of a plan from earlier boots."""
 
 from __future__ import annotations
 
@@ -45,60 +45,60 @@ def earlier(points: dict[int, float], **more: object) -> SeenBoot:
     return SeenBoot(**{**fields, **more})  # type: ignore[arg-type]
 
 
-def told(wanted: Experiment, *boots: SeenBoot, jobs: int = 1) -> Forecast:
+def forecast_from(wanted: Experiment, *boots: SeenBoot, jobs: int = 1) -> Forecast:
     return forecast(
         planned(wanted), load_workloads(wanted), boots, clock="instructions", arch="x86_64", jobs=jobs
     )
 
 
-def test_what_was_seen_is_expected_again() -> None:
-    found = told(experiment(0, 3000), earlier({0: 1, 3000: 7}), earlier({0: 3, 3000: 9}, run="r2"))
+def test_a_measured_point_is_expected_to_take_the_same_time() -> None:
+    found = forecast_from(experiment(0, 3000), earlier({0: 1, 3000: 7}), earlier({0: 3, 3000: 9}, run="r2"))
     assert found.seconds == pytest.approx(2 * (4 + 2 + 8))
     assert (found.boots, found.runs, found.points, found.carried) == (2, ("r1", "r2"), 2, 0)
     assert found.guest_kb == 100_000
 
 
-def test_guests_at_the_same_time_share_the_time() -> None:
-    assert told(experiment(0), earlier({0: 1}), jobs=2).seconds == pytest.approx(4 + 1)
-    assert told(experiment(0), earlier({0: 1}), jobs=8).jobs == 2
+def test_more_jobs_take_less_time() -> None:
+    assert forecast_from(experiment(0), earlier({0: 1}), jobs=2).seconds == pytest.approx(4 + 1)
+    assert forecast_from(experiment(0), earlier({0: 1}), jobs=8).jobs == 2
 
 
-def test_points_between_and_beyond_are_on_a_straight_line() -> None:
-    found = told(experiment(500, 4000, seeds=1), earlier({0: 1, 1000: 2, 2000: 4}))
+def test_other_points_are_interpolated_and_extrapolated() -> None:
+    found = forecast_from(experiment(500, 4000, seeds=1), earlier({0: 1, 1000: 2, 2000: 4}))
     assert found.seconds == pytest.approx(4 + 1.5 + 8)
     assert (found.points, found.carried) == (2, 2)
 
 
-def test_one_point_alone_is_carried_on_in_proportion_and_never_down() -> None:
-    assert told(experiment(3000, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 6)
-    assert told(experiment(500, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 2)
+def test_one_point_is_extrapolated_in_proportion_and_never_downward() -> None:
+    assert forecast_from(experiment(3000, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 6)
+    assert forecast_from(experiment(500, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 2)
 
 
-def test_more_executions_take_longer_and_fewer_are_not_promised_to_be_shorter() -> None:
+def test_more_executions_take_longer_and_fewer_take_the_same_time() -> None:
     twice = experiment(0, seeds=1, repetitions=2 * EXECUTIONS - 1)
-    assert told(twice, earlier({0: 3})).seconds == pytest.approx(4 + 6)
+    assert forecast_from(twice, earlier({0: 3})).seconds == pytest.approx(4 + 6)
     half = experiment(0, seeds=1, repetitions=EXECUTIONS // 2 - 1)
-    assert told(half, earlier({0: 3})).seconds == pytest.approx(4 + 3)
+    assert forecast_from(half, earlier({0: 3})).seconds == pytest.approx(4 + 3)
 
 
-def test_a_point_made_otherwise_stands_in_and_is_said_to() -> None:
-    found = told(experiment(0, make="fork", seeds=1), earlier({0: 1}))
+def test_a_point_with_other_parameters_is_used_and_counted_as_carried() -> None:
+    found = forecast_from(experiment(0, make="fork", seeds=1), earlier({0: 1}))
     assert (found.seconds, found.carried) == (5, 1)
 
 
 @pytest.mark.parametrize("other", [{"clock": "wall"}, {"arch": "arm64"}])
-def test_another_clock_or_architecture_tells_nothing(other: dict[str, object]) -> None:
-    found = told(experiment(0), earlier({0: 1}, **other))
+def test_boots_of_another_clock_or_architecture_are_ignored(other: dict[str, object]) -> None:
+    found = forecast_from(experiment(0), earlier({0: 1}, **other))
     assert (found.seconds, found.guest_kb, found.unknown) == (None, None, ("zombies",))
     assert found.weight(planned(experiment(0)).boots[0].trials[0]) == 1
 
 
-def test_of_two_accelerations_the_one_used_last_counts() -> None:
+def test_only_boots_of_the_last_acceleration_are_used() -> None:
     boots = [earlier({0: 100}, acceleration="kvm"), earlier({0: 1}, acceleration="mttcg")]
-    assert told(experiment(0, seeds=1), *boots).seconds == pytest.approx(5)
+    assert forecast_from(experiment(0, seeds=1), *boots).seconds == pytest.approx(5)
 
 
-def test_the_time_of_a_trial_is_from_the_end_of_the_one_before_it() -> None:
+def test_the_time_of_a_trial_begins_at_the_end_of_the_one_before() -> None:
     plan = planned(experiment(0, 3000))
     ends: tuple[Record, ...] = tuple(
         TrialEnd(trial=n, status="ok", at_s=at) for n, at in enumerate((5.0, 12.0))
@@ -119,7 +119,7 @@ def test_the_places_of_trials_do_not_depend_on_their_order() -> None:
     assert place(trials[0]) != place(trials[1])
 
 
-def test_runs_of_another_kind_and_broken_ones_tell_nothing(tmp_path: Path) -> None:
+def test_runs_of_another_kind_and_damaged_ones_are_ignored(tmp_path: Path) -> None:
     wanted = experiment(0)
     wall = wanted.model_copy(update={"design": wanted.design.model_copy(update={"clock": "wall"})})
     runs = []

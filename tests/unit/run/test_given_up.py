@@ -1,4 +1,4 @@
-"""A kernel that keeps failing is given the same boots, however often the lab died, at any number of jobs."""
+"""The skipped boots of a failing kernel are the same after any interruption and with any number of jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAN = Plan(boots=BOOTS, cpus=1, memory_mb=64, silence_s=1)
 
 
 def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) -> dict[int, Outcome]:
-    """Which boots ended and how, of a run whose first lab is interrupted after so many boots."""
+    """Return the outcomes of a run that is interrupted once, after ``dies_after`` boots, and resumed."""
     left = [dies_after]
 
     def script(job: BootJob) -> FakeBoot:
@@ -51,7 +51,7 @@ def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) ->
 
 @pytest.mark.parametrize("jobs", [1, 4])
 @pytest.mark.parametrize("dies_after", [1, 3, 5, 99])
-def test_the_same_boots_are_left_out(tmp_path: Path, jobs: int, dies_after: int) -> None:
+def test_the_same_boots_are_skipped(tmp_path: Path, jobs: int, dies_after: int) -> None:
     found = booted(tmp_path, (True, False, True, True, False, False), jobs, dies_after)
     assert [index for index in found if index % 2] == [1, 3, 5, 7]
     assert [index for index in found if not index % 2] == [0, 2, 4, 6, 8, 10]
@@ -69,5 +69,7 @@ def test_the_same_boots_are_left_out(tmp_path: Path, jobs: int, dies_after: int)
         ({0: "panic", 2: "panic", 1: "ok", 3: "panic"}, False),
     ],
 )
-def test_a_third_boot_waits_for_those_that_decide_it(ended: dict[int, Outcome], decided: bool | None) -> None:
+def test_a_third_boot_is_decided_when_the_first_two_ended(
+    ended: dict[int, Outcome], decided: bool | None
+) -> None:
     assert hopeless(BOOTS[5], PLAN, ended) is decided

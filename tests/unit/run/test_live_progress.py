@@ -1,4 +1,4 @@
-"""A run as it goes on, told from its records as they grow."""
+"""The progress of a run, from its records as they are written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unit.run import killable
 
 
 def _lines(tmp_path: Path, clock: Clock = "instructions") -> tuple[RunDir, list[bytes]]:
-    """A run whose records are to be written, and the lines of a whole one."""
+    """Return a run without records, and the lines of a finished one."""
     whole = killable.make_run(tmp_path / "whole", clock)
     killable.measure(whole.path)
     lines = sorted(whole.records_file.read_bytes().splitlines(keepends=True), key=_boot)
@@ -32,31 +32,31 @@ def _of_one_look(run: RunDir) -> Progress:
     return Follower(run).look()
 
 
-def test_nothing_recorded_is_no_progress(tmp_path: Path) -> None:
+def test_a_run_without_records_has_no_progress(tmp_path: Path) -> None:
     run, _ = _lines(tmp_path)
-    stands = _of_one_look(run)
-    assert (stands.boots, stands.trials, stands.share, stands.left_s) == (0, 0, 0.0, None)
-    assert (stands.boots_planned, stands.trials_planned) == (6, 18)
-    assert stands.working == () and not stands.medians
+    progress = _of_one_look(run)
+    assert (progress.boots, progress.trials, progress.share, progress.left_s) == (0, 0, 0.0, None)
+    assert (progress.boots_planned, progress.trials_planned) == (6, 18)
+    assert progress.working == () and not progress.medians
 
 
 @pytest.mark.parametrize("step", [1, 7, 10_000])
-def test_looks_in_between_change_nothing(step: int, tmp_path: Path) -> None:
+def test_reading_in_several_steps_gives_the_same_progress(step: int, tmp_path: Path) -> None:
     run, lines = _lines(tmp_path)
     text = b"".join(lines)
     follower = Follower(run)
     with run.records_file.open("wb", buffering=0) as stream:
-        # Pieces end in the middle of lines.
+        # Steps end in the middle of lines.
         for start in range(0, len(text), 100 * step + 1):
             stream.write(text[start : start + 100 * step + 1])
             follower.look()
-    stands = follower.look()
-    assert stands == _of_one_look(run)
-    assert (stands.boots, stands.trials, stands.share) == (6, 18, 1.0)
-    assert dict(stands.outcomes) == {"ok": 6}
+    progress = follower.look()
+    assert progress == _of_one_look(run)
+    assert (progress.boots, progress.trials, progress.share) == (6, 18, 1.0)
+    assert dict(progress.outcomes) == {"ok": 6}
 
 
-def test_a_guest_at_work_is_named_with_its_trial(tmp_path: Path) -> None:
+def test_a_running_guest_has_its_trial(tmp_path: Path) -> None:
     run, lines = _lines(tmp_path)
     until = next(n for n, line in enumerate(lines) if b'"trial_start"' in line)
     run.records_file.write_bytes(b"".join(lines[: until + 1]))
@@ -74,7 +74,7 @@ def test_the_medians_so_far_are_over_boots(tmp_path: Path) -> None:
     assert len(medians) == 3 * len(killable.METRICS)
 
 
-def test_what_is_left_follows_from_the_pace_of_this_session(tmp_path: Path) -> None:
+def test_the_time_left_is_estimated_from_this_session(tmp_path: Path) -> None:
     run, lines = _lines(tmp_path)
     ends = [n for n, line in enumerate(lines) if b'"boot_end"' in line]
     run.records_file.write_bytes(b"".join(lines[: ends[1] + 1]))
@@ -84,9 +84,7 @@ def test_what_is_left_follows_from_the_pace_of_this_session(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("clock", "kept"), [("instructions", 0), ("wall", 1)])
-def test_a_boot_that_was_cut_short_counts_as_the_statistics_count_it(
-    clock: Clock, kept: int, tmp_path: Path
-) -> None:
+def test_a_cut_attempt_counts_as_in_the_analysis(clock: Clock, kept: int, tmp_path: Path) -> None:
     run, lines = _lines(tmp_path, clock)
     first_end = next(n for n, line in enumerate(lines) if b'"trial_end"' in line)
     again = lines[0].replace(b'"attempt":0', b'"attempt":1')
@@ -94,13 +92,13 @@ def test_a_boot_that_was_cut_short_counts_as_the_statistics_count_it(
     assert _of_one_look(run).trials == kept
 
 
-def test_a_trial_that_failed_is_done_and_gives_no_figure(tmp_path: Path) -> None:
+def test_a_failed_trial_is_done_and_has_no_figure(tmp_path: Path) -> None:
     run, lines = _lines(tmp_path)
     until = next(n for n, line in enumerate(lines) if b'"trial_end"' in line)
     lines[until] = lines[until].replace(b'"status":"ok"', b'"status":"void"')
     run.records_file.write_bytes(b"".join(lines[: until + 1]))
-    stands = _of_one_look(run)
-    assert stands.trials == 1 and not stands.medians
+    progress = _of_one_look(run)
+    assert progress.trials == 1 and not progress.medians
 
 
 def test_records_that_were_replaced_are_read_again(tmp_path: Path) -> None:

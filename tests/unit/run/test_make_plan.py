@@ -1,4 +1,4 @@
-"""The plan is pure, complete and in blocks."""
+"""The plan is deterministic, complete and in blocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_wall_block_boots_every_kernel_and_the_twin_once(boots: int, seed:
         )
 
 
-def test_wall_blocks_do_not_all_have_one_order() -> None:
+def test_the_order_differs_between_wall_blocks() -> None:
     experiment = _freezer(clock="wall", boots=12)
     plan = make_plan(experiment, load_workloads(experiment), ["v1", "v2"])
     orders = {tuple(b.kernel for b in plan.boots if b.block == block) for block in range(12)}
@@ -62,7 +62,7 @@ def test_the_guest_reads_every_point_of_the_sweep() -> None:
     assert len(trials) == len(plan.boots[0].trials)
 
 
-def test_the_layout_twin_is_booted_in_every_block_where_it_is_asked_for() -> None:
+def test_with_the_option_the_layout_twin_is_booted_in_every_block() -> None:
     experiment = _freezer(clock="wall", boots=3, layout_twin=True)
     plan = make_plan(experiment, load_workloads(experiment), ["v"])
     for block in range(3):
@@ -74,9 +74,7 @@ def test_the_layout_twin_is_booted_in_every_block_where_it_is_asked_for() -> Non
 
 
 @given(boots=st.integers(2, 12), blocks=st.integers(1, 12))
-def test_blocks_added_for_the_layout_twin_follow_the_plan_and_leave_it_as_it_is(
-    boots: int, blocks: int
-) -> None:
+def test_blocks_of_the_layout_twin_are_added_after_the_unchanged_plan(boots: int, blocks: int) -> None:
     experiment = _freezer(clock="wall", boots=boots)
     workloads = load_workloads(experiment)
     plan = make_plan(experiment, workloads, ["v"])
@@ -102,6 +100,6 @@ def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(seed
         boots = [boot for boot in plan.boots if boot.block == block]
         machines = [(boot.machine["possible_cpus"], boot.machine["numa_nodes"]) for boot in boots]
         assert set(Counter(machines).items()) == {((p, n), kernels) for p in (2, 32) for n in (1, 2)}
-        # Kernels on one machine follow each other: they are what is compared.
+        # Kernels on one machine, which are compared with each other, are booted one after another.
         assert sum(a != b for a, b in pairwise(machines)) == 3
     assert (plan.cpus, plan.possible_cpus, plan.numa_nodes) == (2, 32, 2)

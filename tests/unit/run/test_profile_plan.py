@@ -1,4 +1,4 @@
-"""Which boots are sampled, and how the guest is told."""
+"""The plan of the profiled boots, and the sampling period in the guest's plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_kernel_is_sampled_once_on_the_instruction_clock_of_one_cpu() -> N
     assert len({boot.seed for boot in plan.boots}) == 1
 
 
-def test_in_real_time_three_boots_of_each_and_none_of_the_twins() -> None:
+def test_in_real_time_each_kernel_but_the_twins_is_sampled_three_times() -> None:
     _, plan = planned(clock="wall", boots=10)
     assert sorted(boot.kernel for boot in plan.boots) == ["base"] * 3 + ["v"] * 3
     assert [boot.index for boot in plan.boots] == list(range(6))
@@ -50,14 +50,14 @@ def test_the_smallest_the_middle_and_the_largest_point_are_sampled() -> None:
         assert groups == [15_000, 30_000]
 
 
-def test_some_repetitions_are_enough() -> None:
+def test_the_number_of_sampled_repetitions_is_limited() -> None:
     _, plan = planned(repetitions=99)
     assert {trial.repetitions for boot in plan.boots for trial in boot.trials} == {10}
     _, plan = planned(repetitions=2)
     assert {trial.repetitions for boot in plan.boots for trial in boot.trials} == {2}
 
 
-def test_the_guest_is_told_the_period_before_the_trials_that_it_is_for() -> None:
+def test_the_guest_plan_has_the_period_before_its_trials() -> None:
     experiment, plan = planned()
     workloads = load_workloads(experiment)
     lines = guest_plan(plan.boots[0]).splitlines()
@@ -73,13 +73,13 @@ def test_the_guest_is_told_the_period_before_the_trials_that_it_is_for() -> None
     )
 
 
-def test_what_is_measured_is_not_sampled() -> None:
+def test_measured_boots_are_not_sampled() -> None:
     experiment = load_experiment("freezer")
     plan = make_plan(experiment, load_workloads(experiment), [])
     assert "profile" not in guest_plan(plan.boots[0])
 
 
-def test_kernels_that_are_sampled_are_those_that_are_measured() -> None:
+def test_the_sampled_kernels_are_the_measured_ones() -> None:
     experiment = load_experiment("freezer")
     workloads = load_workloads(experiment)
     profiled = apply(experiment, Overrides(profile=True))

@@ -1,4 +1,4 @@
-"""The kernels of an experiment, and the parts of an ablation among them."""
+"""The kernels of an experiment, including the parts of an ablation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def freezer(*variants: str, **design: object) -> Experiment:
     return experiment.model_copy(update={"variants": variants, "design": changed})
 
 
-def test_base_comes_first_and_a_series_says_which_patches_it_has() -> None:
+def test_base_is_first_and_a_series_has_its_patches() -> None:
     resolved = resolve(freezer("freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2"))
     assert [kernel.name for kernel in resolved.kernels] == [
         "base", "freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2",
@@ -33,7 +33,7 @@ def test_base_comes_first_and_a_series_says_which_patches_it_has() -> None:
     assert sets[2].subjects == ("PM: freezer: do not take freezer_lock for dead tasks",)
 
 
-def test_an_ablation_adds_the_parts_of_whole_series_and_none_that_is_a_variant() -> None:
+def test_an_ablation_adds_the_parts_of_series_that_are_not_variants() -> None:
     resolved = resolve(
         freezer("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze"), ablate=True
     )
@@ -48,14 +48,14 @@ def test_nothing_to_ablate_is_an_error() -> None:
         resolve(freezer("freezer-skip-nofreeze", "debian:7.2"), ablate=True)
 
 
-def test_sources_alone_have_no_layout_twin() -> None:
+def test_variants_that_are_only_sources_have_no_layout_twin() -> None:
     with pytest.raises(InputError, match="no variant is a series"):
         resolve(freezer("debian:7.2", clock="wall", layout_twin=True))
-    # On the instruction clock an experiment's wish for one is without effect.
+    # On the instruction clock the setting of an experiment has no effect.
     assert len(resolve(freezer("debian:7.2", layout_twin=True)).kernels) == 2
 
 
-def test_no_variant_may_be_called_as_a_twin_of_base(tmp_path: Path) -> None:
+def test_a_variant_with_the_name_of_a_twin_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "base-layout"
     folder.mkdir()
     (folder / "0001-a.patch").write_text("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")

@@ -1,4 +1,4 @@
-"""A lab that is killed at any moment loses at most the trial in flight, and is finished by another."""
+"""A kteardown that is killed at any moment loses at most the running trial, and can be resumed."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from kteardown.rundir.directory import RunDir
 from unit.run import killable
 
 Trials = dict[tuple[int, int], list[Record]]
-"""What was recorded of every completed trial, by boot and trial."""
+"""The records of every completed trial, by boot and trial."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """In memory where that can be had: a kill cannot undo a write, and syncing one to a disk takes long."""
+    """Return a folder, in memory if possible: a kill cannot undo a write, and syncing a disk is slow."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path) as name:
         yield Path(name)
 
 
 @pytest.fixture(scope="module")
 def labs() -> Iterator[ForkServerContext]:
-    """Starts labs as processes of their own, each in milliseconds: they are forked with all imported."""
+    """Start processes within milliseconds: they are forked from one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
     with pytest.MonkeyPatch.context() as patch:
-        # The server does not look for what it preloads where this process does.
+        # The fork server does not have the import path of this process.
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
         context.set_forkserver_preload(["__main__", "unit.run.killable", "kteardown.analysis.conclude"])
         yield context
 
 
 def unbroken(labs: ForkServerContext, run: RunDir) -> float:
-    """Seconds that a lab takes which nobody kills."""
+    """Return the seconds that an unbroken process takes."""
     began = time.monotonic()
     lab = labs.Process(target=killable.measure, args=(run.path,))
     lab.start()
@@ -57,7 +57,10 @@ def unbroken(labs: ForkServerContext, run: RunDir) -> float:
 def kill_until_done(
     labs: ForkServerContext, run: RunDir, moments: random.Random, span: float
 ) -> tuple[int, Trials]:
-    """Lab after lab on one run, each killed at a random moment unless it is done before; how many were."""
+    """Measure a run with one process after another, each killed at a random moment unless it finishes.
+
+    Return the number of kills and the completed trials that were seen after them.
+    """
     kills = 0
     seen: Trials = {}
     while True:
@@ -115,7 +118,7 @@ def test_kills_at_random_moments_lose_no_completed_trial(
     assert kept
 
 
-def test_a_second_lab_on_a_run_is_refused_and_the_first_goes_on(
+def test_a_second_process_on_a_run_is_refused_and_the_first_continues(
     labs: ForkServerContext, folder: Path
 ) -> None:
     run = killable.make_run(folder, "wall")
