@@ -1,1 +1,1 @@
-"""The run directory: its files, which records count, and its lock."""
+"""The run directory: its files, the records that count, and its lock."""

@@ -1,4 +1,4 @@
-"""How far a run is, from its records alone: what decides where it may stop. Pure."""
+"""How far a run is, only from its records, to decide where it may stop. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kteardown.model.record import Outcome
 from kteardown.rundir.counting import BootRecords
 
 _HOPELESS = 2
-"""A kernel whose boots failed this often in a row without one success is not booted again."""
+"""A kernel with this many failed boots in succession is not booted again."""
 
 
 def up_to(plan: Plan, blocks: int) -> Plan:
-    """The part of ``plan`` in its first ``blocks`` blocks."""
+    """Return the first ``blocks`` blocks of ``plan``."""
     return plan.model_copy(update={"boots": tuple(boot for boot in plan.boots if boot.block < blocks)})
 
 
 def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:
-    """How many blocks from the first on, out of ``most``, need no further boot.
+    """Return how many of the first ``most`` blocks need no further boot, counted from the first.
 
-    A boot that is left out because the boots of its kernel fail is not missed.
+    A boot that is skipped because earlier boots of its kernel failed is not missing.
     """
     ended: Mapping[int, Outcome] = {
         boot.boot: boot.end.outcome for boot in boots if boot.end.outcome != "infrastructure-error"
@@ -35,7 +35,7 @@ def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:
 
 
 def measured_s(boots: Sequence[BootRecords]) -> float:
-    """Host seconds in which at least one of ``boots`` ran."""
+    """Return the host seconds in which at least one of ``boots`` ran."""
     spans = sorted((datetime.fromisoformat(b.start.started_at).timestamp(), b.end.duration_s) for b in boots)
     total, until = 0.0, float("-inf")
     for start, duration in spans:
@@ -45,10 +45,10 @@ def measured_s(boots: Sequence[BootRecords]) -> float:
 
 
 def spent(boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budget_s: float | None) -> bool:
-    """Whether to measure from the last of ``looks`` that is reached to the next would exceed the budget.
+    """Return whether measuring up to the next of ``looks`` would exceed the budget.
 
-    Judged by what the blocks so far took: from the records, so that a resumed run, or a report made
-    again, judges alike. ``reached`` counts complete blocks.
+    The time per block is that of the blocks so far, from the records, so that a resumed run and every report
+    come to the same decision. ``reached`` is the number of complete blocks.
     """
     covered = [look for look in looks if look <= reached]
     if budget_s is None or not covered or covered[-1] == looks[-1]:
@@ -59,10 +59,10 @@ def spent(boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budg
 
 
 def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> bool | None:
-    """Whether boots of this kernel before ``boot`` failed so often in a row that it is left out.
+    """Return whether ``boot`` is skipped because too many boots of its kernel before it failed in succession.
 
-    By the order of the plan and not of time, so that a run that was killed and resumed, or had more
-    jobs, leaves out the same boots. None where boots that have not ended yet decide it.
+    The order is that of the plan and not of time, so that a run that was killed and resumed, or had more
+    jobs, skips the same boots. None if it depends on boots that have not ended yet.
     """
     least = most = 0
     for before in plan.boots:

@@ -1,4 +1,4 @@
-"""Which records count: the one rule, applied to records as they lie in a run directory.
+"""Which records count: the rule, applied to the records of a run directory.
 
 ``model.record`` states the rule. In short: of each boot the last attempt that ended counts; in real time
 the trials that cut attempts before it completed count too. The measured (not the warm-up) samples of a
@@ -109,7 +109,7 @@ class Repeat:
 
 
 def attempts(records: Iterable[Record]) -> list[Attempt]:
-    """Every attempt that has its start, by boot and number."""
+    """Return every attempt that has its start record, ordered by boot and number."""
     found: dict[tuple[int, int], list[Record]] = {}
     for record in records:
         found.setdefault((record.boot, record.attempt), []).append(record)
@@ -124,7 +124,7 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
 
 
 def boots(records: Iterable[Record]) -> list[BootRecords]:
-    """Every boot that ended, with the records that count, by boot number."""
+    """Return every boot that ended, with the records that count, ordered by boot number."""
     result: dict[int, BootRecords] = {}
     before: dict[int, list[Attempt]] = {}
     for attempt in attempts(records):
@@ -139,10 +139,10 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
 
 
 def counted(cut: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
-    """The records that count of a boot whose last attempt is ``last``, after the attempts ``cut``.
+    """Return the records that count of a boot, from its last attempt and the earlier attempts ``cut``.
 
-    In real time these include the trials that ``cut`` completed and ``last`` did not begin; of a trial that
-    was completed twice, the later one.
+    In real time these include the trials that ``cut`` completed and ``last`` did not begin. Of a trial that
+    was completed twice, the later one counts.
     """
     if last.exact:
         return last.records
@@ -155,7 +155,7 @@ def counted(cut: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
 
 
 def trials(records: Iterable[Record]) -> Iterator[Trial]:
-    """The trials among the records of one boot, in order; those that did not end come last."""
+    """Yield the trials of the records of one boot, in order; those that did not end come last."""
     running: dict[int, Trial] = {}
     for record in records:
         if isinstance(record, TrialStart):
@@ -173,7 +173,7 @@ def trials(records: Iterable[Record]) -> Iterator[Trial]:
 
 
 def by_trial(records: Iterable[Record]) -> dict[int, list[Record]]:
-    """The records of every trial, ended or not, by the trial's index."""
+    """Return the records of every trial, ended or not, by the index of the trial."""
     found: dict[int, list[Record]] = {}
     for record in records:
         trial = getattr(record, "trial", None)
@@ -183,13 +183,13 @@ def by_trial(records: Iterable[Record]) -> dict[int, list[Record]]:
 
 
 def completed_trials(attempt: Attempt) -> dict[int, list[Record]]:
-    """The records of every trial of ``attempt`` that has its end, by the trial's index."""
+    """Return the records of every trial of ``attempt`` that ended, by the index of the trial."""
     ended = {record.trial for record in attempt.records if isinstance(record, TrialEnd)}
     return {trial: lines for trial, lines in by_trial(attempt.records).items() if trial in ended}
 
 
 def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
-    """The records without what the host added: the same for every attempt at an exact boot."""
+    """Return the records without what the host added: the same for every attempt at an exact boot."""
     return [
         record.model_copy(update={"attempt": 0, **({"at_s": None} if isinstance(record, TrialEnd) else {})})
         for record in records
@@ -197,7 +197,7 @@ def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
 
 
 def repeats(records: Iterable[Record]) -> list[Repeat]:
-    """Every cut attempt on the instruction clock, compared with the ended one that repeated it."""
+    """Return every cut attempt on the instruction clock, compared with the ended one that repeated it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
     ended = {attempt.boot: attempt for attempt in every if attempt.end is not None}
     return [

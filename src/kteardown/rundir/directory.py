@@ -1,4 +1,4 @@
-"""A run directory, the only state that a run has.
+"""A run directory, which is the only state of a run.
 
 - ``run.json``: the schema of the directory and the version of kteardown that made it;
 - ``experiment.json``: the experiment; ``workloads.json``: the descriptions of its workloads;
@@ -34,7 +34,7 @@ _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
 
 
 class RunDir:
-    """A run directory, for reading; ``writer`` opens it for appending."""
+    """A run directory, for reading; ``rundir.writer`` opens it for appending."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,9 +62,9 @@ class RunDir:
 
     @classmethod
     def create(cls, root: Path, experiment: str, *, now: datetime | None = None) -> RunDir:
-        """A new directory ``YYYYMMDD-HHMMSS-experiment`` under ``root``; a suffix where that is taken.
+        """Create a directory ``YYYYMMDD-HHMMSS-experiment`` in ``root``, with a suffix if that exists.
 
-        ``now`` is local time. Raises LabError where it cannot be made.
+        ``now`` is local time. Raises LabError if the directory cannot be created.
         """
         stem = f"{now or datetime.now():%Y%m%d-%H%M%S}-{experiment}"
         number = 1
@@ -78,28 +78,30 @@ class RunDir:
             except FileExistsError:
                 if not root.is_dir():
                     hint = "set KTEARDOWN_RUNS to a folder."
-                    raise LabError(f"{root} is not a folder", hint=hint) from None
+                    raise LabError(f"KTEARDOWN_RUNS: {root} is not a folder", hint=hint) from None
                 number += 1
             except OSError as error:
                 raise write_failed(error, path) from error
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
-        """The run directory at ``path``. Raises InputError where there is none."""
+        """Return the run directory at ``path``. Raises InputError if there is none."""
         if not (path / "experiment.json").is_file():
             raise InputError(
-                f"{path} is no run directory: it has no experiment.json",
-                hint="`kteardown list runs` shows the runs that there are.",
+                f"{path} is not a run directory: it has no experiment.json"
+                if path.exists()
+                else f"{path}: there is no such folder",
+                hint="choose one of `kteardown list runs`, or the path of a run directory.",
             )
         return cls(path)
 
     def console_path(self, boot: int, attempt: int) -> Path:
-        """Where the console of this attempt is."""
+        """Return the file of the console of this attempt."""
         return self.path / "console" / f"{boot:04d}-{attempt}.log"
 
     def save(self, file: Path, text: str) -> None:
-        """Replace one of the run's files, whole or not at all. Raises LabError."""
-        # With the process in its name: a report may be made while the run that it is of goes on.
+        """Replace one of the run's files atomically. Raises LabError."""
+        # The name has the process id, because another process may save the same file at this time.
         partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
         try:
             with partial.open("w", encoding="utf-8") as stream:
@@ -113,21 +115,22 @@ class RunDir:
             raise write_failed(error, file) from error
 
     def records(self, *, strict: bool = True) -> list[Record]:
-        """Every record in the order in which it arrived; empty before the first one.
+        """Return every record in the order in which it arrived; empty before the first one.
 
-        A last line that was cut (kteardown died while it wrote) is left out; without ``strict`` so is every
-        other line that cannot be parsed. Raises InputError that names the file and the line of a record
+        An incomplete last line (kteardown was killed while it wrote) is left out; without ``strict`` so is
+        every other line that cannot be parsed. Raises InputError that names the file and the line of a record
         that cannot be parsed.
         """
         try:
             with self.records_file.open("rb") as stream:
-                # As long as it is now: a run that is being written may be read beside that.
+                # Only up to the present size: another process may be writing.
                 lines = stream.read(os.fstat(stream.fileno()).st_size).split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise InputError(
-                f"{self.records_file}: cannot be read: {error.strerror}", hint="look at who may read it."
+                f"{self.records_file}: cannot be read: {error.strerror}",
+                hint="check the permissions of the file.",
             ) from error
         complete = lines[:-1]
         try:
@@ -141,21 +144,21 @@ class RunDir:
         return found
 
     def ended_boots(self) -> int:
-        """How many boots have ended, those of the profile included; reads without parsing."""
+        """Return how many boots have ended, including those of the profile, without parsing the records."""
         files = (self.records_file, self.profile.records_file)
         return sum(file.read_bytes().count(b'"type":"boot_end"') for file in files if file.is_file())
 
     def boots(self) -> list[BootRecords]:
-        """Every boot that ended, with all its records that count, by boot number. Raises InputError."""
+        """Return every boot that ended, with its records that count, by boot number. Raises InputError."""
         return counting.boots(self.records())
 
     def environment(self) -> dict[str, Any]:
-        """``environment.json``: ``command``, ``machine`` (the first session's), ``sessions``."""
+        """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``."""
         environment: dict[str, Any] = json.loads(self.environment_file.read_bytes())
         return environment
 
     def _corrupt(self, lines: list[bytes]) -> InputError:
-        number, what = len(lines), "not one record a line"
+        number, what = len(lines), "the file does not have one record in each line"
         for index, line in enumerate(lines, start=1):
             try:
                 parse(line)
@@ -164,8 +167,8 @@ class RunDir:
                 break
         return InputError(
             f"{self.records_file}, line {number}: not a record: {what}",
-            hint=f"something else wrote to this file: restore it from a copy, or keep its first {number - 1} "
-            "lines (`head -n`) and resume the run, which boots again what is missing.",
+            hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
+            "the run, which repeats the missing boots. Another program has written to this file.",
         )
 
 
@@ -178,7 +181,7 @@ def _parsable(lines: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put a new name in ``folder`` on the disk."""
+    """Sync the directory entries of ``folder`` to the disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -187,11 +190,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_failed(error: OSError, path: Path) -> LabError:
+    """Return the LabError for a failed write to ``path``."""
     if error.errno in _FULL:
         return LabError(
-            f"the disk is full: {_mount_point(path)} (writing {path})",
-            hint="free some space there and go on with `kteardown run --resume RUN`: "
-            "what was recorded is kept.",
+            f"{path}: cannot be written: the disk is full ({_mount_point(path)})",
+            hint="free some space and continue with `kteardown run --resume RUN`; all records are kept.",
         )
     return LabError(f"{path}: cannot be written: {error.strerror}", hint="check the folder and its disk.")
 

@@ -1,16 +1,16 @@
-"""What decides a figure beside the kernel: where two environments differ, in sentences.
+"""Differences between environments that can change a figure, as sentences.
 
-Left out is what cannot matter:
+Differences that cannot change a figure are left out:
 
 - the host's distribution (``os``): the guests see its kernel and its QEMU, both of which are compared;
-- memory that differs by less than one percent: what firmware and kernel keep for themselves changes from
-  one start of the host to the next;
+- memory that differs by less than one percent: what firmware and kernel reserve changes from one start of
+  the host to the next;
 - a QEMU for an architecture that no guest of the run has;
 - between hosts on the instruction clock, everything but QEMU: an instruction count is the same on every
   host;
-- between guests, the seed on the kernel's command line, which is theirs by design; the memory, which the
-  plan gives; the clock source before the timers have settled, and after it whether the TSC is still called
-  ``tsc-early``, as it is until a better calibration of the same counter is done.
+- between guests, the seed on the kernel's command line, which differs by design; the memory, which is in
+  the plan; the clock source before the timers have settled, and afterwards whether the TSC is still called
+  ``tsc-early``, which it is until a better calibration of the same counter is done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kteardown.rundir.directory import RunDir
 
 _IGNORED = {"os"}
 _MEMORY_SHARE = 0.01
-_NOT_SAID = "not said"
+_UNKNOWN = "not recorded"
 _LABELS = {
     "cpu.model": "CPU model",
     "cpu.architecture": "CPU architecture",
@@ -57,36 +57,36 @@ _GUEST_LABELS = {
     "debug": "debugging",
 }
 _OF_ONE_KERNEL = {"release": "release", "banner": "version"}
-"""What may differ between kernels, and not between boots of one."""
+"""Facts that may differ between kernels, but not between boots of the same kernel."""
 _SEED = "kteardown.seed="
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None = None) -> list[str]:
-    """Where two hosts, as ``vm.host.facts`` read them, differ: ``CPU model: one / other``.
+    """Return the differences of two hosts, as read by ``vm.host.facts``: ``CPU model: one / other``.
 
-    ``arch``: of the guests, None where QEMU for every architecture is of interest. A fact that
-    only one of the two records has, because an older kteardown wrote the other, is left out.
+    ``arch``: the architecture of the guests; None compares QEMU for every architecture. A fact that only one
+    of the two hosts has, because an older kteardown recorded the other, is left out.
     """
     first, second = _flat(a), _flat(b)
     return [
         f"{_label(name)}: {_word(first.get(name))} / {_word(second.get(name))}"
         for name in dict.fromkeys((*first, *second))
-        if _told_by_both(name, a, b)
+        if _in_both(name, a, b)
         and not _cannot_matter(name, arch)
         and not _same(name, first.get(name), second.get(name))
     ]
 
 
 def environment_notes(run: RunDir) -> list[str]:
-    """What a reader of the run's result must know of where it was measured. Raises InputError.
+    """Return notes on the environment that readers of the run's result need. Raises InputError.
 
-    From the records and environment.json alone, and empty where every session and every guest was the
-    same, so that a run that was killed and resumed has the notes of an unbroken one. Load comes in on
-    the wall clock only.
+    They come only from the records and ``environment.json``. There are none if every session and every guest
+    was the same, so that a run that was killed and resumed has the notes of an unbroken one. The load of the
+    host is noted only on the wall clock.
     """
     records = run.records()
     tried = attempts(records)
-    # On machines that were asked to differ, guests do.
+    # Guests on different machines of the sweep differ by design.
     machines = {tuple(attempt.start.machine.items()): None for attempt in tried}
     alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
     guests = [
@@ -103,7 +103,7 @@ def environment_notes(run: RunDir) -> list[str]:
 
 
 def guest_differences(a: RunDir, b: RunDir) -> list[str]:
-    """Where the guests of two runs differ, kernel by kernel that both have. Raises InputError."""
+    """Return the differences of the guests of two runs, for each kernel of both. Raises InputError."""
     ones, others = (dict(reversed(_guests(attempts(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
     return [
@@ -115,7 +115,7 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
 
 
 def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
-    """A run that was resumed elsewhere; ``boot`` is the first of that session."""
+    """Yield a note for each session on a host that differs from that of the first session."""
     sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
     first_boots: dict[int, Attempt] = {}
     for attempt in tried:
@@ -130,7 +130,7 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
         if attempt.exact:
             found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
         if found:
-            yield f"measured on differing machines, from boot {attempt.boot} on: {'; '.join(found)}"
+            yield f"measured on different machines, from boot {attempt.boot} on: {'; '.join(found)}"
 
 
 def _guests_of_one_kernel(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
@@ -187,11 +187,11 @@ def _load(tried: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
-    """Kernel and comparable facts of every guest of which all was recorded, in the order of boots."""
+    """Return kernel and comparable facts of every guest that recorded all of them, in the order of boots."""
     result = []
     for attempt in tried:
         hello = next((record for record in attempt.records if isinstance(record, Hello)), None)
-        # Without a banner it is of an agent that did not tell all this yet.
+        # A record without a banner is from an older agent, which did not record all facts.
         if _counts(attempt) and hello is not None and hello.banner:
             settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
             result.append((attempt.start.kernel, _comparable(hello, settled)))
@@ -199,12 +199,12 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _counts(attempt: Attempt) -> bool:
-    """Whether figures may come from it: of a cut attempt on the instruction clock none do."""
+    """Return whether records of ``attempt`` can count: those of a cut, exact attempt cannot."""
     return attempt.end is not None or not attempt.exact
 
 
 def _arch(tried: Iterable[Attempt]) -> str | None:
-    """What the guests are, as QEMU's versions are listed by it."""
+    """Return the architecture of the guests, as in the list of QEMU's versions; None if unknown."""
     machines = (record.machine for a in tried for record in a.records if isinstance(record, Hello))
     machine = next(machines, None)
     return arch_of_machine(machine) if machine else None
@@ -222,7 +222,7 @@ def _comparable(hello: Hello, settled: Settled | None) -> dict[str, Any]:
 
 
 def _spread(guests: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
-    """Every fact that is not the same in all of ``guests``, with its values."""
+    """Return every fact that is not the same in all of ``guests``, with its values."""
     result = []
     for name in dict.fromkeys(name for facts in guests for name in facts):
         if name in _OF_ONE_KERNEL and name not in labels:
@@ -243,18 +243,17 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def _told_by_both(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether both records know this fact. One mitigation may be missing; mitigations may not."""
+def _in_both(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Return whether both records have this fact.
+
+    A single mitigation counts as present in both if both records have the table of mitigations.
+    """
     head, _, rest = name.partition(".")
     if head not in a or head not in b:
         return False
     if head in _PREFIXES or not rest:
         return True
-    return (
-        isinstance(a[head], Mapping)
-        and isinstance(b[head], Mapping)
-        and _told_by_both(rest, a[head], b[head])
-    )
+    return isinstance(a[head], Mapping) and isinstance(b[head], Mapping) and _in_both(rest, a[head], b[head])
 
 
 def _cannot_matter(name: str, arch: str | None) -> bool:
@@ -275,7 +274,7 @@ def _label(name: str) -> str:
 
 def _word(value: object) -> str:
     if value is None or value == "":
-        return _NOT_SAID
+        return _UNKNOWN
     if isinstance(value, tuple | list):
         return ", ".join(map(str, value)) or "none"
     return str(value)

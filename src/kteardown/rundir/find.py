@@ -1,4 +1,4 @@
-"""Finding run directories: by id, by path, all of them."""
+"""Find run directories: by id, by path, or all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from kteardown.rundir.directory import RunDir
 
 
 def find_run(name: str) -> RunDir:
-    """A run by its id, by the beginning of one, by its path, or ``last``. Raises InputError."""
+    """Return a run by its id or the beginning of it, by its path, or ``last``.
+
+    Raises InputError if there is no such run, or if the beginning of an id fits several.
+    """
     if "/" in name or Path(name).is_dir():
         return RunDir.open(Path(name))
     runs = all_runs()
@@ -20,14 +23,14 @@ def find_run(name: str) -> RunDir:
     if len(exact or found) != 1:
         many = ", ".join(run.name for run in found)
         raise InputError(
-            f"{name!r} could be any of {many}" if many else f"no run {name!r} in {runs_dir()}",
-            hint="`kteardown list runs` shows the runs; `last` is the newest.",
+            f"{name!r} fits several runs: {many}" if many else f"no run {name!r} in {runs_dir()}",
+            hint="choose one of `kteardown list runs`, or `last` for the newest.",
         )
     return (exact or found)[0]
 
 
 def all_runs() -> Sequence[RunDir]:
-    """Every run directory, oldest first. Raises LabError if the folder of runs cannot be read."""
+    """Return every run directory, oldest first. Raises LabError if the folder of runs cannot be read."""
     root = runs_dir()
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
@@ -35,5 +38,5 @@ def all_runs() -> Sequence[RunDir]:
     except OSError as error:
         raise LabError(
             f"{root}: cannot be read: {error.strerror}",
-            hint="set KTEARDOWN_RUNS to a folder that you may read.",
+            hint="set KTEARDOWN_RUNS to a folder that you can read.",
         ) from error

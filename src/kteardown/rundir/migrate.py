@@ -1,4 +1,4 @@
-"""Runs of older schemas, brought up to date as they are read; nothing is written.
+"""Convert runs of older schemas while they are read; nothing is written.
 
 Schema 1 (up to November 2026) kept neither the workloads nor the published figures, and its plan had no
 points. ``schema1.json`` has the shipped workloads and published figures as they were at the end of schema 1.
@@ -19,15 +19,15 @@ from kteardown.model.plan import Plan
 from kteardown.model.point import points_of
 from kteardown.model.workload import Workload
 
-OWN_WORKLOAD_NOTE = "the run did not keep its own workload {}: it is read from {} as it is today"
+OWN_WORKLOAD_NOTE = "the run directory does not have its workload {}: it is read from {} in its present state"
 
 
 def from_schema_1(
     experiment: Experiment, plan: Plan
 ) -> tuple[dict[str, Workload], Reference | None, Plan, tuple[str, ...]]:
-    """Workloads, published figures, plan and notes of a run of schema 1.
+    """Return workloads, published figures, plan and notes of a run of schema 1.
 
-    Raises InputError if a workload of the user's own can no longer be read.
+    Raises InputError if a workload that is not shipped can no longer be read.
     """
     shipped = _schema_1()
     workloads: dict[str, Workload] = {}
@@ -41,8 +41,8 @@ def from_schema_1(
             workloads[name] = load_workload(name, experiment.folder)
         except InputError as error:
             raise InputError(
-                f"the run is of schema 1 and did not keep its workload {name!r}: {error.message}",
-                hint="put the workload's file back, or read the run with the kteardown that made it.",
+                f"the run directory (schema 1) does not have its workload {name!r}: {error.message}",
+                hint="restore the file of the workload, or use the version of kteardown that made the run.",
             ) from error
         notes.append(OWN_WORKLOAD_NOTE.format(name, experiment.folder))
     figures = shipped["published"].get(experiment.reference or "")

@@ -1,7 +1,7 @@
-"""What a run depends on, as its directory keeps it: written once, read by every later stage.
+"""Everything that a result depends on, in the run directory: written once, read by every later stage.
 
-A report must say the same after a workload's file was changed, a series deleted, kteardown upgraded, or
-the run copied to another machine. So nothing that a result depends on is looked up outside the run directory.
+A report must stay the same after a workload's file was changed, a series deleted, kteardown upgraded, or
+the run copied to another computer. So nothing that a result depends on is read from elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run directory with all that its result depends on beside its records.
+    """A run directory with all that its result depends on in addition to its records.
 
     ``variants`` are in the order of the report.
     """
@@ -45,7 +45,7 @@ class Snapshot:
     kernels: Mapping[str, KernelFacts]
     unavailable: Sequence[Unavailable]
     notes: Sequence[str] = ()
-    """What a reader must know of the run directory itself."""
+    """Notes for readers about the run directory itself."""
 
     @property
     def profile_plan(self) -> Plan | None:

@@ -1,4 +1,4 @@
-"""Appending records to a run directory: one process at a time, each record on the disk before the next."""
+"""Append records to a run directory: one process at a time, each record synced before the next."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from kteardown.rundir.directory import RunDir, write_failed
 
 @contextmanager
 def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterator[RecordWriter]:
-    """Append to the records of ``run``; files that a killed process left behind are removed first.
+    """Open ``run`` for appending records, and remove files that a killed process left behind.
 
-    ``machine``: the host as it is now. With the first boot it becomes another session of the run's
+    ``machine``: the facts of this host. With the first boot they become another session of the run's
     environment. Raises InputError if another process writes to this directory, LabError if the disk fails.
     """
     lock = FileLock(run.path / "lock")
@@ -31,8 +31,8 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
         lock.acquire(timeout=0)
     except Timeout:
         raise InputError(
-            f"another kteardown writes to {run.path}",
-            hint="wait until it is done, or interrupt it and resume the run here.",
+            f"{run.path}: another kteardown is writing to this run",
+            hint="wait until it is done, or interrupt it and resume the run.",
         ) from None
     except OSError as error:
         raise write_failed(error, run.path) from error
@@ -56,7 +56,7 @@ class RecordWriter:
         self._machine = machine
         self._session: int | None = None
         self.agent_hash = ""
-        """Of the agent that the boots of this session run."""
+        """The SHA-256 of the agent in the boots of this session."""
         self._lock = threading.Lock()
         try:
             self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -74,9 +74,9 @@ class RecordWriter:
             raise
 
     def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Keep one record with its boot and attempt on it; it is on the disk on return.
+        """Write one record with its boot and attempt; it is on the disk on return.
 
-        Raises LabError where the disk is full or fails; what was written before stays whole.
+        Raises LabError if the disk is full or fails; the records before it stay intact.
         """
         stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
         with self._lock:
@@ -96,30 +96,33 @@ class RecordWriter:
             self._note(stamped)
 
     def console_path(self, boot: int, attempt: int) -> Path:
-        """Where the console of this attempt goes."""
+        """Return the file of the console of this attempt."""
         return self._run.console_path(boot, attempt)
 
     def finished(self) -> Mapping[int, BootEnd]:
-        """The boots that need no further attempt, with their last end.
+        """Return the boots that need no further attempt, with their last end record.
 
-        A boot that ended by the lab's own failure is not among them: it says nothing about the kernel.
+        A boot that failed because of the host is not one of them: it says nothing about the kernel.
         """
         with self._lock:
             ends = self._finished.items()
             return {boot: end for boot, end in ends if end.outcome != "infrastructure-error"}
 
     def completed(self, boot: int) -> frozenset[int]:
-        """The trials of ``boot``, by index, that cut attempts completed in real time: not to be run again."""
+        """Return the indices of the trials of ``boot`` that cut attempts completed in real time.
+
+        These trials are not run again.
+        """
         with self._lock:
             return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
 
     def next_attempt(self, boot: int) -> int:
-        """The number of the next attempt at this boot, from 0."""
+        """Return the number of the next attempt at this boot, from 0."""
         with self._lock:
             return self._attempts.get(boot, -1) + 1
 
     def close(self) -> None:
-        """End appending; everything is on the disk already."""
+        """Close the file; every record is on the disk already."""
         os.close(self._fd)
 
     def _note(self, record: Record) -> None:
@@ -134,7 +137,7 @@ class RecordWriter:
             self._completed.pop(attempt, None)
 
     def _open_session(self) -> int:
-        """The number of this session, which the first boot of it puts into the environment."""
+        """Return the number of this session; its first boot adds it to the environment."""
         if self._session is None:
             if self._machine is None:
                 self._session = 0
@@ -167,7 +170,7 @@ class RecordWriter:
         return end
 
     def _take_back(self) -> None:
-        # Best effort: a half line that stays is dropped by readers and by the next writer anyway.
+        # Best effort: readers and the next writer drop an incomplete line anyway.
         try:
             os.ftruncate(self._fd, self._end)
         except OSError:

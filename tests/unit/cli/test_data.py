@@ -36,7 +36,7 @@ def test_every_verb_has_help_with_an_example(verb: str, tmp_path: Path) -> None:
         (["export", "never", "--to", "."], "no run 'never'"),
         (["export", "--to", "/dev/null"], "--to /dev/null: not a folder"),
         (["diff", "never", "ever"], "no run 'never'"),
-        (["diff", "/dev/null", "ever"], "/dev/null is no run directory"),
+        (["diff", "/dev/null", "ever"], "/dev/null is not a run directory"),
     ],
 )
 def test_wrong_input_exits_with_2(arguments: list[str], expected: str, tmp_path: Path) -> None:

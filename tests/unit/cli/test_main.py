@@ -57,6 +57,7 @@ def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
         (["run", "freezer", "--json", "/nowhere/r.json"], "there is no folder /nowhere"),
         (["report", "never"], "no run 'never'"),
         (["show", "never"], "no run 'never'"),
+        (["report", "/nonexistent/x"], "/nonexistent/x: there is no such folder"),
         (["prune"], "name kernels, or add --older-than DAYS or --all"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
         (["run", "freezer", "--until", "sure"], "--until sure: expected verdict or ci=WIDTH%"),

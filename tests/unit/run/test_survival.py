@@ -126,7 +126,7 @@ def test_a_second_process_on_a_run_is_refused_and_the_first_continues(
     first.start()
     while not run.records():
         time.sleep(0.001)
-    with pytest.raises(InputError, match="another kteardown writes to"):
+    with pytest.raises(InputError, match="another kteardown is writing to this run"):
         killable.measure(run.path)
     first.join()
     assert first.exitcode == 0

@@ -1,4 +1,4 @@
-"""How far a run is, from its records."""
+"""The completeness of a run, from its records."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def test_a_block_is_complete_when_every_boot_of_it_ended() -> None:
     assert complete_blocks(plan(4), [boot(n) for n in range(8)], 4) == 4
 
 
-def test_blocks_beyond_the_designs_are_not_waited_for() -> None:
+def test_blocks_after_those_of_the_design_need_not_be_complete() -> None:
     assert complete_blocks(plan(6), [boot(n) for n in range(8)], 4) == 4
 
 
-def test_the_labs_own_failure_completes_nothing() -> None:
+def test_a_boot_that_failed_because_of_the_host_is_not_complete() -> None:
     assert complete_blocks(plan(2), [boot(0), boot(1, "infrastructure-error")], 2) == 0
 
 
-def test_a_kernel_that_is_given_up_is_not_waited_for() -> None:
+def test_skipped_boots_of_a_failing_kernel_are_not_missing() -> None:
     boots = [boot(0), boot(1, "panic"), boot(2), boot(3, "panic"), boot(4), boot(6)]
     assert complete_blocks(plan(4), boots, 4) == 4
 
@@ -60,7 +60,7 @@ def test_the_part_of_a_plan_up_to_a_look() -> None:
     assert [b.index for b in up_to(plan(4), 2).boots] == [0, 1, 2, 3]
 
 
-def test_guests_that_ran_side_by_side_are_measured_once() -> None:
+def test_time_in_which_several_guests_ran_is_counted_once() -> None:
     assert measured_s([boot(0, at=0), boot(1, at=5), boot(2, at=100)]) == pytest.approx(25)
     assert measured_s([boot(0, at=0, lasts=50), boot(1, at=5)]) == pytest.approx(50)
     assert measured_s([]) == 0
@@ -74,5 +74,5 @@ def test_the_budget_is_spent_when_the_next_look_would_exceed_it() -> None:
     assert spent(four, looks, 4, 119)
     assert not spent(four[:6], looks, 3, 1)  # Before the first look nothing can be concluded.
     assert not spent([boot(n, at=10 * n) for n in range(16)], looks, 8, 1)  # All are there.
-    # What was booted beyond the look, before the lab was killed, changes nothing.
+    # Boots after the look, before the process was killed, change nothing.
     assert spent([*four, boot(8, at=80)], looks, 4, 120) == spent(four, looks, 4, 120)

@@ -1,4 +1,4 @@
-"""Which records count when a lab was killed: on both clocks, and in directories of older labs."""
+"""The records that count after a kill: on both clocks, and in directories of older versions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(tmp_path: Path) -> RunDir:
     return RunDir.create(tmp_path, "freezer")
 
 
-def test_in_real_time_what_was_completed_counts_and_is_not_run_again(run: RunDir) -> None:
+def test_in_real_time_completed_trials_count_and_are_not_run_again(run: RunDir) -> None:
     with open_writer(run) as log:
         write(log, 0, start("kvm"), *trial(0, 10), *trial(1, 11, whole=False))
         assert log.completed(0) == {0}
@@ -66,14 +66,14 @@ def test_in_real_time_what_was_completed_counts_and_is_not_run_again(run: RunDir
     assert [record.attempt for record in boot.records if isinstance(record, TrialEnd)] == [0, 1, 2]
 
 
-def test_a_trial_that_an_older_lab_ran_again_counts_once(run: RunDir) -> None:
+def test_a_trial_that_an_older_version_repeated_counts_once(run: RunDir) -> None:
     with open_writer(run) as log:
         write(log, 0, start("mttcg"), *trial(0, 10), *trial(1, 11))
         write(log, 1, start("mttcg"), *trial(0, 20), *trial(1, 21, whole=False), end("panic"))
     assert values(run) == {0: [20], 1: [21]}
 
 
-def test_what_the_labs_own_failure_ended_does_not_count(run: RunDir) -> None:
+def test_an_attempt_that_failed_because_of_the_host_does_not_count(run: RunDir) -> None:
     with open_writer(run) as log:
         write(log, 0, start("kvm"), *trial(0, 10), end("infrastructure-error"))
         assert log.completed(0) == set()
@@ -81,7 +81,7 @@ def test_what_the_labs_own_failure_ended_does_not_count(run: RunDir) -> None:
     assert values(run) == {0: [20]}
 
 
-def test_on_the_instruction_clock_the_whole_boot_is_run_again_and_held_against_the_first(run: RunDir) -> None:
+def test_on_the_instruction_clock_the_whole_boot_is_repeated_and_compared(run: RunDir) -> None:
     with open_writer(run) as log:
         write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
         assert log.completed(0) == set()
@@ -94,7 +94,7 @@ def test_on_the_instruction_clock_the_whole_boot_is_run_again_and_held_against_t
 @pytest.mark.parametrize(
     ("again", "where"), [([*trial(0, 10), *trial(1, 12)], 1), ([*trial(0, 99)], 0), (trial(0, 10), 1)]
 )
-def test_a_boot_that_came_out_otherwise_is_found(run: RunDir, again: list[Record], where: int) -> None:
+def test_a_repeated_boot_that_differs_is_found(run: RunDir, again: list[Record], where: int) -> None:
     with open_writer(run) as log:
         write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
         write(log, 1, start("icount"), *again, end())

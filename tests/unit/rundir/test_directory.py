@@ -1,4 +1,4 @@
-"""A run directory under crashes, a second lab, corruption and a full disk."""
+"""A run directory under crashes, a second process, corruption and a full disk."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def run(tmp_path: Path) -> RunDir:
     return RunDir.create(tmp_path, "freezer", now=NOW)
 
 
-def test_names_say_when_and_what_and_never_collide(tmp_path: Path) -> None:
+def test_names_have_time_and_experiment_and_are_unique(tmp_path: Path) -> None:
     names = [RunDir.create(tmp_path, "freezer", now=NOW).name for _ in range(3)]
     assert names == ["20260301-123059-freezer", "20260301-123059-freezer-2", "20260301-123059-freezer-3"]
 
 
-def test_a_runs_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_runs_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("")
     with pytest.raises(LabError, match="runs"):
         RunDir.create(tmp_path / "runs", "freezer", now=NOW)
 
 
-def test_a_folder_without_an_experiment_is_no_run(tmp_path: Path) -> None:
+def test_a_folder_without_an_experiment_is_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no experiment\.json"):
         RunDir.open(tmp_path)
 
 
-def test_what_is_appended_is_read_again_with_boot_and_attempt(run: RunDir) -> None:
+def test_appended_records_are_read_with_boot_and_attempt(run: RunDir) -> None:
     with open_writer(run) as log:
         log.append(start(), boot=3, attempt=1)
         log.append(sample(12345678901234567), boot=3, attempt=1)
@@ -96,7 +96,7 @@ def test_the_last_finished_attempt_counts(run: RunDir) -> None:
 
 
 @given(cut=st.integers(min_value=0))
-def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
+def test_a_run_cut_at_any_byte_can_be_read_and_continued(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     run = RunDir.create(tmp_path_factory.mktemp("runs"), "freezer", now=NOW)
@@ -114,8 +114,8 @@ def test_a_run_cut_at_any_byte_reads_on_and_goes_on(
     assert values == [*range(kept), 99]
 
 
-@pytest.mark.parametrize("bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"who"}', b"\x00\xff"])
-def test_a_corrupt_line_in_the_middle_is_named(run: RunDir, bad: bytes) -> None:
+@pytest.mark.parametrize("bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"unknown"}', b"\x00\xff"])
+def test_the_error_of_a_corrupt_line_names_the_line(run: RunDir, bad: bytes) -> None:
     with open_writer(run) as log:
         for _ in range(3):
             log.append(sample(), boot=0, attempt=0)
@@ -129,7 +129,7 @@ def test_a_corrupt_line_in_the_middle_is_named(run: RunDir, bad: bytes) -> None:
         pass
 
 
-def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
+def test_a_second_process_is_refused_and_the_first_continues(run: RunDir) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom kteardown.errors import InputError\n"
         "from kteardown.rundir.directory import RunDir\nfrom kteardown.rundir.writer import open_writer\n"
@@ -144,28 +144,28 @@ def test_a_second_lab_is_refused_and_the_first_goes_on(run: RunDir) -> None:
 
     with open_writer(run) as log:
         log.append(sample(), boot=0, attempt=0)
-        assert second() == f"another kteardown writes to {run.path}"
+        assert second() == f"{run.path}: another kteardown is writing to this run"
         log.append(sample(), boot=0, attempt=0)
     assert second() == "in"
     assert len(run.records()) == 2
 
 
-def test_a_full_disk_says_which_and_that_the_run_can_be_resumed(run: RunDir) -> None:
-    # /dev/full is the kernel's own full disk: every write to it fails with ENOSPC.
+def test_the_error_of_a_full_disk_names_it_and_how_to_resume(run: RunDir) -> None:
+    # Every write to /dev/full fails with ENOSPC.
     run.records_file.symlink_to("/dev/full")
-    with open_writer(run) as log, pytest.raises(LabError, match="the disk is full: /") as caught:
+    with open_writer(run) as log, pytest.raises(LabError, match=r"the disk is full \(/") as caught:
         log.append(sample(), boot=0, attempt=0)
     assert "--resume" in caught.value.hint
 
 
-def test_a_file_is_replaced_whole(run: RunDir) -> None:
+def test_a_file_is_replaced_atomically(run: RunDir) -> None:
     run.save(run.result_file, "one")
     run.save(run.result_file, "two")
     assert run.result_file.read_text() == "two"
     assert not list(run.path.glob("*.partial"))
 
 
-def test_a_save_that_fails_keeps_what_was_there(run: RunDir) -> None:
+def test_a_failed_save_keeps_the_old_file(run: RunDir) -> None:
     run.save(run.result_file, "one")
     run.result_file.with_name(f"result.json.{os.getpid()}.partial").symlink_to("/dev/full")
     with pytest.raises(LabError, match="disk is full"):
@@ -173,6 +173,6 @@ def test_a_save_that_fails_keeps_what_was_there(run: RunDir) -> None:
     assert run.result_file.read_text() == "one"
 
 
-def test_nothing_recorded_yet_is_an_empty_run(run: RunDir) -> None:
+def test_a_new_run_has_no_records(run: RunDir) -> None:
     assert run.records() == []
     assert run.boots() == []

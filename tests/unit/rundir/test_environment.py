@@ -1,4 +1,4 @@
-"""Environments that differ are said to, in sentences; what cannot matter is not."""
+"""Differences between environments become sentences, except those that cannot change a figure."""
 
 from __future__ import annotations
 
@@ -52,28 +52,28 @@ def changed(**facts: Any) -> dict[str, Any]:
     ("facts", "sentence"),
     [
         ({"cpu": {"model": "B"}}, "CPU model: A / B"),
-        ({"cpu": {"governor": None}}, "frequency governor: performance / not said"),
+        ({"cpu": {"governor": None}}, "frequency governor: performance / not recorded"),
         ({"cpu": {"topology": {"cores": 2}}}, "CPU cores: 4 / 2"),
-        ({"hypervisor": "KVM"}, "hypervisor under the host: not said / KVM"),
-        ({"mitigations": {"mds": "Vulnerable"}}, "mitigation mds: not said / Vulnerable"),
+        ({"hypervisor": "KVM"}, "hypervisor under the host: not recorded / KVM"),
+        ({"mitigations": {"mds": "Vulnerable"}}, "mitigation mds: not recorded / Vulnerable"),
         ({"memory_kb": 900_000}, "memory in kB: 1000000 / 900000"),
         ({"kernel": "6.2"}, "host kernel: 6.1 / 6.2"),
         ({"qemu": {"x86_64": "9.0"}}, "QEMU x86_64: 7.2.22 / 9.0"),
     ],
 )
-def test_what_can_matter_is_a_sentence(facts: dict[str, Any], sentence: str) -> None:
+def test_a_difference_that_can_change_a_figure_is_a_sentence(facts: dict[str, Any], sentence: str) -> None:
     assert differences(HOST, changed(**facts), arch="x86_64") == [sentence]
 
 
 @pytest.mark.parametrize(
     "facts", [{}, {"os": "Debian 13"}, {"memory_kb": 999_000}, {"qemu": {"arm64": "9.0"}}, {"new_fact": 1}]
 )
-def test_what_cannot_matter_is_left_out(facts: dict[str, Any]) -> None:
+def test_a_difference_that_cannot_change_a_figure_is_left_out(facts: dict[str, Any]) -> None:
     assert differences(HOST, changed(**facts), arch="x86_64") == []
 
 
-def test_every_qemu_counts_where_the_guests_are_not_known() -> None:
-    assert differences(HOST, changed(qemu={"arm64": "9.0"})) == ["QEMU arm64: not said / 9.0"]
+def test_without_an_architecture_every_qemu_is_compared() -> None:
+    assert differences(HOST, changed(qemu={"arm64": "9.0"})) == ["QEMU arm64: not recorded / 9.0"]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def hello(**fields: Any) -> Hello:
     return HELLO.model_copy(update=fields)
 
 
-def test_every_session_is_kept_and_the_first_stays_the_machine(run: RunDir) -> None:
+def test_every_session_is_kept_and_the_machine_is_that_of_the_first(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(kernel="6.2"))
     with open_writer(run, HOST):
@@ -136,15 +136,15 @@ def test_equal_sessions_and_guests_have_no_notes(run: RunDir) -> None:
     assert environment_notes(run) == []
 
 
-def test_a_run_resumed_with_another_qemu_says_so(run: RunDir) -> None:
+def test_a_run_resumed_with_another_qemu_has_a_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(qemu={"x86_64": "9.0"}, kernel="6.2"))
     assert environment_notes(run) == [
-        "measured on differing machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
+        "measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
     ]
 
 
-def test_a_host_that_an_instruction_count_cannot_feel_is_no_note(run: RunDir) -> None:
+def test_on_the_instruction_clock_another_host_has_no_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(cpu={"model": "B"}), load=9)
     assert environment_notes(run) == []
@@ -154,13 +154,13 @@ def test_on_the_wall_clock_the_host_and_its_load_are_notes(run: RunDir) -> None:
     boot(run, 0, acceleration="kvm")
     boot(run, 1, acceleration="kvm", host=changed(cpu={"model": "B"}), load=4)
     assert environment_notes(run) == [
-        "measured on differing machines, from boot 1 on: CPU model: A / B",
+        "measured on different machines, from boot 1 on: CPU model: A / B",
         "load of the host while measuring, least to most: 0.5 to 5.0, median 2.8; "
         "the guest itself is about 1",
     ]
 
 
-def test_guests_on_machines_that_were_asked_to_differ_are_no_note(run: RunDir) -> None:
+def test_guests_on_the_machines_of_a_sweep_have_no_note(run: RunDir) -> None:
     boot(run, 0, hello(cpus_possible=2), possible_cpus=2)
     boot(run, 1, hello(cpus_possible=32), possible_cpus=32)
     assert environment_notes(run) == []
@@ -169,7 +169,7 @@ def test_guests_on_machines_that_were_asked_to_differ_are_no_note(run: RunDir) -
     assert note.endswith("32 / 16")
 
 
-def test_boots_that_were_not_the_same_guest_are_noted(run: RunDir) -> None:
+def test_boots_with_different_guests_are_noted(run: RunDir) -> None:
     boot(run, 0, HELLO, Settled(clocksource="tsc-early", resolution_ns=1))
     boot(run, 1, HELLO, Settled(clocksource="tsc", resolution_ns=1))
     assert environment_notes(run) == []
@@ -177,27 +177,27 @@ def test_boots_that_were_not_the_same_guest_are_noted(run: RunDir) -> None:
     assert environment_notes(run) == ["boots of base were not the same guest: clock source: tsc / hpet"]
 
 
-def test_kernels_whose_guests_defend_against_different_things_are_noted(run: RunDir) -> None:
+def test_kernels_with_different_mitigations_are_noted(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, hello(mitigations={}, release="7.2"), kernel="debian:7.2")
     assert environment_notes(run) == [
-        "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not said"
+        "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not recorded"
     ]
 
 
-def test_debugging_is_noted_even_where_all_have_it(run: RunDir) -> None:
+def test_debugging_is_noted_also_if_all_kernels_have_it(run: RunDir) -> None:
     boot(run, 0, hello(debug=("lockdep",)))
     boot(run, 1, hello(debug=("lockdep",)), kernel="mine")
     assert environment_notes(run) == ["lockdep, which costs time everywhere, is on in base, mine"]
 
 
-def test_records_of_an_agent_that_did_not_say_all_this_have_no_notes(run: RunDir) -> None:
+def test_records_of_an_older_agent_have_no_notes(run: RunDir) -> None:
     boot(run, 0, hello(banner="", cpu_model=""))
     boot(run, 1)
     assert environment_notes(run) == []
 
 
-def test_a_boot_that_was_repeated_and_differed_is_noted(run: RunDir) -> None:
+def test_a_repeated_boot_that_differs_is_noted(run: RunDir) -> None:
     def records(value: int) -> list[Record]:
         begun = TrialStart(trial=3, workload="zombies", params={})
         return [HELLO, begun, Sample(trial=3, repetition=0, metric="freeze_user_ns", value=value)]
@@ -213,7 +213,7 @@ def test_a_boot_that_was_repeated_and_differed_is_noted(run: RunDir) -> None:
     ]
 
 
-def test_guests_of_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
+def test_guests_of_two_runs_are_compared(tmp_path: Path) -> None:
     ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
     boot(ours, 0)
     boot(theirs, 0, hello(cpu_model="other"))

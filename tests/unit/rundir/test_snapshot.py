@@ -1,4 +1,4 @@
-"""A run directory is whole: reports need nothing else, and write nothing."""
+"""A run directory is complete: reports need nothing else, and write nothing into it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
 
 
-def said(*arguments: str) -> str:
+def output(*arguments: str) -> str:
     done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -54,19 +54,21 @@ def copy_of(run: Path, root: Path) -> Path:
     return target
 
 
-def test_every_report_is_the_same_where_nothing_but_the_run_directory_exists(
+def test_every_report_is_the_same_if_only_the_run_directory_exists(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = write_run(home / "runs")
-    said("analyse", "last")
-    before = {form: said("report", "last", "--format", form, "-o", "-") for form in FORMATS if form != "text"}
+    output("analyse", "last")
+    before = {
+        form: output("report", "last", "--format", form, "-o", "-") for form in FORMATS if form != "text"
+    }
     elsewhere = tmp_path / "elsewhere"
     copy_of(run.path, elsewhere)
     monkeypatch.setenv("KTEARDOWN_RUNS", str(elsewhere))
     nowhere = tmp_path / "nowhere"
     monkeypatch.setattr(inputs_load, "data_dir", lambda kind: nowhere / kind)
     monkeypatch.setattr(published, "data_dir", lambda kind: nowhere / kind)
-    after = {form: said("report", "last", "--format", form, "-o", "-") for form in before}
+    after = {form: output("report", "last", "--format", form, "-o", "-") for form in before}
     assert after == before
 
 
@@ -80,16 +82,16 @@ def test_reading_writes_nothing_into_the_run_directory(
     else:
         path = write_run(home / "runs").path
         if kind == "analysed":
-            said("analyse", "last")
+            output("analyse", "last")
     before = state(path)
-    assert said(*arguments)
+    assert output(*arguments)
     assert state(path) == before
 
 
-def test_a_workload_that_changed_since_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(home / "runs")
-    said("analyse", "last")
-    before = said("report", "last", "--format", "csv")
+    output("analyse", "last")
+    before = output("report", "last", "--format", "csv")
     original = inputs_load.load_workload
 
     def upside_down(name: str, folder: str = "") -> object:
@@ -98,25 +100,25 @@ def test_a_workload_that_changed_since_changes_no_report(home: Path, monkeypatch
         return workload.model_copy(update={"metrics": metrics})
 
     monkeypatch.setattr(inputs_load, "load_workload", upside_down)
-    assert said("report", "last", "--format", "csv") == before
-    assert said("analyse", "last").endswith("nothing changed: both results are identical byte for byte\n")
+    assert output("report", "last", "--format", "csv") == before
+    assert output("analyse", "last").endswith("nothing changed: both results are identical byte for byte\n")
 
 
-def test_a_run_of_schema_1_is_reported_as_the_kteardown_that_made_it_did(home: Path) -> None:
+def test_the_report_of_a_run_of_schema_1_is_that_of_its_version(home: Path) -> None:
     path = copy_of(SCHEMA_1, home / "runs")
-    found = json.loads(said("report", "last", "--format", "json"))
+    found = json.loads(output("report", "last", "--format", "json"))
     kept = json.loads((path / "result.json").read_text())
     assert {name: found[name] for name in kept} == kept
 
 
-def test_a_run_of_schema_1_is_analysed_anew_beside_the_old_result(home: Path) -> None:
+def test_a_new_analysis_of_a_run_of_schema_1_keeps_the_old_result(home: Path) -> None:
     path = copy_of(SCHEMA_1, home / "runs")
     old = (path / "result.json").read_bytes()
-    said("analyse", "last")
+    output("analyse", "last")
     assert (path / "result.json").read_bytes() == old
     new = json.loads((path / "analysis-1" / "result.json").read_text())
     assert new["comparisons"] == json.loads(old)["comparisons"]
-    said("analyse", "last")
+    output("analyse", "last")
     assert (path / "analysis-2" / "report.md").is_file()
 
 
@@ -139,9 +141,9 @@ def test_a_damaged_run_directory_names_the_file(name: str, damage: str, home: Pa
     assert refused.value.hint
 
 
-def test_a_damaged_run_does_not_hide_the_others_in_the_list(home: Path) -> None:
+def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
     first, second = (write_run(home / "runs") for _ in range(2))
     first.experiment_file.write_text("{}")
-    rows = json.loads(said("list", "runs", "--json"))["runs"]
+    rows = json.loads(output("list", "runs", "--json"))["runs"]
     assert [row["name"] for row in rows] == [first.name, second.name]
     assert rows[0]["state"].startswith("unreadable: ")
