@@ -1,4 +1,4 @@
-"""Every boot's figure of every metric at every point, over many runs."""
+"""The figure of each metric at each point in each boot, over many runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BootFigure:
 
 
 def boot_figures(runs: Sequence[RunDir]) -> list[BootFigure]:
-    """The figures of ``runs``, by run and boot. Raises InputError where they cannot be read."""
+    """Return the figures of ``runs``, ordered by run and boot. Raises InputError if they cannot be read."""
     # Imported here: duckdb is an extra.
     from kteardown.sql.database import database
 
@@ -59,7 +59,7 @@ def _boot_figure(
     cpus: int | None,
     started_at: datetime,
 ) -> BootFigure:
-    """A row as a figure; a guest that did not say what it is has no release and no CPUs."""
+    """Convert a row; without a ``hello`` record the release is empty and the number of CPUs is 0."""
     return BootFigure(
         run=run,
         kernel=kernel,

@@ -1,6 +1,6 @@
-"""Records as tables: DuckDB over the NDJSON of run directories, read where it lies.
+"""Records as tables: DuckDB over the ``records.ndjson`` files of run directories.
 
-``sql.views`` has the columns. A line that is none (the last one, cut by a crash) is left out.
+``sql.views`` has the columns. Lines that are not JSON, such as a last line cut by a crash, are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kteardown.sql import views
 
 TABLES = tuple(views.VIEWS)
 _ROWS = 10_000
-# Every parameter, and whether it is a number wherever it is.
+# Every parameter, and whether all its values are integers.
 _PARAMS = """
 SELECT key, bool_and(try_cast(params ->> key AS BIGINT) IS NOT NULL)
 FROM (SELECT params, unnest(json_keys(params)) AS key FROM counted) GROUP BY key"""
@@ -30,33 +30,36 @@ FROM (SELECT params, unnest(json_keys(params)) AS key FROM counted) GROUP BY key
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query gave: the names of the columns, and the rows as they are asked for."""
+    """The result of a query: the names of the columns, and an iterator over the rows."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
 class Database:
-    """The tables over some runs, in memory."""
+    """The tables of some runs, in memory."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
     def query(self, sql: str) -> Answer:
-        """Run the user's own ``sql``. Raises InputError with DuckDB's words where it does not run."""
+        """Run ``sql``. Raises InputError with DuckDB's message if it fails."""
         if not sql.strip():
-            raise InputError("the query is empty", hint="`kteardown query --help` has examples.")
+            raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
         try:
             described = self._connection.execute(sql).description or []
             kinds = [str(column[1]) for column in described]
-            # The first rows here: much of what is wrong shows only when rows are made.
+            # Fetch the first rows here, because many errors occur only when rows are computed.
             first = self._connection.fetchmany(_ROWS) if described else []
         except duckdb.Error as error:
             raise _refused(error) from error
         return Answer(tuple(column[0] for column in described), self._rows(first, kinds))
 
     def save(self, table: str, file: Path, form: str) -> int:
-        """Write ``table`` to ``file`` as ``csv`` or ``parquet``; how many rows. Raises LabError."""
+        """Write ``table`` to ``file`` as ``csv`` or ``parquet``; return the number of rows.
+
+        Raises LabError.
+        """
         how = "FORMAT csv, HEADER" if form == "csv" else "FORMAT parquet"
         chosen = "* EXCLUDE (params)" if "params" in self.columns(table) else "*"
         try:
@@ -68,7 +71,7 @@ class Database:
             ) from error
 
     def columns(self, table: str) -> list[str]:
-        """The names of the columns of a table."""
+        """Return the names of the columns of a table."""
         return [row[0] for row in self._connection.execute(f"DESCRIBE {table}").fetchall()]
 
     def _rows(self, chunk: list[tuple[Any, ...]], kinds: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -89,20 +92,20 @@ class Database:
 def database(
     runs: Sequence[RunDir], *, parameters: Mapping[str, bool] = MappingProxyType({}), locked: bool = True
 ) -> Iterator[Database]:
-    """The tables over ``runs``. ``locked``: what is asked can reach no file, neither to read nor to write.
+    """Open the tables of ``runs``. ``locked``: queries can neither read nor write files.
 
-    ``parameters`` have a column whether or not a run has them; True: its values are integers. The lines
-    are read once, before the lock falls. Raises InputError where they cannot be.
+    ``parameters`` have a column even if no run has them; True: the values are integers. The records are read
+    once, before files are locked. Raises InputError if they cannot be read.
     """
     with duckdb.connect(":memory:") as connection:
-        # What does not fit into memory is not spilled into a file where the user happens to be.
+        # DuckDB must not spill data that does not fit into memory into the current folder.
         connection.execute("SET temp_directory = ''; SET autoinstall_known_extensions = false")
         try:
             _fill(connection, runs, parameters)
         except duckdb.Error as error:
             raise InputError(
                 f"the runs cannot be read: {error}",
-                hint="`kteardown show RUN` tells which one is damaged; move it away.",
+                hint="find the damaged run with `kteardown show RUN`, and move it away.",
             ) from error
         if locked:
             connection.execute("SET enable_external_access = false; SET lock_configuration = true")
@@ -135,7 +138,7 @@ def _fill(
 
 
 def _fill_counting(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]) -> None:
-    """Which attempts and trials count, by the rule of ``rundir.counting``."""
+    """Fill the tables of the attempts and trials that count, by the rule of ``rundir.counting``."""
     found_attempts: dict[str, list[object]] = {"run": [], "boot": [], "attempt": []}
     found_trials: dict[str, list[object]] = {**{n: [] for n in found_attempts}, "trial": [], "usable": []}
     for run in runs:
@@ -155,7 +158,7 @@ def _fill_counting(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]
 
 
 def _records(runs: Sequence[RunDir]) -> str:
-    """Every line of every run as a row, with its run and its number among them all."""
+    """Return the query of every line of every run, with its run and its overall line number."""
     files = {str(run.records_file): run.name for run in runs if run.records_file.is_file()}
     if not files:
         columns = {"run": "VARCHAR", "line": "BIGINT", **views.RECORD}
@@ -171,7 +174,7 @@ def _records(runs: Sequence[RunDir]) -> str:
 
 
 def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
-    """A column for every parameter; ``param_`` stands before the name of one that is taken."""
+    """Return a column for every parameter, with the prefix ``param_`` if the name is in ``taken``."""
     columns = ""
     for key, numeric in sorted(params.items()):
         name = f"param_{key}" if key in taken else key
@@ -181,7 +184,7 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
 
 
 def _json_or_none(file: Path) -> str | None:
-    """A file's text where it is JSON: one that somebody damaged must not stop questions on other runs."""
+    """Return the text of a file, or None if it is not JSON: other runs can still be queried then."""
     try:
         text = file.read_text(encoding="utf-8")
         json.loads(text)
@@ -192,8 +195,8 @@ def _json_or_none(file: Path) -> str | None:
 
 def _refused(error: duckdb.Error) -> InputError:
     return InputError(
-        f"the query does not run: {error}",
-        hint="`kteardown query --help` names the tables; `DESCRIBE samples` shows the columns of one.",
+        f"the query failed: {error}",
+        hint="see the tables in `kteardown query --help`, and the columns of one with `DESCRIBE samples`.",
     )
 
 

@@ -1,7 +1,7 @@
 """The SQL of the tables over records: which columns, and which records count.
 
-``records`` has a row a line; from it come ``attempts`` and ``counted`` (the trials whose figures count,
-by the rule of ``model.record``), and from those what users ask.
+``records`` has a row for each line. ``attempts`` and ``counted`` (the trials that count, by the rule of
+``model.record``) are made from it, and the tables for users are made from those.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECORD: Mapping[str, str] = {
     "buckets": "BIGINT[][]",
     **dict.fromkeys(("params", "mitigations", "debug"), "JSON"),
 }
-"""What is taken out of a line of records.ndjson; NULL where it is not there."""
+"""The columns read from a line of ``records.ndjson``; NULL if the line does not have the field."""
 
 _OF = "(FROM records WHERE type = '{}')"
 _SAME_ATTEMPT = "USING (run, boot, attempt)"
@@ -39,7 +39,7 @@ FROM {_OF.format("boot_start")} AS s
 LEFT JOIN {_OF.format("boot_end")} AS e {_SAME_ATTEMPT}
 LEFT JOIN {_OF.format("hello")} AS h {_SAME_ATTEMPT}"""
 
-# ``counting`` has, for every trial that counts, whether its samples are usable: rundir.counting decides both.
+# The table ``counting`` has every trial that counts, and whether its samples are usable (rundir.counting).
 COUNTED = f"""
 SELECT run, kernel, block, seed, clock, boot, attempt, trial, workload, params, ended.status,
     ended.detail, at_s, line, usable
@@ -109,7 +109,7 @@ SELECT run, c ->> 'workload' AS workload, c ->> 'kernel' AS kernel, c ->> 'metri
     (c ->> 'points')::BIGINT AS points, {_POINT} AS params
 FROM (SELECT run, unnest((result -> 'laws')::JSON[]) AS c FROM results)""",
 }
-"""What users ask. ``COLUMNS`` becomes a column for every parameter that any trial has."""
+"""The tables for users. ``COLUMNS`` is replaced by a column for every parameter of any trial."""
 
 POINT: Mapping[str, str] = {"comparisons": "c -> 'point'"}
-"""Where a view has its parameters as JSON, if not in ``counted.params``."""
+"""The JSON with the parameters of a view, if it is not ``counted.params``."""

@@ -1,4 +1,4 @@
-"""Records as tables: what counts is what the store says counts, and nothing damaged stops a question."""
+"""Records as tables: the records that count are those of ``rundir``, and damaged files are ignored."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def ask(runs: Sequence[RunDir], sql: str) -> list[tuple[Any, ...]]:
         [[start("kvm"), *trial(0, 1), end()], [start("kvm"), *trial(0, 2)]],
     ],
 )
-def test_the_samples_that_count_are_those_of_the_store(
+def test_the_samples_that_count_are_those_of_rundir(
     tmp_path: Path, attempts: Sequence[Sequence[Record]]
 ) -> None:
     run = make(tmp_path, attempts)
@@ -107,7 +107,7 @@ def test_the_samples_that_count_are_those_of_the_store(
     assert ask([run], "SELECT trial, repetition, value FROM samples") == expected
 
 
-def test_every_attempt_is_among_the_boots_and_says_whether_it_counts(tmp_path: Path) -> None:
+def test_boots_has_every_attempt_and_whether_it_counts(tmp_path: Path) -> None:
     run = make(tmp_path, [*CUT, [start("kvm")]])
     found = ask([run], "SELECT attempt, clock, outcome, counts FROM boots")
     assert found == [
@@ -144,7 +144,7 @@ def test_a_histogram_has_a_row_for_each_bucket(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_that_was_cut_does_not_break_it(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_ignored(tmp_path: Path) -> None:
     run = make(tmp_path, CUT)
     whole = ask([run], "SELECT * EXCLUDE (params) FROM samples")
     for cut in (b'{"boot":0,"att', b"\x00\xff", b'{"type":"sam'):
@@ -154,7 +154,7 @@ def test_a_line_that_was_cut_does_not_break_it(tmp_path: Path) -> None:
         run.records_file.write_bytes(run.records_file.read_bytes()[: -len(cut)])
 
 
-def test_no_runs_are_empty_tables() -> None:
+def test_without_runs_tables_are_empty() -> None:
     with database([], parameters={"zombies": True}) as tables:
         assert [list(tables.query(f"SELECT * FROM {table}").rows) for table in TABLES] == [[]] * 8
         assert list(tables.query("SELECT sum(zombies) FROM samples").rows) == [(None,)]
@@ -178,7 +178,7 @@ RESULT = {
 }
 
 
-def test_results_are_tables_old_ones_too(tmp_path: Path) -> None:
+def test_results_of_all_schemas_are_tables(tmp_path: Path) -> None:
     run = make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT)
     chosen = "zombies, statistic, base_median, ratio, ci_low, ci_high, null_low, p, verdict"
     (row,) = ask([run], f"SELECT {chosen} FROM comparisons")
@@ -189,7 +189,7 @@ def test_results_are_tables_old_ones_too(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_result_leaves_the_rest_to_ask(tmp_path: Path) -> None:
+def test_with_a_damaged_result_the_rest_can_be_queried(tmp_path: Path) -> None:
     good, bad = (make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT) for _ in range(2))
     bad.result_file.write_text('{"comparisons": [')
     assert ask([good, bad], "SELECT run FROM comparisons") == [(good.name,)]
@@ -207,24 +207,24 @@ def test_a_damaged_result_leaves_the_rest_to_ask(tmp_path: Path) -> None:
         "SELECT * FROM read_text('{here}')",
     ],
 )
-def test_a_pasted_query_reaches_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+def test_a_query_cannot_access_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
     run = make(tmp_path / "runs", CUT)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(InputError, match="the query does not run"):
+    with pytest.raises(InputError, match="the query failed"):
         ask([run], sql.replace("{here}", str(run.environment_file)))
     assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonesuch FROM samples", "SELECT 'x'::INT", "", " "])
-def test_what_does_not_run_is_an_input_error(tmp_path: Path, sql: str) -> None:
+def test_a_query_that_fails_is_an_input_error(tmp_path: Path, sql: str) -> None:
     with pytest.raises(InputError):
         ask([make(tmp_path, CUT)], sql)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_what_is_exported_is_read_again(tmp_path: Path, form: str) -> None:
+def test_an_exported_file_can_be_read(tmp_path: Path, form: str) -> None:
     run = make(tmp_path / "runs", CUT, RESULT)
     with database([run], locked=False) as tables:
         rows = {table: tables.save(table, tmp_path / f"{table}.{form}", form) for table in TABLES}
@@ -247,6 +247,6 @@ def test_what_is_exported_is_read_again(tmp_path: Path, form: str) -> None:
         assert "zombies" in header
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_write_names_the_file(tmp_path: Path) -> None:
     with database([], locked=False) as tables, pytest.raises(LabError, match=r"nowhere/samples\.csv"):
         tables.save("samples", tmp_path / "nowhere" / "samples.csv", "csv")
