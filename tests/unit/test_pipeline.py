@@ -181,7 +181,7 @@ def test_an_interrupted_run_stops_where_an_unbroken_one_does(
     whole = make_run(seeds=12, until=until)
     complete(whole, guest(0.9, 0.05), monkeypatch)
     boots = sum(booted(whole).values())
-    assert boots > 8  # It goes on beyond the first look, or there is nothing to see.
+    assert boots > 8  # It continues after the first look; otherwise the test would prove nothing.
     for killed_after in range(0, boots, 3):
         run = make_run(seeds=12, until=until)
         with pytest.raises(KeyboardInterrupt):

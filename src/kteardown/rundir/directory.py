@@ -85,7 +85,7 @@ class RunDir:
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
-        """Return the run directory at ``path``. Raises InputError if there is none."""
+        """Return the run directory at ``path``. Raises InputError if it is not one."""
         if not (path / "experiment.json").is_file():
             raise InputError(
                 f"{path} is not a run directory: it has no experiment.json"

@@ -32,7 +32,7 @@ _LABELS = {
     "cpu.architecture": "CPU architecture",
     "cpu.online": "CPUs online",
     "cpu.possible": "CPUs possible",
-    "cpu.usable": "CPUs that the lab may use",
+    "cpu.usable": "CPUs that kteardown may use",
     "cpu.topology.packages": "CPU packages",
     "cpu.topology.cores": "CPU cores",
     "cpu.topology.nodes": "NUMA nodes",
@@ -80,9 +80,9 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None 
 def environment_notes(run: RunDir) -> list[str]:
     """Return notes on the environment that readers of the run's result need. Raises InputError.
 
-    They come only from the records and ``environment.json``. There are none if every session and every guest
-    was the same, so that a run that was killed and resumed has the notes of an unbroken one. The load of the
-    host is noted only on the wall clock.
+    They come only from the records and ``environment.json``. The list is empty if every session and every
+    guest was the same, so that a run that was killed and resumed has the notes of an unbroken one. The load
+    of the host is noted only on the wall clock.
     """
     records = run.records()
     tried = attempts(records)

@@ -24,7 +24,9 @@ def find_run(name: str) -> RunDir:
         many = ", ".join(run.name for run in found)
         raise InputError(
             f"{name!r} fits several runs: {many}" if many else f"no run {name!r} in {runs_dir()}",
-            hint="choose one of `kteardown list runs`, or `last` for the newest.",
+            hint="choose one of `kteardown list runs`, or `last` for the newest."
+            if runs
+            else "start a run, as in `kteardown run freezer --quick`, or set KTEARDOWN_RUNS to your runs.",
         )
     return (exact or found)[0]
 
