@@ -34,7 +34,7 @@ lint: .venv/.ready-dev
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(PY) scripts/check_sizes.py
-#	$(PY) scripts/check_words.py
+	$(PY) scripts/check_words.py
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
 	$(PY) scripts/full_run.py check

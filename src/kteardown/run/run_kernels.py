@@ -165,7 +165,7 @@ def deferrable(requests: Sequence[KernelRequest]) -> bool:
 
     They can if none of them is optional or ready-made.
     """
-    return not any(request.optional or prebuilt.is_ready(request.source) for request in requests)
+    return not any(request.optional or prebuilt.is_prebuilt(request.source) for request in requests)
 
 
 def _file_name(kernel: str) -> str:
