@@ -173,7 +173,7 @@ def test_a_run_keeps_what_its_layout_twin_is_built_from(
     assert run_kernels.bootable(run)[LAYOUT].image.is_file()
     text = run.kernels_file.read_text()
     run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
-    with pytest.raises(InputError, match="another kernel now"):
+    with pytest.raises(InputError, match="no longer the kernel"):
         run_kernels.add_layout_twin(load(run), SilentReporter())
 
 

@@ -96,13 +96,15 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     kteardown("new", "experiment", "unmapping", "--workload", "unmap_all", runs=own_runs)
     kteardown("new", "series", "my-change", runs=own_runs)
     result = mine / "r.json"
-    # With few pages, one more interrupt in one of two boots (8,000 instructions) makes the interval too wide.
     asked = ["run", "unmapping", "--quick", "--variant", "my-change", "--set", "pages=8000,16000,30000"]
     done = kteardown(*asked, "--json", str(result), runs=own_runs)
     assert "growth of unmap_ns with pages" in done.stdout
     found = result_of(result)
     assert found["boots"]["ok"] == 4
-    assert [row["verdict"] for row in found["comparisons"]] == ["same"] * 3
+    # One more timer interrupt in one of two boots (8,000 of 7 million instructions) can widen an interval
+    # beyond the 2% of "same".
+    assert len(found["comparisons"]) == 3
+    assert {row["verdict"] for row in found["comparisons"]} <= {"same", "inconclusive"}
     # One more function moves others: page faults occur elsewhere, which costs a few instructions.
     assert all(abs(row["ratio"] - 1) < 0.01 for row in found["comparisons"])
     monkeypatch.chdir("/")
