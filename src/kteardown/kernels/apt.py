@@ -170,7 +170,7 @@ class Apt:
             size = root.size(package)
             cache_folder.need_space(folder, 2 * size // 2**20, f"{package.name} {package.version}")
             with cache_folder.scratch(target) as work:
-                title = f"Downloading {package.name} {package.version} (MB)"
+                title = f"Downloading {package.name} {package.version}, {size / 1e6:.0f} MB"
                 with self._reporter.task(title, total=size / 1e6) as task:
                     for done in root.download(package, work, self._reporter):
                         task.update(done / 1e6)
