@@ -15,7 +15,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.rundir.find import all_runs, find_run
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The formats of the files."""
 
     csv = "csv"
@@ -33,7 +33,7 @@ def export(
         list[str] | None,
         typer.Argument(help="Runs: ids or beginnings of ids, paths, or `last`. Default: all runs."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="csv or parquet.")] = Format.csv,
+    form: Annotated[ExportFormat, typer.Option("--format", help="csv or parquet.")] = ExportFormat.csv,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
 ) -> None:
     """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.

@@ -23,7 +23,7 @@ from kteardown.rundir.snapshot import load
 Row = dict[str, str | int]
 
 
-class Kind(StrEnum):
+class ListKind(StrEnum):
     """The kinds of things that can be listed."""
 
     experiments = "experiments"
@@ -39,11 +39,11 @@ def register(app: typer.Typer) -> None:
 
 
 def listing(
-    kind: Annotated[Kind | None, typer.Argument(help="Only this kind. Default: all kinds.")] = None,
+    kind: Annotated[ListKind | None, typer.Argument(help="Only this kind. Default: all kinds.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
 ) -> None:
     """List experiments, workloads, series, the kernels in the cache, and runs."""
-    rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(Kind))}
+    rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(ListKind))}
     if as_json:
         typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
         return
@@ -101,10 +101,10 @@ def _runs() -> list[Row]:
     return rows
 
 
-_LISTS: dict[Kind, Callable[[], list[Row]]] = {
-    Kind.experiments: _experiments,
-    Kind.workloads: _workloads,
-    Kind.series: _series,
-    Kind.kernels: _kernels,
-    Kind.runs: _runs,
+_LISTS: dict[ListKind, Callable[[], list[Row]]] = {
+    ListKind.experiments: _experiments,
+    ListKind.workloads: _workloads,
+    ListKind.series: _series,
+    ListKind.kernels: _kernels,
+    ListKind.runs: _runs,
 }

@@ -21,7 +21,7 @@ from kteardown.paths import cache_dir
 _SKELETONS = Path(__file__).parent / "skeletons"
 
 
-class Kind(StrEnum):
+class SkeletonKind(StrEnum):
     """The kinds of skeletons."""
 
     workload = "workload"
@@ -29,7 +29,11 @@ class Kind(StrEnum):
     series = "series"
 
 
-_A = {Kind.workload: "a workload", Kind.experiment: "an experiment", Kind.series: "a series"}
+_A = {
+    SkeletonKind.workload: "a workload",
+    SkeletonKind.experiment: "an experiment",
+    SkeletonKind.series: "a series",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    kind: Annotated[Kind, typer.Argument(help="workload, experiment or series.")],
+    kind: Annotated[SkeletonKind, typer.Argument(help="workload, experiment or series.")],
     name: Annotated[
         str, typer.Argument(help="Its name: lower-case letters, digits, and - (in a workload's name _).")
     ],
@@ -72,9 +76,9 @@ def new(
       kteardown new series my-change --from ./my.mbox
     """
     _check_name(kind, name)
-    if kind is Kind.workload:
+    if kind is SkeletonKind.workload:
         files, then = _workload(name), f"kteardown new experiment {name} --workload {name}"
-    elif kind is Kind.experiment:
+    elif kind is SkeletonKind.experiment:
         files, then = _experiment(name, workload), f"kteardown run {name} --quick"
     else:
         files, then = (
@@ -98,18 +102,18 @@ def new(
     out.print(f"try it: {then}", highlight=False, soft_wrap=True)
 
 
-def _check_name(kind: Kind, name: str) -> None:
+def _check_name(kind: SkeletonKind, name: str) -> None:
     known = {
-        Kind.workload: workload_names,
-        Kind.experiment: experiment_names,
-        Kind.series: lambda: [series.name for series in known_series()],
+        SkeletonKind.workload: workload_names,
+        SkeletonKind.experiment: experiment_names,
+        SkeletonKind.series: lambda: [series.name for series in known_series()],
     }[kind]()
-    shape = r"[a-z][a-z0-9_]*" if kind is Kind.workload else r"[a-z][a-z0-9-]*"
+    shape = r"[a-z][a-z0-9_]*" if kind is SkeletonKind.workload else r"[a-z][a-z0-9-]*"
     if not re.fullmatch(shape, name) or len(name) > 40:
         raise InputError(
             f"{name!r} is not a valid name of {_A[kind]}",
             hint="use at most 40 lower-case letters, digits and "
-            f"{'_' if kind is Kind.workload else '-'}, and begin with a letter.",
+            f"{'_' if kind is SkeletonKind.workload else '-'}, and begin with a letter.",
         )
     if name in known:
         raise InputError(f"{_A[kind]} called {name!r} exists already", hint="choose another name.")

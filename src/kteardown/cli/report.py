@@ -19,7 +19,7 @@ from kteardown.rundir.find import find_run
 from kteardown.rundir.snapshot import load
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     """The formats of a report."""
 
     text = "text"
@@ -41,7 +41,9 @@ def register(app: typer.Typer) -> None:
 
 def report(
     run: options.RunArg = "last",
-    form: Annotated[Format, typer.Option("--format", help="The format of the report.")] = Format.text,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="The format of the report.")
+    ] = ReportFormat.text,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +75,7 @@ def report(
     """
     snapshot = load(find_run(run))
     result = pipeline.result_of(snapshot.run)
-    if form is Format.text and output is None:
+    if form is ReportFormat.text and output is None:
         text.render(result, snapshot.workloads, snapshot.published, options.output())
     else:
         options.need_folders(output)
@@ -81,21 +83,21 @@ def report(
     gate(snapshot.run.name, result, snapshot.workloads, fail_on)
 
 
-def _make(material: Material, form: Format, output: Path | None, chart: str) -> None:
-    if form is Format.svg or form is Format.png:
+def _make(material: Material, form: ReportFormat, output: Path | None, chart: str) -> None:
+    if form is ReportFormat.svg or form is ReportFormat.png:
         need("pictures", f"--format {form.value}")
-        for file in _pictures(material, "svg" if form is Format.svg else "png", output, chart):
+        for file in _pictures(material, "svg" if form is ReportFormat.svg else "png", output, chart):
             typer.echo(str(file))
         return
     from kteardown.report.formats.registry import TEXTS
 
-    if form is Format.text:
+    if form is ReportFormat.text:
         raise InputError(
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
     made = TEXTS[form.value](material)
-    if output is None and form is Format.html:
+    if output is None and form is ReportFormat.html:
         output = Path(f"{material.name}.html")
         typer.echo(str(output))
     if output is None or str(output) == "-":

@@ -20,14 +20,14 @@ from kteardown.model.arch import Arch
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
 _FORMAT = 1
 _META = "kernel.json"
-Kind = Literal["kernel", "tree", "object", "source", "download", "log"]
+EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """One entry of the cache. Fields that its kind does not have are empty."""
 
-    kind: Kind
+    kind: EntryKind
     key: str
     """The folder's name: for a kernel or tree, a hash of everything it is built from; for others, a name."""
     path: Path
@@ -128,23 +128,23 @@ class Cache:
                 found.append(((path / _META).stat().st_mtime, fields[what]))
         return [value for _, value in sorted(found)]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """Return the finished kernels, the most recently used first."""
         found = []
         for path in self._folders("kernels"):
             fields = json.loads((path / _META).read_text())
             image = fields["image"]
             found.append(
-                Entry(
+                CacheEntry(
                     "kernel", path.name, path, fields["size_kb"], _modified(path / _META),
                     image["source"], image["series"], image["arch"], image["release"],
                 )
             )  # fmt: skip
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
-    def others(self) -> list[Entry]:
+    def others(self) -> list[CacheEntry]:
         """Return all other entries: trees, objects, sources, downloads, logs of failed builds."""
-        folders: dict[str, Kind] = {
+        folders: dict[str, EntryKind] = {
             "trees": "tree",
             "objects": "object",
             "sources": "source",
@@ -153,7 +153,7 @@ class Cache:
             "logs": "log",
         }
         return [
-            Entry(kind, path.name, path, cache_folder.size_kb([path]), _modified(path))
+            CacheEntry(kind, path.name, path, cache_folder.size_kb([path]), _modified(path))
             for name, kind in folders.items()
             for path in self._folders(name)
         ]
@@ -165,7 +165,7 @@ class Cache:
         older_than_days: float | None = None,
         everything: bool = False,
         dry_run: bool = False,
-    ) -> list[Entry]:
+    ) -> list[CacheEntry]:
         """Remove entries and return them.
 
         ``keys`` selects kernels by a key or its beginning, with their build trees;
@@ -182,7 +182,7 @@ class Cache:
                 )
         limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
 
-        def selected(entry: Entry) -> bool:
+        def selected(entry: CacheEntry) -> bool:
             named = entry.kind in ("kernel", "tree") and any(entry.key.startswith(wanted) for wanted in keys)
             return everything or named or (limit is not None and entry.last_used < limit)
 
@@ -191,7 +191,7 @@ class Cache:
             self._remove(chosen)
         return chosen
 
-    def _remove(self, entries: Sequence[Entry]) -> None:
+    def _remove(self, entries: Sequence[CacheEntry]) -> None:
         for entry in entries:
             cache_folder.remove(entry.path)
         if any(entry.kind == "source" for entry in entries):
