@@ -97,7 +97,7 @@ def environment_notes(run: RunDir) -> list[str]:
     return [
         *_sessions(run, tried),
         *dict.fromkeys(guests),
-        *_unlike_repeats(records),
+        *_unlike_repeats(records, _agents(run)),
         *_load(tried),
     ]
 
@@ -112,6 +112,12 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
         if kernel in others
         for sentence in _spread([facts, others[kernel]], labels)
     ]
+
+
+def _agents(run: RunDir) -> list[str]:
+    """Return the hash of the agent of each session; empty if it was not recorded."""
+    sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
+    return [session.get("agent_hash", "") for session in sessions]
 
 
 def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
@@ -131,6 +137,11 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
             found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
         if found:
             yield f"measured on different machines, from boot {attempt.boot} on: {'; '.join(found)}"
+    agents = _agents(run)
+    known = {number: agents[number] for number in sorted(first_boots) if agents[number]}
+    if len(set(known.values())) > 1:
+        hashes = ", ".join(f"{digest[:10]} from boot {first_boots[n].boot} on" for n, digest in known.items())
+        yield f"measured with different agents: {hashes}"
 
 
 def _guests_of_one_kernel(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
@@ -162,13 +173,16 @@ def _debugging(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
         yield f"{aid}, which costs time everywhere, is on in {', '.join(kernels)}"
 
 
-def _unlike_repeats(records: Sequence[Record]) -> Iterator[str]:
+def _unlike_repeats(records: Sequence[Record], agents: Sequence[str]) -> Iterator[str]:
     for repeat in repeats(records):
         if not repeat.same:
+            sessions = (repeat.cut.start.session, repeat.ended.start.session)
+            first, second = (agents[number] if number < len(agents) else "" for number in sessions)
+            reason = "the agent is another one" if first != second else "this guest is not deterministic"
             where = "before its first trial" if repeat.trial is None else f"in trial {repeat.trial}"
             yield (
                 f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an interruption "
-                f"and differed {where}: this guest is not deterministic"
+                f"and differed {where}: {reason}"
             )
 
 

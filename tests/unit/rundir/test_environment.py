@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kteardown.model.record import BootEnd, BootStart, Hello, Record, Sample, Settled, TrialStart
+from kteardown.model.record import BootEnd, BootStart, Hello, Record, Sample, Settled, TrialEnd, TrialStart
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences, environment_notes, guest_differences
 from kteardown.rundir.writer import open_writer
@@ -98,6 +98,7 @@ def boot(
     attempt: int = 0,
     ended: bool = True,
     possible_cpus: int | None = None,
+    agent: str = "a" * 64,
 ) -> None:
     first = BootStart(
         kernel=kernel,
@@ -110,6 +111,7 @@ def boot(
     )
     last = BootEnd(outcome="ok", duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
     with open_writer(run, host) as log:
+        log.agent_hash = agent
         for record in (first, *(records or (HELLO,)), *([last] if ended else [])):
             log.append(record, boot=number, attempt=attempt)
 
@@ -220,3 +222,19 @@ def test_guests_of_two_runs_are_compared(tmp_path: Path) -> None:
     boot(theirs, 1, kernel="mine")
     assert guest_differences(ours, theirs) == ["guest of base: CPU model: QEMU / other"]
     assert guest_differences(ours, ours) == []
+
+
+def test_a_boot_that_another_agent_repeated_differently_says_so(run: RunDir) -> None:
+    def records(value: int) -> list[Record]:
+        trial = TrialStart(trial=0, workload="zombies", params={})
+        sample = Sample(trial=0, repetition=0, metric="freeze_user_ns", value=value)
+        return [HELLO, trial, sample, TrialEnd(trial=0, status="ok")]
+
+    boot(run, 0, *records(5), ended=False)
+    boot(run, 0, *records(6), attempt=1, agent="b" * 64)
+    boot(run, 1, *records(6), agent="c" * 64)
+    different, repeated = environment_notes(run)
+    assert different == (
+        "measured with different agents: bbbbbbbbbb from boot 0 on, cccccccccc from boot 1 on"
+    )
+    assert repeated.endswith("differed in trial 0: the agent is another one")
