@@ -25,8 +25,8 @@ def fill(
     """Write all files of a new run directory, and return its plan."""
     workloads = load_workloads(experiment)
     plan = make_plan(experiment, workloads, variants)
-    snapshot.write_inputs(run, experiment, workloads, load_reference(experiment.reference), plan)
+    snapshot.write_inputs(run, workloads, load_reference(experiment.reference), plan)
     run.save(run.kernels_file, json.dumps(dict(kernels)))
     run.save(run.environment_file, json.dumps(dict(environment)))
-    snapshot.mark_whole(run)
+    snapshot.mark_whole(run, experiment)
     return plan

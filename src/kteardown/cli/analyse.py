@@ -36,7 +36,7 @@ def analyse(run: options.RunArg = "last") -> None:
     directory, out = snapshot.run, options.output()
     from kteardown.analysis.conclude import conclude
 
-    if not directory.result_file.is_file():
+    if saved.read(directory) is None:
         pipeline.analyse_and_save(directory)
         out.print(f"wrote {directory.result_file}", highlight=False, soft_wrap=True)
         return

@@ -77,7 +77,7 @@ def new(
     """
     _check_name(kind, name)
     if kind is SkeletonKind.workload:
-        files, then = _workload(name), f"kteardown new experiment {name} --workload {name}"
+        files, then = _workload(name), f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
     elif kind is SkeletonKind.experiment:
         files, then = _experiment(name, workload), f"kteardown run {name} --quick"
     else:

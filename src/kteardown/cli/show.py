@@ -12,7 +12,7 @@ from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_run
-from kteardown.rundir.snapshot import load
+from kteardown.rundir.snapshot import load_plan
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +29,7 @@ def show(
     if console is not None:
         _print_console(found, console)
         return
-    planned = load(found).plan
+    planned = load_plan(found)
     ended = {boot.boot: boot for boot in found.boots()}
     out = options.output()
     out.print(
@@ -53,7 +53,7 @@ def show(
 def _print_console(found: RunDir, boot: int) -> None:
     record = next((record for record in found.boots() if record.boot == boot), None)
     if record is None:
-        planned = boot in {planned.index for planned in load(found).plan.boots}
+        planned = boot in {planned.index for planned in load_plan(found).boots}
         raise InputError(
             f"boot {boot} of {found.name} has not ended" if planned else f"{found.name} has no boot {boot}",
             hint=f"choose another boot; `kteardown show {found.name}` lists them.",

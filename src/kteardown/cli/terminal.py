@@ -99,7 +99,7 @@ class _Display:
         """Return the whole display in its current state."""
         parts: list[RenderableType] = [self.progress]
         # Each guest that runs has its own line.
-        lines = [line for text in self.doing.values() for line in text.splitlines()]
+        lines = [line for text in list(self.doing.values()) for line in text.splitlines()]
         parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
         if self.rows:
             parts += [Text(), interim_table(self.rows)]

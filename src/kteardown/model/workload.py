@@ -58,7 +58,10 @@ class HistogramSpec(SpecModel):
 
 
 class Workload(SpecModel):
-    """``workloads/NAME.toml``: what the agent's ``workloads/NAME.c`` requires and reports."""
+    """``workloads/NAME.toml``: what a workload requires and reports.
+
+    Its C files are ``agent/workloads/NAME/`` or ``agent/workloads/NAME.c``.
+    """
 
     name: Name
     summary: str

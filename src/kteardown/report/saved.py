@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.rundir.directory import RunDir
@@ -20,12 +21,16 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None =
 
 
 def read(run: RunDir) -> Result | None:
-    """The saved analysis; None if there is none, or if boots ended after it. Raises InputError."""
-    if not run.result_file.is_file():
+    """Return the saved analysis; None if it is missing or damaged, or if boots ended after it."""
+    try:
+        result = json.loads(run.result_file.read_bytes())
+    except (OSError, InputError):
         return None
-    result = json.loads(run.result_file.read_bytes())
-    # Results of schema 1 did not say how many boots they are of.
-    return result if result.ended_boots in (None, run.ended_boots()) else None
+    if result.ended_boots is None:
+        # Results of schema 1 did not record it; those of a run that stopped early have fewer boots.
+        stopped = result.stopping is not None and result.stopping.done
+        return result if stopped or sum(result.boots.values()) == len(run.boots()) else None
+    return result if result.ended_boots == run.ended_boots() else None
 
 
 def next_folder(run: RunDir) -> Path:

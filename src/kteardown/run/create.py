@@ -61,7 +61,7 @@ def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporte
     """Write a run directory with all that measuring, resuming and reporting need. Raises LabError."""
     run = RunDir.create(runs_dir(), resolved.experiment.name)
     plan = plan_boots(resolved, built.left_out)
-    snapshot.write_inputs(run, resolved.experiment, resolved.workloads, resolved.published, plan)
+    snapshot.write_inputs(run, resolved.workloads, resolved.published, plan)
     run_kernels.save_requests(run, resolved, built.left_out, Sources(cache_dir(), reporter))
     run_kernels.save_built(run, built)
     environment = {"command": command, "kteardown": version(), "machine": host.facts()}
@@ -69,7 +69,7 @@ def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporte
     if resolved.experiment.design.profile:
         run.profile.console_path(0, 0).parent.mkdir(parents=True)
         run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
-    snapshot.mark_whole(run)
+    snapshot.mark_whole(run, resolved.experiment)
     return run
 
 

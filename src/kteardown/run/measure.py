@@ -59,10 +59,10 @@ def measure(
             booting = pool.submit(boot, early)
             try:
                 _build(snapshot, missing, reporter)
+                booting.result()
             except BaseException:
                 lab.machine.stop()
                 raise
-            booting.result()
     boot(due)
 
 
@@ -138,4 +138,5 @@ def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
 def _build(snapshot: Snapshot, missing: list[KernelRequest], reporter: Reporter) -> None:
     """Build the missing kernels and add them to the run directory."""
     built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
+    run_kernels.check_same_source(snapshot, missing, built)
     run_kernels.save_built(snapshot.run, built)

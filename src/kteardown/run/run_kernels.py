@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments
@@ -67,7 +68,27 @@ def save_built(run: RunDir, built: Built) -> None:
             target = run.path / "config" / f"{_file_name(name)}.config"
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(config, target)
-    run.save(run.kernels_file, json.dumps(known, indent=1, default=str))
+    # In the order of the report, whichever was built first.
+    ordered = {name: known[name] for name in (*requests, *known) if name in known}
+    run.save(run.kernels_file, json.dumps(ordered, indent=1, default=str))
+
+
+def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], built: Built) -> None:
+    """Raise InputError if a kernel of the source of base was built from another state of it than base.
+
+    A variant can be built later than base: a git tree, a distribution or the compiler may have changed.
+    """
+    base, source = snapshot.kernels[BASE], _base_request(snapshot).source
+    for request in requests:
+        image = built.images.get(request.name)
+        if image is None or request.source != source:
+            continue
+        if (image.source, image.compiler) != (base.source, base.compiler):
+            raise InputError(
+                f"{request.name} was built from {image.source} with {image.compiler}, and base from "
+                f"{base.source} with {base.compiler}: they cannot be compared",
+                hint="start the experiment anew.",
+            )
 
 
 def missing_kernels(run: RunDir) -> list[KernelRequest]:
@@ -169,7 +190,7 @@ def deferrable(requests: Sequence[KernelRequest]) -> bool:
 
 
 def _file_name(kernel: str) -> str:
-    return kernel.replace("/", "_")
+    return quote(kernel, safe="@:.+-")
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -56,6 +56,12 @@ class RunDir:
         return self.path.name
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it was written to its end; a run of schema 1 has neither run.json nor workloads.json."""
+        schema_1 = not self.workloads_file.exists()
+        return self.experiment_file.is_file() and (schema_1 or self.run_file.is_file())
+
+    @property
     def profile(self) -> RunDir:
         """The folder of the profiled boots; it has a plan if a profile was requested."""
         return RunDir(self.path / "profile")
@@ -86,7 +92,7 @@ class RunDir:
     @classmethod
     def open(cls, path: Path) -> RunDir:
         """Return the run directory at ``path``. Raises InputError if it is not one."""
-        if not (path / "experiment.json").is_file():
+        if not cls(path).is_whole:
             raise InputError(
                 f"{path} is not a run directory: it has no experiment.json"
                 if path.exists()

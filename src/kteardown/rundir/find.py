@@ -36,7 +36,7 @@ def all_runs() -> Sequence[RunDir]:
     root = runs_dir()
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
-        return [RunDir(path) for path in paths if (path / "experiment.json").is_file()]
+        return [run for run in map(RunDir, paths) if run.is_whole]
     except OSError as error:
         raise LabError(
             f"{root}: cannot be read: {error.strerror}",

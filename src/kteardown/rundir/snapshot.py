@@ -27,7 +27,7 @@ from kteardown.rundir.directory import RunDir
 _M = TypeVar("_M", bound=BaseModel)
 
 SCHEMA = 2
-"""1: up to the first version that kept workloads and published figures; see ``rundir.migrate``."""
+"""1: before workloads and published figures were kept; see ``rundir.migrate``."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,13 @@ def load(run: RunDir) -> Snapshot:
     experiment = _read(run.experiment_file, Experiment)
     plan = _read(run.plan_file, Plan)
     if schema == SCHEMA:
-        workloads = {
-            name: Workload.model_validate(fields) for name, fields in _json(run.workloads_file).items()
-        }
+        workloads = _workloads(run.workloads_file)
         file = run.published_file
         published = _read(file, Reference) if file.is_file() else None
         notes: tuple[str, ...] = ()
     else:
         workloads, published, plan, notes = migrate.from_schema_1(experiment, plan)
+    _check_environment(run.environment_file)
     kernels = _json(run.kernels_file)
     unavailable = _json(run.unavailable_file) if run.unavailable_file.is_file() else []
     return Snapshot(
@@ -87,9 +86,13 @@ def load(run: RunDir) -> Snapshot:
     )
 
 
+def load_plan(run: RunDir) -> Plan:
+    """Read the plan alone. Raises InputError."""
+    return _read(run.plan_file, Plan)
+
+
 def write_inputs(
     run: RunDir,
-    experiment: Experiment,
     workloads: Mapping[str, Workload],
     published: Reference | None,
     plan: Plan,
@@ -100,11 +103,11 @@ def write_inputs(
     run.save(run.workloads_file, json.dumps(fields, indent=1))
     if published is not None:
         run.save(run.published_file, published.model_dump_json(indent=1))
-    run.save(run.experiment_file, experiment.model_dump_json(indent=1))
 
 
-def mark_whole(run: RunDir) -> None:
+def mark_whole(run: RunDir, experiment: Experiment) -> None:
     """Write ``run.json``, last: a folder that has it is a whole run directory. Raises LabError."""
+    run.save(run.experiment_file, experiment.model_dump_json(indent=1))
     run.save(run.run_file, json.dumps({"schema": SCHEMA, "kteardown": version()}, indent=1))
 
 
@@ -115,6 +118,21 @@ def _schema(run: RunDir) -> int:
     if not isinstance(schema, int):
         raise InputError(f"{run.run_file}: no schema number", hint="restore the run directory from a copy.")
     return schema
+
+
+def _workloads(file: Path) -> dict[str, Workload]:
+    fields = _json(file)
+    try:
+        return {name: Workload.model_validate(workload) for name, workload in fields.items()}
+    except (ValidationError, AttributeError) as error:
+        raise _damaged(file, str(error).splitlines()[0]) from error
+
+
+def _check_environment(file: Path) -> None:
+    fields = _json(file)
+    missing = [name for name in ("command", "machine") if name not in fields]
+    if missing:
+        raise _damaged(file, f"{missing[0]} is missing")
 
 
 def _facts(fields: Mapping[str, Any]) -> KernelFacts:

@@ -97,6 +97,8 @@ def database(
     ``parameters`` have a column even if no run has them; True: the values are integers. The records are read
     once, before files are locked. Raises InputError if they cannot be read.
     """
+    # A run that is named twice is one run.
+    runs = list({run.path.resolve(): run for run in runs}.values())
     with duckdb.connect(":memory:") as connection:
         # DuckDB must not spill data that does not fit into memory into the current folder.
         connection.execute("SET temp_directory = ''; SET autoinstall_known_extensions = false")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,12 @@ from kteardown.cli import app
 from kteardown.errors import InputError
 from kteardown.inputs import load as inputs_load
 from kteardown.inputs import published
+from kteardown.kernels.request import Built, KernelImage, KernelRequest
+from kteardown.run import run_kernels
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import SCHEMA, load
+from kteardown.sql.database import database
 from unit.report.contexts import write_run
 
 SCHEMA_1 = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
@@ -147,3 +152,74 @@ def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
     rows = json.loads(output("list", "runs", "--json"))["runs"]
     assert [row["name"] for row in rows] == [first.name, second.name]
     assert rows[0]["state"].startswith("unreadable: ")
+
+
+@pytest.mark.parametrize("missing", ["run.json", "experiment.json"])
+def test_a_half_written_folder_is_not_a_run(missing: str, home: Path) -> None:
+    run = write_run(home / "runs")
+    (run.path / missing).unlink()
+    assert all_runs() == []
+    with pytest.raises(InputError):
+        RunDir.open(run.path)
+
+
+@pytest.mark.parametrize("damage", ["{}", "{", ""])
+def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
+    run = write_run(home / "runs")
+    output("analyse", "last")
+    before = run.result_file.read_bytes()
+    run.result_file.write_text(damage)
+    assert output("report", "last", "--format", "json").encode() == before
+    output("analyse", "last")
+    assert run.result_file.read_bytes() == before
+
+
+def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
+    run = write_run(home / "runs")
+    lines = run.records_file.read_bytes().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
+    run.records_file.write_bytes(b"".join(lines[: ends[-4] + 1]))
+    output("analyse", "last")
+    early = json.loads(run.result_file.read_bytes())
+    run.records_file.write_bytes(b"".join(lines))
+    now = json.loads(output("report", "last", "--format", "json"))
+    assert now["boots"]["ok"] == early["boots"]["ok"] + 3
+
+
+def test_a_run_that_is_named_twice_is_counted_once(home: Path) -> None:
+    run = write_run(home / "runs")
+    counts = []
+    for runs in ([run], [run, RunDir(run.path)]):
+        with database(runs) as found:
+            counts.append(list(found.query("SELECT count(*) FROM samples").rows))
+    assert counts[0] == counts[1]
+
+
+def test_kernels_are_in_the_order_of_the_report_whichever_was_built_first(home: Path) -> None:
+    run = write_run(home / "runs")
+    run.kernels_file.unlink()
+    names = ("base", "first", "second")
+    fields = {"patch_set": None}
+    run.save(run.path / "requests.json", json.dumps(dict.fromkeys(names, fields)))
+    image = KernelImage(
+        name="", image=home / "bzImage", source="s", series="", arch="x86_64", release="6", compiler="gcc",
+        config_hash="c", image_hash="i",
+    )  # fmt: skip
+    run_kernels.save_built(run, Built({"base": image, "second": image}, {}))
+    run_kernels.save_built(run, Built({"first": image}, {}))
+    assert tuple(json.loads(run.kernels_file.read_bytes())) == names
+
+
+def test_a_variant_of_another_state_of_the_source_is_refused(home: Path) -> None:
+    run = write_run(home / "runs")
+    snapshot = load(run)
+    base = snapshot.kernels["base"]
+    image = KernelImage(
+        name="", image=home / "bzImage", source="git:/linux@2", series="x", arch="x86_64", release="6",
+        compiler=base.compiler, config_hash="c", image_hash="i",
+    )  # fmt: skip
+    request = KernelRequest("x", snapshot.experiment.source)
+    with pytest.raises(InputError, match="cannot be compared"):
+        run_kernels.check_same_source(snapshot, [request], Built({"x": image}, {}))
+    same = replace(image, source=base.source)
+    run_kernels.check_same_source(snapshot, [request], Built({"x": same}, {}))

@@ -25,7 +25,7 @@ def loads(text: str | bytes) -> Result:
         location = ".".join(str(part) for part in first["loc"])
         raise InputError(
             f"not a result.json: {location + ': ' if location else ''}{first['msg']}",
-            hint="`kteardown report RUN` makes it again from the run's records.",
+            hint="`kteardown analyse RUN` makes it again from the run's records.",
         ) from error
     if result.schema_ != 1:
         raise InputError(
