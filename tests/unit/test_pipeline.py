@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.errors import BuildError
+from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
@@ -271,3 +273,60 @@ def test_the_comparisons_so_far_are_those_of_the_report(
 
 def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable[..., RunDir]) -> None:
     assert rows_of(make_run()) == []
+
+
+def lacking_its_variant(run: RunDir, monkeypatch: pytest.MonkeyPatch, outcome: Callable[[], Built]) -> None:
+    """Make ``run`` one whose variant is still to be built, by ``outcome`` once base has booted."""
+    kernels = json.loads(run.kernels_file.read_bytes())
+    run.save(run.kernels_file, json.dumps({BASE: kernels[BASE]}))
+    request: dict[str, object] = {
+        "source": "debian:6.12",
+        "series": VARIANT,
+        "patches": [],
+        "fragments": [],
+        "arch": "x86_64",
+        "patch_set": None,
+        "optional": False,
+    }
+    run.save(run.path / "requests.json", json.dumps({BASE: request, VARIANT: request}))
+
+    def ensure(requests: Sequence[KernelRequest], **_: object) -> Built:
+        assert [wanted.name for wanted in requests] == [VARIANT]
+        while not booted(run)[BASE]:
+            time.sleep(0.01)
+        return outcome()
+
+    monkeypatch.setattr("kteardown.run.measure.build.ensure", ensure)
+
+
+def test_base_boots_while_its_variant_is_built(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = make_run(seeds=4)
+    complete(whole, guest(0.5, 0.01), monkeypatch)
+    run = make_run(seeds=4)
+    folder = Path(json.loads(run.kernels_file.read_bytes())[BASE]["image"]).parent
+    built = KernelImage(
+        name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
+        compiler=BASE, config_hash=VARIANT, image_hash=VARIANT,
+    )  # fmt: skip
+    lacking_its_variant(run, monkeypatch, lambda: Built({VARIANT: built}, {}))
+    result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    expected = json.loads(whole.result_file.read_bytes())["comparisons"]
+    assert [row.model_dump(mode="json") for row in result.comparisons] == expected
+    assert booted(run) == {BASE: 4, VARIANT: 4}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), BuildError("it does not compile", hint="fix it.")])
+def test_what_ends_the_build_ends_the_boots_of_base(
+    error: BaseException, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> Built:
+        raise error
+
+    run = make_run(seeds=400)
+    lacking_its_variant(run, monkeypatch, fail)
+    with pytest.raises(type(error)):
+        complete(run, guest(0.5, 0.01), monkeypatch)
+    assert 0 < booted(run)[BASE] < 400
+    assert booted(run)[VARIANT] == 0
