@@ -1,15 +1,17 @@
 """The models of a record: one line of NDJSON, from the agent or from the lab.
 
-The agent writes ``hello``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``, ``trial_end``,
-``error`` and ``bye``. The lab adds ``boot_start`` and ``boot_end`` around them and puts ``boot`` and
-``attempt`` on every line. Samples are stored unchanged; nothing is averaged.
+The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
+``trial_end``, ``error`` and ``bye``, and of a sampled trial also ``profile`` and ``stack``. The lab adds
+``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and completes
+``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``). Samples are stored unchanged;
+nothing is averaged.
 
 An attempt at a boot that has no ``boot_end`` was cut short, because the lab was interrupted. Its completed
 trials, those with a ``trial_end``, are kept:
 
 - On the instruction clock (``acceleration`` "icount") the figures of a trial depend on everything that the
-  guest did before, so the next attempt runs the whole boot again. It gives the same records, byte for byte;
-  if it does not, the result says so.
+  guest did before, so the next attempt runs the whole boot again. With one CPU it gives the same records,
+  byte for byte, with several CPUs nearly always; if it does not, the result says so.
 - In real time the next attempt runs only the trials that no earlier attempt completed. The boot is then the
   union of its attempts: every trial is from a single guest.
 
@@ -117,6 +119,8 @@ class Settled(_Record):
 
 
 class TrialStart(_Record):
+    """A trial begins; ``params`` has every parameter of its point, those of the swept machine included."""
+
     type: Literal["trial_start"] = "trial_start"
     trial: int
     workload: str
@@ -178,7 +182,8 @@ class TrialEnd(_Record):
 class ProfileStretch(_Record):
     """One sampled stretch: a repetition, or the part of it that the workload's profile is about.
 
-    ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more did not fit into the buffer.
+    It took ``stretch_ns``. ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more did
+    not fit into the buffer.
     """
 
     type: Literal["profile"] = "profile"

@@ -23,7 +23,7 @@ from kteardown.model.record import (
 )
 
 EXACT = "icount"
-"""The acceleration under which a boot is the same to the byte each time."""
+"""The acceleration under which a boot gives the same records each time; with several CPUs, nearly always."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Attempt:
 
     @property
     def exact(self) -> bool:
-        """Whether every attempt at this boot gives the same records."""
+        """Whether every attempt at this boot should give the same records (see ``EXACT``)."""
         return self.start.acceleration == EXACT
 
 

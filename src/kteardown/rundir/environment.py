@@ -7,7 +7,7 @@ Differences that cannot change a figure are left out:
   the host to the next;
 - a QEMU for an architecture that no guest of the run has;
 - between hosts on the instruction clock, everything but QEMU: an instruction count is the same on every
-  host;
+  host (with several CPUs, nearly always);
 - between guests, the seed on the kernel's command line, which differs by design; the memory, which is in
   the plan; the clock source before the timers have settled, and afterwards whether the TSC is still called
   ``tsc-early``, which it is until a better calibration of the same counter is done.
