@@ -1,7 +1,8 @@
 """Errors that end a command, each with its exit code.
 
-Exit codes: 0 done; 1 a gate failed; 2 the input is wrong; 3 a kernel did not
-build; 4 guests failed; 5 the lab or its host failed; 130 interrupted.
+Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent did not
+build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5 the lab or its
+host failed; 130 interrupted.
 
 Style of all errors: the message begins in lower case unless it begins with a name, and has no full stop
 at its end. The hint is a sentence in the imperative with a full stop, or ends with a command to run.

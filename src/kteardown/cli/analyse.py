@@ -23,10 +23,10 @@ def analyse(run: options.RunArg = "last") -> None:
     """Analyse a run again with the installed version, and print what changed.
 
     `run` analyses a run when it ends, and every report shows that analysis. This verb writes another one
-    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. A run without
-    an analysis gets its first one.
+    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. If a run has no
+    analysis, or boots have ended since, this verb writes the first one anew.
 
-    Example:
+    Examples:
 
       kteardown analyse last
 

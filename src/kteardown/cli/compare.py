@@ -60,7 +60,8 @@ def compare(
 ) -> None:
     """Compare a patch with its base on one workload.
 
-    The points are those of the shipped experiment that runs the workload, unless --set gives others.
+    The points and the design are those of the first experiment that runs the workload, unless options change
+    them. Without such an experiment every parameter has its default value.
 
     Examples:
 

@@ -38,7 +38,8 @@ def export(
 ) -> None:
     """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.
 
-    Parameters are columns. Existing files of these names are replaced.
+    Each parameter is a column, except in laws, which has none of them. Existing files of these names are
+    replaced.
 
     Example:
 

@@ -61,15 +61,15 @@ def history(
         OrderChoice, typer.Option("--order", help="Order by release and then time, or only by time.")
     ] = OrderChoice.release,
     least: Annotated[
-        float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes.")
+        float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes of level.")
     ] = 100 * archive.LEAST,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with lines of one figure.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, also lines of one figure.")] = False,
 ) -> None:
     """Show a metric over the kernel releases and the time of all runs, and where its level changes.
 
-    A line has only figures that can be compared: one experiment, clock, metric and point, and the same
-    patches; in real time also one CPU model of the host. If at most three lines are selected, every figure
-    is shown.
+    A line has figures that can be compared: one experiment, clock, workload, metric, point, set of patches
+    and number of CPUs; in real time also one CPU model of the host and one acceleration. Lines of one figure
+    are not printed. If at most three lines are left, every figure is shown.
 
     Examples:
 

@@ -64,8 +64,8 @@ def new(
 ) -> None:
     """Write a skeleton that works unchanged, to be edited.
 
-    It is written to the folder `workloads` and `agent/workloads`, `experiments` or `series` of the current
-    folder. Every verb that runs in the current folder finds it there by its name.
+    In the current folder, a workload is written to `workloads` and `agent/workloads`, an experiment to
+    `experiments`, a series to `series`. Every verb that runs in this folder finds them by name.
 
     Examples:
 

@@ -70,7 +70,9 @@ VerboseOption = Annotated[
 FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
-        "--fail-on", help="Exit with 1 if a headline comparison has this verdict.", rich_help_panel=_OUT
+        "--fail-on",
+        help="Exit with 1 if a comparison of a headline metric has this verdict.",
+        rich_help_panel=_OUT,
     ),
 ]
 QuietOption = Annotated[
@@ -118,7 +120,12 @@ class Kernels:
     """The architecture, and the kernels that are built in addition to base and the variants."""
 
     arch: Annotated[
-        ArchChoice | None, typer.Option("--arch", help="The guest's architecture.", rich_help_panel=_WHAT)
+        ArchChoice | None,
+        typer.Option(
+            "--arch",
+            help="The guest's architecture. Default: that of the experiment.",
+            rich_help_panel=_WHAT,
+        ),
     ] = None
     ablate: Annotated[
         bool,
@@ -149,8 +156,9 @@ class Designed:
         ClockChoice | None,
         typer.Option(
             "--clock",
-            help="instructions: exact instruction counts, the same in every run and on every host. "
-            "wall: real time, with the boots of all kernels in random order and an A/A twin.",
+            help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
+            "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
+            "kernels in random order and an A/A twin. Default: that of the experiment.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -166,8 +174,8 @@ class Designed:
         list[str] | None,
         typer.Option(
             "--set",
-            help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step). "
-            "Repeatable.",
+            help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step); also "
+            "of the guest's cpus, possible_cpus and numa_nodes. Repeatable.",
             autocompletion=complete.assignments,
             rich_help_panel=_HOW,
         ),
@@ -177,14 +185,17 @@ class Designed:
         typer.Option(
             "--seeds",
             min=1,
-            help="Number of seeds (instruction clock); each kernel is booted once with each seed.",
+            help="Number of seeds (instruction clock only); each kernel is booted once with each seed.",
             rich_help_panel=_HOW,
         ),
     ] = None
     boots: Annotated[
         int | None,
         typer.Option(
-            "--boots", min=1, help="Number of boots of each kernel (wall clock).", rich_help_panel=_HOW
+            "--boots",
+            min=1,
+            help="Number of boots of each kernel (wall clock only).",
+            rich_help_panel=_HOW,
         ),
     ] = None
     repetitions: Annotated[
@@ -202,9 +213,9 @@ class Designed:
             "--until",
             metavar="RULE",
             help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
-            "`verdict`: when no headline comparison is inconclusive; `ci=2%`: when the interval of every "
-            "headline change is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
-            "40 boots, 20 seeds).",
+            "`verdict`: when no comparison of a headline metric is inconclusive; `ci=2%`: when the interval "
+            "of every such change is within 2% of the estimate. --boots or --seeds is then the maximum "
+            "(default: 40 boots, 20 seeds).",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -238,11 +249,22 @@ class Designed:
         ),
     ] = False
     cpus: Annotated[
-        int | None, typer.Option("--cpus", min=1, help="Number of CPUs of the guest.", rich_help_panel=_HOW)
+        int | None,
+        typer.Option(
+            "--cpus",
+            min=1,
+            help="Number of CPUs of the guest. Default: what the experiment and its workloads need.",
+            rich_help_panel=_HOW,
+        ),
     ] = None
     memory_mb: Annotated[
         int | None,
-        typer.Option("--memory-mb", min=64, help="Memory of the guest, in MiB.", rich_help_panel=_HOW),
+        typer.Option(
+            "--memory-mb",
+            min=64,
+            help="Memory of the guest, in MiB. Default: what the experiment and its workloads need.",
+            rich_help_panel=_HOW,
+        ),
     ] = None
 
 
@@ -255,8 +277,8 @@ class Execution:
         typer.Option(
             "--jobs",
             min=1,
-            help="Guests that run at the same time (only on the instruction clock, where guests cannot "
-            "affect each other).",
+            help="Guests that run at the same time. Default: one for each CPU of the host. On the wall clock "
+            "it is always one, because guests would slow each other down.",
             rich_help_panel=_OUT,
         ),
     ] = None

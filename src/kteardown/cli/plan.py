@@ -30,7 +30,9 @@ def plan(
     designed: options.Designed,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help="Guests that run at the same time (instruction clock)."),
+        typer.Option(
+            "--jobs", min=1, help="Guests that run at the same time, for the forecast (instruction clock)."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
 ) -> None:

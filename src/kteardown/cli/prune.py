@@ -20,20 +20,29 @@ def register(app: typer.Typer) -> None:
 def prune(
     kernels: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of kernels (`kteardown list kernels`).", autocompletion=complete.kernels),
+        typer.Argument(
+            help="Kernels by name, as in `kteardown list kernels`; their build trees go too.",
+            autocompletion=complete.kernels,
+        ),
     ] = None,
     older_than_days: Annotated[
         float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="All that was not used for this many days."),
+        typer.Option(
+            "--older-than", min=0, metavar="DAYS", help="Everything that was not used for this many days."
+        ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every kernel, source tree and download.")
+        bool, typer.Option("--all", help="All kernels, build trees, object files, sources and downloads.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
     ] = False,
 ) -> None:
-    """Remove kernels, build trees and unpacked sources from the cache. Runs are never removed."""
+    """Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never removed.
+
+    What is removed is made or downloaded again when it is needed. A run that was interrupted cannot be
+    resumed without its kernels.
+    """
     if not kernels and older_than_days is None and not everything:
         raise InputError(
             "nothing is named to be removed", hint="name kernels, or add --older-than DAYS or --all."

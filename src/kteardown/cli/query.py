@@ -54,9 +54,10 @@ def query(
 
       laws         the growth laws of the results: model, per_unit, exponent, r2
 
-    Every table has the column run. Trials, samples, histograms, checks and comparisons have params, a map,
-    and a column for every parameter (zombies, make). They have only the records that count; the table
-    records has every line. DESCRIBE samples shows the columns of samples.
+    Every table has the column run, the id. Trials, samples, histograms, checks and comparisons have params, a
+    map, and a column for every parameter (zombies, make); laws have only the map. Trials, samples, histograms
+    and checks have only the records that count; the table records has every line. DESCRIBE samples shows the
+    columns of samples.
 
     Examples:
 

@@ -46,14 +46,16 @@ def run(
         typer.Option(
             "--resume",
             metavar="RUN",
-            help="Finish the plan of this run (`last` is the newest).",
+            help="Finish this interrupted run: its id or the beginning of it, its path, or `last`. The "
+            "experiment cannot be changed then.",
             autocompletion=complete.runs,
         ),
     ] = None,
 ) -> None:
     """Run an experiment: build its kernels, boot them, measure, and print the report.
 
-    Kernels in the cache are used again. --resume finishes an interrupted run.
+    Kernels in the cache are used again. Everything that is measured is kept in a run directory. --resume
+    finishes a run that was interrupted or killed.
 
     Examples:
 

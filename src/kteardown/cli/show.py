@@ -22,7 +22,9 @@ def register(app: typer.Typer) -> None:
 
 def show(
     run: options.RunArg = "last",
-    console: Annotated[int | None, typer.Option("--console", help="Print the console of this boot.")] = None,
+    console: Annotated[
+        int | None, typer.Option("--console", help="Print the console of the boot with this number.")
+    ] = None,
 ) -> None:
     """Show the boots of a run, the outcome of each, and the file of its console."""
     found = find_run(run)

@@ -118,7 +118,10 @@ class Experiment(SpecModel):
     name: Name
     question: str
     source: str
-    """The base kernel: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE`` or ``image:FILE``."""
+    """The base kernel.
+
+    ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``.
+    """
     variants: tuple[str, ...] = ()
     """Each is a series, a part of one, or a second source.
 
