@@ -87,7 +87,7 @@ class _Pair:
 
 
 def compare_all(data: Data) -> tuple[tuple[Comparison, ...], tuple[Outlier, ...]]:
-    """Return the comparisons, headline metrics first, and the outlier boots.
+    """Return the comparisons, of each workload headline metrics first, and the outlier boots.
 
     Holm's correction is over all comparisons, including percentiles and metrics outside the main tables,
     because each of them has a verdict.

@@ -22,7 +22,8 @@ _Void = tuple[str, str, Key, str, str]
 class Dataset:
     """Every usable sample of a run by the rule of ``rundir.counting``, and which trials are not usable.
 
-    Nothing else is left out: an outlier is a sample.
+    Nothing else is left out: an outlier is a sample. ``releases`` has the release that each kernel reported,
+    ``metrics`` every workload and metric that has samples.
     """
 
     def __init__(self, boots: Iterable[BootRecords]) -> None:
@@ -37,19 +38,25 @@ class Dataset:
             self._boot(boot)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
-        """Return the samples of one metric of one kernel at one point; None if it has no samples."""
+        """Return the samples of one metric of one kernel at one point, by block; None if it has no samples.
+
+        They are in the unit of the metric.
+        """
         place = (kernel, point.workload, point.full, metric)
         if place in self._samples and place not in self._boots:
             self._boots[place] = Boots(self._samples[place])
         return self._boots.get(place)
 
     def histogram(self, kernel: str, point: Point, metric: str) -> Histogram | None:
-        """All values of one metric of one kernel at one point, of all its boots; None without any."""
+        """Return all values of one metric of one kernel at one point, of all boots; None without any."""
         found = self._histograms.get((kernel, point.workload, point.full, metric))
         return merged(found) if found else None
 
     def voids(self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]) -> tuple[VoidTrials, ...]:
-        """Trials that were void, failed, or planned and never ended, with how often and why."""
+        """Return the trials that were void, failed, or planned and never ended, with how often and why.
+
+        A trial of ``expected`` is missing if one of ``kernels`` did not end it in a block below ``blocks``.
+        """
         counts = Counter(self._voids)
         for kernel in kernels:
             for block in range(blocks):
@@ -106,7 +113,7 @@ class Dataset:
 
 
 def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
-    """Every workload's metrics that are judged, headline metrics first."""
+    """Return workload, metric and its description for every metric that is judged, headline metrics first."""
     result: list[tuple[str, str, Metric]] = []
     for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
         metrics = [(metric, spec) for metric, spec in workloads[name].metrics.items() if spec.compare]
@@ -116,7 +123,7 @@ def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[
 
 
 def headlines(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
-    """Those of them that are headline metrics; a workload that marks none has all of them so."""
+    """Return those of ``compared`` that are headline metrics: all of a workload that marks none."""
     return [
         (name, metric, spec)
         for name, metric, spec in compared(experiment, workloads)

@@ -57,7 +57,10 @@ the standard error were known.
 
 @dataclass(frozen=True)
 class Boots:
-    """The samples of one metric of one kernel at one point, by block."""
+    """The samples of one metric of one kernel at one point, by block, in the unit of the metric.
+
+    Every block has at least one sample.
+    """
 
     samples: Mapping[int, Sequence[float]]
 
@@ -98,13 +101,13 @@ class Boots:
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval of a ratio.
+    """The interval of a ratio: from ``low`` to ``high``, where 1 is no change.
 
     ``p`` is the two-sided p-value of no change; it is below 1 - confidence if 1 is outside. ``se`` is the
     calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the degrees of
-    freedom. ``mde`` is the smallest relative difference that is found with 80% power. ``draws`` are the log
-    ratios of the bootstrap in ascending order; ``weight`` divides the probabilities that are computed from
-    them.
+    freedom. ``mde`` is the smallest relative difference that is found with 80% power: 0.02 is two percent.
+    ``draws`` are the log ratios of the bootstrap in ascending order; ``weight`` divides the probabilities
+    that are computed from them.
     """
 
     low: float
@@ -148,7 +151,10 @@ class Resampler:
     _drawn: dict[tuple[int, int], _Indices] = field(default_factory=dict)
 
     def medians(self, figures: Array, *, stream: int) -> Array:
-        """Return ``draws`` medians of resampled boots; an equal ``stream`` draws the same blocks."""
+        """Return ``draws`` medians of resampled boots; ``figures`` has the value of each boot.
+
+        An equal ``stream`` draws the same blocks, if there are as many.
+        """
         key = (len(figures), stream)
         if key not in self._drawn:
             rng = np.random.default_rng([self.seed, 0, *key])
@@ -220,9 +226,10 @@ def level_interval(
 ) -> tuple[float, float] | None:
     """Return the interval of the level of one kernel: the median over boots of the ``quantile`` inside them.
 
-    It is computed like that of a ratio, but from the values themselves: the smallest interval that contains
-    Student's and the percentile interval. None with fewer than two boots. Use ``ratio_interval`` and not two
-    of these intervals to decide whether two kernels differ, because a drift of the machine affects both.
+    It is in the unit of the metric, and None with fewer than two boots. It is computed like that of a ratio,
+    but from the values themselves: the smallest interval that contains Student's and the percentile interval.
+    Use ``ratio_interval`` and not two of these intervals to decide whether two kernels differ, because a
+    drift of the machine affects both.
     """
     figures = np.array(list(boots.quantiles(quantile).values()))
     count = len(figures)

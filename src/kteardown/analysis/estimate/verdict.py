@@ -3,15 +3,26 @@
 ``estimate`` compares one pair; ``holm`` corrects all pairs of a report; ``judge`` gives the verdict. The
 rules are applied in this order:
 
-1. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
+1. inconclusive: nothing can be tested, such as with a single boot on a side.
+2. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
    Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error because the
-   reported interval is used. Failing to find a difference is not sufficient.
-2. better or worse: the interval excludes no change, also after Holm's correction over the report (S. Holm,
-   Scandinavian Journal of Statistics 6, 1979), and the ratio is outside the intervals of the A/A twin and of
-   the layout twin compared with base, each widened to contain 1.
-3. inconclusive: everything else, with the reason.
+   reported interval is used. Failing to find a difference is not sufficient. Without an interval, both sides
+   have to be identical.
+3. better or worse: the p-value of no change is below 1 - confidence, also after Holm's correction over the
+   report (S. Holm, Scandinavian Journal of Statistics 6, 1979), and the ratio is outside the intervals of the
+   A/A twin and of the layout twin compared with base, each widened to contain 1, where they were booted.
+4. inconclusive: everything else, with the reason.
 
-The rank test changes no verdict; the reason says if it disagrees.
+There are three kinds of estimates:
+
+- exact (instruction clock, at least two seeds): each side is one number, or both sides are equal seed by
+  seed. The interval is the ratio itself;
+- by the bootstrap (``analysis.estimate.bootstrap``), whose interval excludes 1 where its p-value is below
+  1 - confidence;
+- by the rank-sum test over boots, if not all samples are above zero: there is a p-value and no interval.
+
+``SupportingResults.rank`` is another rank test (wall clock). It changes no verdict; the reason says if it
+disagrees.
 """
 
 from __future__ import annotations
@@ -37,7 +48,9 @@ _RANK_ALONE = "only the rank test finds a change"
 class Estimate:
     """The comparison of two kernels.
 
-    ``p`` is the two-sided p-value of no change, None if it cannot be tested.
+    ``ratio`` is changed / base, None if base is not above zero or changed is below zero. ``ci`` is its
+    interval at the confidence of the ``Rules``, None if there is none. ``p`` is the two-sided p-value of no
+    change, None if it cannot be tested. ``mde`` is the smallest detectable change: 0.02 is two percent.
     """
 
     ratio: float | None
@@ -52,12 +65,16 @@ class Estimate:
     p_same: float | None = None
     """The p-value of a change of the margin or more, by two one-sided tests; None without an interval."""
     reason: str = ""
-    """Why there is no interval; empty if there is one."""
+    """Why there is no interval; empty if there is one, or if nothing differs."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The thresholds of a verdict. ``same_within``: 0.02 is two percent, on the log scale."""
+    """The thresholds of a verdict.
+
+    ``confidence`` is between 0 and 1, such as 0.95. ``same_within`` is the margin of the ratio: 0.02 is from
+    1 / 1.02 to 1.02.
+    """
 
     confidence: float
     same_within: float
@@ -77,7 +94,8 @@ class SupportingResults:
 def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
     """Return the median over boots of the medians (and of the quantile) inside them.
 
-    Mean, standard deviation and count are over all samples.
+    Mean, standard deviation and count are over all samples. ``quantile`` is between 0 and 1. ``boots`` must
+    have at least one sample.
     """
     flat = boots.flat
     sd = float(np.std(flat, ddof=1)) if len(flat) > 1 else 0.0
@@ -104,9 +122,9 @@ def estimate(
 ) -> Estimate:
     """Compare ``changed`` with ``base``; common blocks (seeds, on the instruction clock) are paired.
 
-    ``quantile`` is the quantile that is taken inside each boot. On the instruction clock a boot is exact and
-    the seeds are the population, so only seeds are resampled. On the wall clock boots and the samples inside
-    them are resampled.
+    ``quantile`` (0 to 1) is the quantile that is taken inside each boot. Boots are resampled, on the
+    instruction clock as draws of the seed. On the wall clock the samples inside them are resampled only if
+    the values of the boots do not differ at all, as with a coarse clock.
     """
     base, changed = paired(base, changed)
     before, after = base.quantile(quantile), changed.quantile(quantile)
@@ -147,7 +165,10 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 def judge(
     found: Estimate, supporting: SupportingResults, p_adjusted: float | None, better: Better, rules: Rules
 ) -> tuple[Verdict, str]:
-    """Return the verdict and its reason in a few words."""
+    """Return the verdict and its reason in a few words, which is empty if there is nothing to add.
+
+    ``p_adjusted`` is ``found.p`` after ``holm``; None if nothing can be tested.
+    """
     alpha = 1 - rules.confidence
     if found.p is None:
         return "inconclusive", found.reason

@@ -34,7 +34,10 @@ _SHAPES: dict[LawModel, _Terms] = {
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs ``y`` at the values ``x`` of a parameter: medians over boots, which are the rows of ``rows``."""
+    """Costs ``y`` at the values ``x`` of a parameter: medians over boots, which are the rows of ``rows``.
+
+    ``x`` and ``y`` have the shape (points,), ``rows`` (boots, points). Costs are in the unit of the metric.
+    """
 
     x: Array
     y: Array
@@ -135,7 +138,7 @@ def power(costs: Costs, confidence: float) -> Curve:
 
 
 def slope(x: Array, y: Array, weights: Array) -> Array:
-    """Return the weighted least squares slope of each row of ``y`` over ``x``."""
+    """Return the weighted least squares slope of each row of ``y`` (rows, points) over ``x`` (points,)."""
     w2 = weights**2
     off = x - np.average(x, weights=w2)
     slopes: Array = y @ (w2 * off) / float(np.sum(w2 * off**2))

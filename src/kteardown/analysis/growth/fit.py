@@ -35,6 +35,8 @@ _PLAUSIBLE = 6.0
 class Fit:
     """The growth law of one metric of one kernel, in the metric's unit; None for what cannot be estimated.
 
+    ``per_unit`` is the cost of one more object: the slope of the straight line, whichever law is chosen.
+
     ``costs`` and ``curves``, the fitted candidates, are the inputs of ``predict``.
     """
 
@@ -51,7 +53,7 @@ class Fit:
 
 
 def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float) -> Fit | None:
-    """Fit the growth laws to ``costs``, which has a row per boot and a column per value of ``n`` (>= 0).
+    """Fit the growth laws to ``costs``, which has a row for each boot and a column for each ``n`` (>= 0).
 
     The fit is to the medians over boots. The interval of ``per_unit`` is the wider of two: from the residuals
     of the straight line, and from the spread of the slopes of the individual boots. With one boot only the

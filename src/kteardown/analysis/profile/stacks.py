@@ -136,7 +136,11 @@ class MeanTime:
 
 
 class FunctionCosts:
-    """The functions of one kernel at one point: times per stretch, summed over all CPUs."""
+    """The functions of one kernel at one point: times per stretch in ns, summed over all CPUs.
+
+    ``busy_ns`` and ``idle_ns`` are the times in which CPUs were busy and idle. Shares are between 0 and 1.
+    ``stretches`` must have at least one repetition.
+    """
 
     def __init__(self, stretches: Stretches) -> None:
         self.stretches = stretches
@@ -164,7 +168,7 @@ class FunctionCosts:
         return set(self._self)
 
     def own(self, function: str) -> MeanTime:
-        """Return the time in the function itself."""
+        """Return the time in the function itself, zero if it was not sampled."""
         weight = self._self.get(function, Weight())
         scatter = max(self._scatter(weight) * self._dispersion, self._between_boots(function))
         return MeanTime(weight.ns / self.stretches.count, math.sqrt(scatter))
