@@ -17,6 +17,7 @@ from kteardown.inputs.load import experiment_names, load_experiment, load_worklo
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
+from kteardown.rundir import saved_result
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 
@@ -91,8 +92,8 @@ def _kernels() -> list[Row]:
 def _runs() -> list[Row]:
     rows: list[Row] = []
     for run in all_runs():
-        state = "done" if run.result_file.is_file() else "unfinished"
         try:
+            state = "done" if saved_result.current(run) is not None else "unfinished"
             experiment = load(run).experiment
             row = {"clock": str(experiment.design.clock), "source": experiment.source, "state": state}
         except KteardownError as error:

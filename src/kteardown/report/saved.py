@@ -7,6 +7,7 @@ from pathlib import Path
 from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
+from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot
 
@@ -21,16 +22,12 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None =
 
 
 def read(run: RunDir) -> Result | None:
-    """Return the saved analysis; None if it is missing or damaged, or if boots ended after it."""
+    """Return the saved analysis; None if it cannot be read or is not current (``rundir.saved_result``)."""
+    text = saved_result.current(run)
     try:
-        result = json.loads(run.result_file.read_bytes())
-    except (OSError, InputError):
+        return None if text is None else json.loads(text)
+    except InputError:
         return None
-    if result.ended_boots is None:
-        # Results of schema 1 did not record it; those of a run that stopped early have fewer boots.
-        stopped = result.stopping is not None and result.stopping.done
-        return result if stopped or sum(result.boots.values()) == len(run.boots()) else None
-    return result if result.ended_boots == run.ended_boots() else None
 
 
 def next_folder(run: RunDir) -> Path:

@@ -25,13 +25,14 @@ from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
 from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import text
+from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.serve import live
 from kteardown.serve.chart import picture
-from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished
+from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished, has_result
 
 _PAGE = 100
 _WIDTH = 118
@@ -143,12 +144,7 @@ class Pages:
         found = None
         if all(names):
             a, b = (self._find(name) for name in names)
-            for run in (a, b):
-                if not run.result_file.is_file():
-                    raise InputError(
-                        f"{run.name} has no result yet", hint="wait until it is done, or resume it."
-                    )
-            sides = [read(run.result_file.read_bytes(), run.name) for run in (a, b)]
+            sides = [read(_result_of(run), run.name) for run in (a, b)]
             found = compare_results(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
         return self._page(
             "compare.html.j2",
@@ -220,7 +216,7 @@ class Pages:
     def _file(self, request: Request, kind: str, which: str) -> Response:
         run = self._find(request.path_params["run"])
         file = getattr(run, which)
-        if not file.is_file():
+        if not (has_result(run) and file.is_file()):
             raise HTTPException(404, f"{run.name} has no result yet")
         name = f"{run.name}-{file.name}"
         return Response(
@@ -229,6 +225,15 @@ class Pages:
 
     def _page(self, template: str, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(template).render(values))
+
+
+def _result_of(run: RunDir) -> bytes:
+    text = saved_result.current(run)
+    if text is None:
+        raise InputError(
+            f"{run.name} has no result yet of all its boots", hint="wait until it is done, or resume it."
+        )
+    return text
 
 
 def _report(found: FinishedRun) -> str:

@@ -20,6 +20,7 @@ from kteardown.report.context import material_of
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.run.live_progress import Follower, Progress
+from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.lock import is_locked
@@ -37,7 +38,7 @@ class ListedRun:
     experiment: Experiment
     state: str
     verdicts: Mapping[Verdict, int]
-    """How many headline comparisons have each verdict; empty without a result."""
+    """How many headline comparisons have each verdict; empty unless the state is ``done``."""
     progress: Progress | None
     """The progress of a run whose state is ``running``."""
 
@@ -55,6 +56,12 @@ class FinishedRun:
     result: Result
     workloads: Mapping[str, Workload]
     reference: Reference | None
+
+    @property
+    def boots(self) -> int:
+        """How many boots the result is of."""
+        ended = self.result.ended_boots
+        return sum(self.result.boots.values()) if ended is None else ended
 
 
 class Runs:
@@ -82,11 +89,12 @@ class Runs:
         Raises OSError, ValueError or KteardownError if the run cannot be read.
         """
         running = is_locked(run)
+        done = not running and is_current(run)
         return ListedRun(
             name=run.name,
             experiment=_experiment(run.experiment_file, _stamp(run.experiment_file)),
-            state="running" if running else "done" if run.result_file.is_file() else "unfinished",
-            verdicts=_counted(run),
+            state="running" if running else "done" if done else "unfinished",
+            verdicts=_counted(run) if done else {},
             progress=self.progress(run) if running else None,
         )
 
@@ -96,11 +104,20 @@ class Runs:
             return self._followers.setdefault(run.name, Follower(run)).look()
 
 
+def is_current(run: RunDir) -> bool:
+    """Return whether the run has a result of all its boots that have ended."""
+    files = (run.result_file, run.records_file, run.profile.records_file)
+    return _current(run.path, tuple(_stamp(file) if file.is_file() else None for file in files))
+
+
+def has_result(run: RunDir) -> bool:
+    """Return whether there is a result to show: a current one, or an early one of a run in progress."""
+    return run.result_file.is_file() and (is_locked(run) or is_current(run))
+
+
 def finished(run: RunDir) -> FinishedRun | None:
-    """Return the run with its result, or None if it has no result yet. Raises KteardownError."""
-    if not run.result_file.is_file():
-        return None
-    return _finished(run.result_file, _stamp(run.result_file))
+    """Return the run with the result that is shown, or None if there is none yet. Raises KteardownError."""
+    return _finished(run.result_file, _stamp(run.result_file)) if has_result(run) else None
 
 
 def charts(run: RunDir, found: FinishedRun) -> str:
@@ -119,6 +136,11 @@ def _counted(run: RunDir) -> Mapping[Verdict, int]:
 def _stamp(file: Path) -> tuple[int, int]:
     found = file.stat()
     return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=_KEPT)
+def _current(folder: Path, _stamped: tuple[tuple[int, int] | None, ...]) -> bool:
+    return saved_result.current(RunDir(folder)) is not None
 
 
 @lru_cache(maxsize=_KEPT)

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from kteardown.errors import InputError, LabError
-from kteardown.rundir import counting
+from kteardown.rundir import counting, saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.sql import views
 
@@ -125,8 +125,10 @@ def _fill(
     for run in runs:
         files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
         connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
-        if (result := _json_or_none(run.result_file)) is not None:
-            connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, result])
+        if (result := saved_result.current(run)) is not None:
+            connection.execute(
+                "INSERT INTO results VALUES (?, ?)", [run.name, result.decode(errors="replace")]
+            )
     connection.execute(f"CREATE TABLE attempts AS {views.ATTEMPTS}")
     _fill_counting(connection, runs)
     connection.execute(f"CREATE TABLE counted AS {views.COUNTED}")

@@ -53,6 +53,11 @@ def state(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(folder.rglob("*"))}
 
 
+def state_of_the_run() -> str:
+    (row,) = json.loads(output("list", "runs", "--json"))["runs"]
+    return str(row["state"])
+
+
 def copy_of(run: Path, root: Path) -> Path:
     target = root / run.name
     shutil.copytree(run, target)
@@ -181,7 +186,9 @@ def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     run.records_file.write_bytes(b"".join(lines[: ends[-4] + 1]))
     output("analyse", "last")
     early = json.loads(run.result_file.read_bytes())
+    assert state_of_the_run() == "done"
     run.records_file.write_bytes(b"".join(lines))
+    assert state_of_the_run() == "unfinished"
     now = json.loads(output("report", "last", "--format", "json"))
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
 

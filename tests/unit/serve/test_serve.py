@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from unit.cli.test_main import kteardown
@@ -159,8 +160,30 @@ def test_a_run_without_a_result_cannot_be_compared(site: Site) -> None:
     done, _, unfinished, _ = site.names()
     page = site.ask(f"/compare?a={done}&b={unfinished}")
     assert page.status == 400
-    assert f"{unfinished} has no result yet" in page.text
+    assert f"{unfinished} has no result yet of all its boots" in page.text
     assert site.ask(f"/runs/{unfinished}/result.json").status == 404
+
+
+def test_a_result_of_fewer_boots_is_shown_only_while_the_run_is_measured(tmp_path: Path) -> None:
+    stale, done = (killable.make_run(tmp_path / "runs", "instructions") for _ in range(2))
+    for run in (stale, done):
+        killable.measure(run.path)
+    lines = stale.records_file.read_bytes()
+    stale.records_file.write_bytes(lines[: lines.rindex(b'{"boot":', 0, lines.rindex(b'"boot_end"'))])
+    pipeline.analyse_and_save(stale)
+    stale.records_file.write_bytes(lines)
+    with serving(tmp_path) as site:
+        for path in ("report.html", "result.json", "report.md"):
+            assert site.ask(f"/runs/{stale.name}/{path}").status == 404
+            assert site.ask(f"/runs/{done.name}/{path}").status == 200
+        page = site.ask(f"/runs/{stale.name}").text
+        assert "<h2>Verdict" not in page and f"--resume {stale.name}" in page
+        assert site.ask("/?state=unfinished").text.count('class="name"') == 1
+        refused = site.ask(f"/compare?a={done.name}&b={stale.name}")
+        assert refused.status == 400 and f"{stale.name} has no result yet of all its boots" in refused.text
+        with open_writer(stale):
+            assert "<h2>Verdict after 5 boots</h2>" in site.ask(f"/runs/{stale.name}").text
+            assert site.ask(f"/runs/{stale.name}/result.json").status == 200
 
 
 def test_the_history_has_charts_or_tables(site: Site) -> None:

@@ -174,6 +174,7 @@ RESULT = {
             "null_ci": None,
         }
     ],
+    "boots": {"ok": 1},
     "laws": [{"kernel": "base", "model": "linear", "per_unit": 68.0, "exponent_ci": [0.9, 1.1], "point": {}}],
 }
 
@@ -194,6 +195,19 @@ def test_with_a_damaged_result_the_rest_can_be_queried(tmp_path: Path) -> None:
     bad.result_file.write_text('{"comparisons": [')
     assert ask([good, bad], "SELECT run FROM comparisons") == [(good.name,)]
     assert ask([good, bad], "SELECT run, concluded FROM runs") == [(good.name, True), (bad.name, False)]
+
+
+def test_a_result_of_fewer_boots_is_not_shown(tmp_path: Path) -> None:
+    boot = [start("kvm"), *trial(0, 1), end()]
+    for older in (RESULT, {**RESULT, "ended_boots": 1}):
+        run = make(tmp_path, [boot], older)
+        assert ask([run], "SELECT concluded FROM runs") == [(True,)]
+        with open_writer(run) as log:
+            for record in boot:
+                log.append(record, boot=1, attempt=0)
+        for table in ("comparisons", "laws"):
+            assert ask([run], f"SELECT count(*) FROM {table}") == [(0,)]
+        assert ask([run], "SELECT concluded FROM runs") == [(False,)]
 
 
 @pytest.mark.parametrize(
