@@ -7,9 +7,11 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.diff import print_difference
+from kteardown.errors import InputError
 from kteardown.report import saved
 from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import json as result_json
+from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_run
 from kteardown.rundir.snapshot import load
 
@@ -23,8 +25,9 @@ def analyse(run: options.RunArg = "last") -> None:
     """Analyse a run again with the installed version, and print what changed.
 
     `run` analyses a run when it ends, and every report shows that analysis. This verb writes another one
-    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. If a run has no
-    analysis, or boots have ended since, this verb writes the first one anew.
+    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. A run without
+    an analysis gets its first one. An analysis that is damaged, or after which more boots have ended, is
+    replaced.
 
     Examples:
 
@@ -37,6 +40,9 @@ def analyse(run: options.RunArg = "last") -> None:
     from kteardown.analysis.conclude import conclude
 
     if saved.read(directory) is None:
+        if reason := _why_not_compared(directory):
+            text = f"the saved result is replaced, not compared: {reason}"
+            out.print(text, highlight=False, markup=False, soft_wrap=True)
         pipeline.analyse_and_save(directory)
         out.print(f"wrote {directory.result_file}", highlight=False, soft_wrap=True)
         return
@@ -51,3 +57,16 @@ def analyse(run: options.RunArg = "last") -> None:
         return
     old, new = read(before, str(directory.result_file)), read(result_json.dumps(result).encode(), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)
+
+
+def _why_not_compared(run: RunDir) -> str:
+    """Return why the result of a run is not current; empty if there is none."""
+    try:
+        result_json.loads(run.result_file.read_bytes())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    except InputError as error:
+        return error.message
+    return "boots have ended since it was written"

@@ -175,7 +175,7 @@ def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
     before = run.result_file.read_bytes()
     run.result_file.write_text(damage)
     assert output("report", "last", "--format", "json").encode() == before
-    output("analyse", "last")
+    assert "the saved result is replaced, not compared: not a result.json" in output("analyse", "last")
     assert run.result_file.read_bytes() == before
 
 
@@ -184,13 +184,18 @@ def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     lines = run.records_file.read_bytes().splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
     run.records_file.write_bytes(b"".join(lines[: ends[-4] + 1]))
-    output("analyse", "last")
+    assert "replaced" not in output("analyse", "last")
     early = json.loads(run.result_file.read_bytes())
     assert state_of_the_run() == "done"
     run.records_file.write_bytes(b"".join(lines))
     assert state_of_the_run() == "unfinished"
     now = json.loads(output("report", "last", "--format", "json"))
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
+    printed = output("analyse", "last")
+    assert "the saved result is replaced, not compared: boots have ended since it was written" in printed
+    assert json.loads(run.result_file.read_bytes()) == now
+    assert not (run.path / "analysis-1").exists()
+    assert "nothing changed" in output("analyse", "last")
 
 
 def test_a_run_that_is_named_twice_is_counted_once(home: Path) -> None:
