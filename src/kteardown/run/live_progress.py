@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -78,11 +78,7 @@ class Follower:
     def look(self, now: datetime | None = None) -> Progress:
         """Return the progress of the run now. Raises OSError or ValueError if its plan cannot be read."""
         plan = Plan.model_validate_json(self._run.plan_file.read_bytes())
-        for number in self._read_new_records():
-            self._boots[number] = _boot(self._records[number])
-            if self._boots[number].outcome not in (None, "infrastructure-error"):
-                # There will be no further attempt, so its records are not needed any more.
-                del self._records[number]
+        self._read_new_records()
         boots = self._boots.values()
         trials = self._trials()
         planned = sum(len(boot.trials) for boot in plan.boots)
@@ -113,8 +109,8 @@ class Follower:
     def _trials(self) -> int:
         return sum(len(boot.medians) for boot in self._boots.values())
 
-    def _read_new_records(self) -> list[int]:
-        """Read what was written since the last call; return the boots that have new records."""
+    def _read_new_records(self) -> None:
+        """Read what was written since the last call, and update the boots that have new records."""
         changed: dict[int, None] = {}
         for line in self._new_lines():
             try:
@@ -124,13 +120,34 @@ class Follower:
             if isinstance(record, BootStart) and record.session != self._session:
                 self._session = record.session
                 self._began = datetime.fromisoformat(record.started_at)
-                for number in changed:
-                    self._boots[number] = _boot(self._records[number])
+                self._update(changed)
+                changed = {}
+                self._drop_cut()
                 self._before = self._trials()
             if record.boot in self._records or isinstance(record, BootStart):
                 self._records.setdefault(record.boot, []).append(record)
                 changed[record.boot] = None
-        return list(changed)
+        self._update(changed)
+
+    def _update(self, changed: Iterable[int]) -> None:
+        for number in changed:
+            self._boots[number] = _boot(self._records[number])
+            if self._boots[number].outcome not in (None, "infrastructure-error"):
+                # There will be no further attempt, so its records are not needed any more.
+                del self._records[number]
+
+    def _drop_cut(self) -> None:
+        """Of the boots that an earlier session did not finish, drop what this one runs again.
+
+        Only trials that cut attempts completed in real time are kept.
+        """
+        for number, records in list(self._records.items()):
+            cut = [attempt for attempt in attempts(records) if attempt.end is None and not attempt.exact]
+            if cut:
+                self._records[number] = [record for found in cut for record in (found.start, *found.records)]
+                self._boots[number] = _boot(self._records[number])
+            else:
+                del self._records[number], self._boots[number]
 
     def _new_lines(self) -> list[bytes]:
         try:

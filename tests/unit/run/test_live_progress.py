@@ -83,6 +83,40 @@ def test_the_time_left_is_estimated_from_this_session(tmp_path: Path) -> None:
     assert left == pytest.approx(120, abs=1)
 
 
+def _of_session(number: int, line: bytes) -> bytes:
+    return line.replace(b'"session":0', b'"session":%d' % number).replace(
+        b'"attempt":0', b'"attempt":%d' % number
+    )
+
+
+@pytest.mark.parametrize("end", ["cut", "infrastructure-error"])
+@pytest.mark.parametrize(("clock", "kept"), [("instructions", 0), ("wall", 2)])
+def test_trials_that_are_run_again_count_for_the_session_that_runs_them(
+    clock: Clock, kept: int, end: str, tmp_path: Path
+) -> None:
+    run, lines = _lines(tmp_path, clock)
+    trials = [n for n, line in enumerate(lines) if b'"trial_end"' in line]
+    first = lines[: trials[1] + 1]
+    if end == "infrastructure-error":
+        kept = 0
+        ended = next(line for line in lines if b'"boot_end"' in line)
+        first.append(ended.replace(b'"outcome":"ok"', b'"outcome":"infrastructure-error"'))
+    starts = [n for n, line in enumerate(lines) if b'"boot_start"' in line]
+    # The second session begins with another boot, as with another --jobs, and completes one trial of it.
+    until = next(n for n in trials if n > starts[1])
+    second = [_of_session(1, line) for line in lines[starts[1] : until + 1]]
+    run.records_file.write_bytes(b"".join([*first, *second]))
+    began = datetime.fromisoformat(second[0].split(b'"started_at":"')[1][:29].decode())
+    progress = Follower(run).look(began + timedelta(seconds=60))
+    assert progress.trials == kept + 1
+    assert progress.left_s == pytest.approx(60 * (progress.trials_planned - kept - 1), abs=1)
+    follower = Follower(run)
+    run.records_file.write_bytes(b"".join(first))
+    follower.look()
+    run.records_file.write_bytes(b"".join([*first, *second]))
+    assert follower.look(began + timedelta(seconds=60)) == progress
+
+
 @pytest.mark.parametrize(("clock", "kept"), [("instructions", 0), ("wall", 1)])
 def test_a_cut_attempt_counts_as_in_the_analysis(clock: Clock, kept: int, tmp_path: Path) -> None:
     run, lines = _lines(tmp_path, clock)
