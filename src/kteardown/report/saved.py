@@ -15,7 +15,7 @@ from kteardown.rundir.snapshot import Snapshot
 def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None = None) -> None:
     """Save an analysis in the run directory, or in ``folder`` below it. Raises LabError."""
     folder = folder or run.path
-    folder.mkdir(exist_ok=True)
+    run.make_folder(folder)
     run.save(folder / run.result_file.name, json.dumps(result))
     report = markdown.render(result, snapshot.workloads, snapshot.published)
     run.save(folder / run.report_file.name, report)

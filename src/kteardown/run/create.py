@@ -67,7 +67,7 @@ def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporte
     environment = {"command": command, "kteardown": version(), "machine": host.facts()}
     run.save(run.environment_file, json.dumps(environment, indent=1))
     if resolved.experiment.design.profile:
-        run.profile.console_path(0, 0).parent.mkdir(parents=True)
+        run.make_folder(run.profile.console_path(0, 0).parent)
         run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
     snapshot.mark_whole(run, resolved.experiment)
     return run

@@ -11,7 +11,6 @@ The files of a series, a fragment or the cache may change before a run is resume
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from kteardown.progress import Reporter
 from kteardown.run.execute import Bootable
 from kteardown.run.resolve import Resolved
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.snapshot import Snapshot, read_json
 
 
 def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
@@ -53,7 +52,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     if resolved.experiment.design.clock == "wall" and not resolved.experiment.design.layout_twin:
         twin = layout_twin.request(resolved.base, resolved.series, sources)
         if twin is not None:
-            run.save(_twin_patch(run), twin.patches[0].read_text(encoding="latin-1"))
+            run.copy(twin.patches[0], _twin_patch(run))
 
 
 def save_built(run: RunDir, built: Built) -> None:
@@ -65,9 +64,7 @@ def save_built(run: RunDir, built: Built) -> None:
         known[name] = {**asdict(image), "patch_set": patch_set}
         config = image.image.parent / "config"
         if config.is_file():
-            target = run.path / "config" / f"{_file_name(name)}.config"
-            target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(config, target)
+            run.copy(config, run.path / "config" / f"{_file_name(name)}.config")
     # In the order of the report, whichever was built first.
     ordered = {name: known[name] for name in (*requests, *known) if name in known}
     run.save(run.kernels_file, json.dumps(ordered, indent=1, default=str))
@@ -152,10 +149,8 @@ def _base_request(snapshot: Snapshot) -> KernelRequest:
 
 def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
     folder = run.path / "series" / _file_name(request.name)
-    if request.patches:
-        folder.mkdir(parents=True, exist_ok=True)
     for patch in request.patches:
-        shutil.copyfile(patch, folder / patch.name)
+        run.copy(patch, folder / patch.name)
     return {
         "source": request.source,
         "series": request.series,
@@ -194,9 +189,7 @@ def _file_name(kernel: str) -> str:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
-    found: dict[str, Any] = json.loads(file.read_bytes())
+    found: dict[str, Any] = read_json(file) if file.is_file() else {}
     return found
 
 

@@ -22,6 +22,7 @@ import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,30 @@ class RunDir:
             partial.replace(file)
             _sync_folder(file.parent)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             raise write_failed(error, file) from error
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Copy ``source`` to one of the run's files, and make its folder. Raises LabError."""
+        try:
+            content = source.read_bytes()
+        except OSError as error:
+            raise LabError(
+                f"{source}: cannot be read: {error.strerror}", hint="check the file, then start the run anew."
+            ) from error
+        self.make_folder(target.parent)
+        try:
+            target.write_bytes(content)
+        except OSError as error:
+            raise write_failed(error, target) from error
+
+    def make_folder(self, folder: Path) -> None:
+        """Make one of the run's folders, with those above it, unless it exists. Raises LabError."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_failed(error, folder) from error
 
     def records(self, *, strict: bool = True) -> list[Record]:
         """Return every record in the order in which it arrived; empty before the first one.

@@ -72,8 +72,8 @@ def load(run: RunDir) -> Snapshot:
     else:
         workloads, published, plan, notes = migrate.from_schema_1(experiment, plan)
     _check_environment(run.environment_file)
-    kernels = _json(run.kernels_file)
-    unavailable = _json(run.unavailable_file) if run.unavailable_file.is_file() else []
+    kernels = read_json(run.kernels_file)
+    unavailable = read_json(run.unavailable_file) if run.unavailable_file.is_file() else []
     return Snapshot(
         run=run,
         experiment=experiment,
@@ -114,14 +114,14 @@ def mark_whole(run: RunDir, experiment: Experiment) -> None:
 def _schema(run: RunDir) -> int:
     if not run.run_file.is_file():
         return 1
-    schema = _json(run.run_file).get("schema")
+    schema = read_json(run.run_file).get("schema")
     if not isinstance(schema, int):
         raise InputError(f"{run.run_file}: no schema number", hint="restore the run directory from a copy.")
     return schema
 
 
 def _workloads(file: Path) -> dict[str, Workload]:
-    fields = _json(file)
+    fields = read_json(file)
     try:
         return {name: Workload.model_validate(workload) for name, workload in fields.items()}
     except (ValidationError, AttributeError) as error:
@@ -129,7 +129,7 @@ def _workloads(file: Path) -> dict[str, Workload]:
 
 
 def _check_environment(file: Path) -> None:
-    fields = _json(file)
+    fields = read_json(file)
     missing = [name for name in ("command", "machine") if name not in fields]
     if missing:
         raise _damaged(file, f"{missing[0]} is missing")
@@ -149,7 +149,8 @@ def _read(file: Path, model: type[_M]) -> _M:
         raise _damaged(file, error.errors()[0]["msg"]) from error
 
 
-def _json(file: Path) -> Any:
+def read_json(file: Path) -> Any:
+    """Return the contents of one of a run's files. Raises InputError."""
     try:
         return json.loads(file.read_bytes())
     except OSError as error:

@@ -38,7 +38,7 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
         raise write_failed(error, run.path) from error
     try:
         for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
-            left.unlink(missing_ok=True)
+            _remove(left)
         writer = RecordWriter(run, machine)
         try:
             yield writer
@@ -46,6 +46,13 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
             writer.close()
     finally:
         lock.release()
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise write_failed(error, file) from error
 
 
 class RecordWriter:

@@ -173,6 +173,27 @@ def test_a_failed_save_keeps_the_old_file(run: RunDir) -> None:
     assert run.result_file.read_text() == "one"
 
 
+def test_a_file_in_the_way_of_a_folder_is_named(run: RunDir, tmp_path: Path) -> None:
+    (run.path / "config").write_text("")
+    (tmp_path / "config").write_text("CONFIG_A=y\n")
+    with pytest.raises(LabError, match=r"freezer/config: cannot be written: "):
+        run.copy(tmp_path / "config", run.path / "config" / "base.config")
+    with pytest.raises(LabError, match=r"config/result\.json: cannot be written: "):
+        run.save(run.path / "config" / "result.json", "{}")
+    with pytest.raises(LabError, match=r"nowhere: cannot be read: "):
+        run.copy(tmp_path / "nowhere", run.result_file)
+
+
+def test_a_file_that_cannot_be_removed_is_named(run: RunDir) -> None:
+    left = run.path / "result.json.1.partial"
+    left.mkdir()
+    with pytest.raises(LabError, match=left.name), open_writer(run):
+        pass
+    left.rmdir()
+    with open_writer(run):  # The lock is free again.
+        pass
+
+
 def test_a_new_run_has_no_records(run: RunDir) -> None:
     assert run.records() == []
     assert run.boots() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,11 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kteardown import pipeline
 from kteardown.cli import app
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError
 from kteardown.inputs import load as inputs_load
 from kteardown.inputs import published
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
+from kteardown.report import saved
 from kteardown.run import run_kernels
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
@@ -98,6 +101,27 @@ def test_reading_writes_nothing_into_the_run_directory(
     assert state(path) == before
 
 
+def test_a_run_directory_that_cannot_be_written_to_can_be_read(home: Path) -> None:
+    run = write_run(home / "runs")
+    # Folders are in the way of the files that are written; root may write to a read-only folder.
+    for file in (run.result_file, run.report_file):
+        file.with_name(f"{file.name}.{os.getpid()}.partial").mkdir()
+    (run.path / "lock").mkdir()
+    with pytest.raises(LabError, match=r"result\.json: cannot be written") as refused:
+        output("analyse", "last")
+    assert refused.value.hint
+    for arguments in READING:
+        assert output(*arguments)
+
+
+def test_an_analysis_whose_folder_cannot_be_made_is_an_error_with_a_hint(home: Path) -> None:
+    run = write_run(home / "runs")
+    result = pipeline.analyse_and_save(run)
+    (run.path / "analysis-1").write_text("")
+    with pytest.raises(LabError, match="analysis-1: cannot be written"):
+        saved.write(run, result, load(run), run.path / "analysis-1")
+
+
 def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(home / "runs")
     output("analyse", "last")
@@ -149,6 +173,13 @@ def test_a_damaged_run_directory_names_the_file(name: str, damage: str, home: Pa
     with pytest.raises(InputError, match=name) as refused:
         load(RunDir(run.path))
     assert refused.value.hint
+
+
+def test_damaged_requests_name_their_file(home: Path) -> None:
+    run = write_run(home / "runs")
+    (run.path / "requests.json").write_text("{")
+    with pytest.raises(InputError, match=r"requests\.json: cannot be read"):
+        run_kernels.missing_kernels(run)
 
 
 def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
