@@ -15,7 +15,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, interim, saved
-from kteardown.run.create import build_first, create_run
+from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
@@ -29,7 +29,7 @@ def start(experiment: Experiment, reporter: Reporter, *, ablate: bool, command: 
 
     Raises InputError, BuildError, LabError.
     """
-    resolved = resolve(experiment, ablate=ablate)
+    resolved = settle(resolve(experiment, ablate=ablate), reporter)
     built = build_first(resolved, reporter)
     return create_run(resolved, built, command, reporter)
 

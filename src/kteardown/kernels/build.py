@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from kteardown import paths
-from kteardown.errors import BuildError, LabError
+from kteardown.errors import BuildError, InputError, LabError
 from kteardown.kernels import (
     apply_patches,
     backports,
@@ -28,7 +28,7 @@ from kteardown.kernels import (
 )
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import WantedSymbol
-from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
+from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.progress import Reporter, SilentReporter
 
@@ -92,6 +92,19 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     available = [request for request in requests if request.name not in left_out]
     # Equal patches are one kernel in the cache, even if the requests give their series different names.
     return Built({r.name: replace(images[r.name], series=r.series) for r in available}, left_out)
+
+
+def settle(request: KernelRequest, sources: Sources) -> KernelRequest:
+    """Return ``request`` such that it is never built from another source or configuration than now.
+
+    A revision of a git tree becomes its commit. What is built from another state of any other source, or
+    with other fragments, is refused. Raises InputError, LabError.
+    """
+    if prebuilt.is_prebuilt(request.source):
+        return request
+    source = sources.identify(request.source)
+    exact = Exact(source.id, kconfig.wanted_digest(_wanted(request)))
+    return replace(request, source=source.pinned(request.source), exact=exact)
 
 
 def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
@@ -270,11 +283,35 @@ class _Builder:
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
     request = backports.choose(request, source, sources)
-    wanted = tuple(kconfig.wanted_symbols(paths.data_dir("kernels"), request.arch, request.fragments))
+    wanted = _wanted(request)
+    _check_exact(request, source, wanted)
     compiler = _compiler(request.arch)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
     base_key = cache.key(source.id, (), wanted, request.arch, compiler)
     return _Plan(request, source, wanted, compiler, key, base_key)
+
+
+def _wanted(request: KernelRequest) -> tuple[WantedSymbol, ...]:
+    return tuple(kconfig.wanted_symbols(paths.data_dir("kernels"), request.arch, request.fragments))
+
+
+def _check_exact(request: KernelRequest, source: Source, wanted: Sequence[WantedSymbol]) -> None:
+    """Raise InputError if the kernel would not be what it was when its run was planned."""
+    exact = request.exact
+    if exact is None:
+        return
+    if source.id != exact.source:
+        raise InputError(
+            f"{request.name} would be built from {source.id}, but the run was planned with {exact.source}",
+            hint=f"restore {request.source}, or start the experiment anew.",
+        )
+    if kconfig.wanted_digest(wanted) != exact.config:
+        names = ", ".join(("base", request.arch, *(f"fragments/{name}" for name in request.fragments)))
+        raise InputError(
+            f"{request.name} would be built with another configuration than the run was planned with: a file "
+            f"in {paths.data_dir('kernels')} has changed ({names})",
+            hint="restore it, or use the kteardown that began the run, or start the experiment anew.",
+        )
 
 
 def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:

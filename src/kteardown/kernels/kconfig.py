@@ -98,6 +98,11 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
     return list({**merged, **chosen}.values())
 
 
+def wanted_digest(wanted: Iterable[WantedSymbol]) -> str:
+    """Return the SHA-256 of the symbols that fragments set, in hexadecimal digits."""
+    return hashlib.sha256("\n".join(sorted(want.text() for want in wanted)).encode()).hexdigest()
+
+
 def parse_config(text: str) -> dict[str, str]:
     """Return the symbols of a .config with their values; symbols that are not set are absent."""
     return {match[1]: match[2] for line in text.splitlines() if (match := _SET.fullmatch(line))}

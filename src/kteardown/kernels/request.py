@@ -10,6 +10,16 @@ from kteardown.model.result import PatchSet
 
 
 @dataclass(frozen=True)
+class Exact:
+    """What the names in a request referred to when its run was planned."""
+
+    source: str
+    """The exact source, as in ``KernelImage``."""
+    config: str
+    """A hash of the symbols that its fragments set."""
+
+
+@dataclass(frozen=True)
 class KernelRequest:
     """A requested kernel: a source, the patches to apply, the fragments of its configuration."""
 
@@ -27,6 +37,8 @@ class KernelRequest:
     first one until ``backports.choose`` has chosen one."""
     optional: bool = False
     """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
+    exact: Exact | None = None
+    """It is not built from anything else; None if any state of its source and its fragments will do."""
 
 
 @dataclass(frozen=True)

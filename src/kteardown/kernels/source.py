@@ -36,6 +36,10 @@ class Source:
         """The part of ``id`` before the colon: ``debian``, ``git`` or ``tar``."""
         return self.id.partition(":")[0]
 
+    def pinned(self, spec: str) -> str:
+        """Return ``spec``, which this is, with the commit in place of a revision of a git tree."""
+        return f"git:{self.origin}@{self.id.rpartition('@')[2]}" if self.kind == "git" else spec
+
 
 def split(spec: str) -> tuple[str, str]:
     """Split ``KIND:REST``. Raises InputError if ``spec`` is malformed or its kind is unknown."""

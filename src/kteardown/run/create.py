@@ -33,6 +33,15 @@ class Cost:
     measuring: Forecast
 
 
+def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
+    """Return ``resolved`` with kernels that a later build makes of the same source and configuration.
+
+    Raises InputError, LabError.
+    """
+    sources = Sources(cache_dir(), reporter)
+    return replace(resolved, kernels=tuple(build.settle(kernel, sources) for kernel in resolved.kernels))
+
+
 def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
     """Build every kernel of an experiment that is not in the cache.
 

@@ -1,11 +1,13 @@
 """The kernels of a run in its directory.
 
-- ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches;
+- ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches, the
+  exact source, and a hash of its configuration;
 - ``kernels.json`` and ``config/KERNEL.config``: every kernel that was built, with its configuration;
 - ``unavailable.json``: the parts of an ablation that could not be built, and why;
 - ``layout-twin.patch``: the patch of the layout twin, in case the result needs one.
 
-The files of a series, a fragment or the cache may change before a run is resumed; these files do not.
+The files of a series or the cache may change before a run is resumed; these files do not. A kernel whose
+source or fragments have changed by then is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from urllib.parse import quote
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments
 from kteardown.kernels import backports, build, layout_twin, prebuilt
-from kteardown.kernels.request import Built, KernelRequest
+from kteardown.kernels.request import Built, Exact, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import PatchSet, Unavailable
@@ -159,11 +161,13 @@ def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
         "arch": request.arch,
         "patch_set": request.patch_set.model_dump() if request.patch_set else None,
         "optional": request.optional,
+        "exact": asdict(request.exact) if request.exact else None,
     }
 
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
-    patch_set = fields["patch_set"]
+    # Runs of earlier versions did not keep ``exact``.
+    patch_set, exact = fields["patch_set"], fields.get("exact")
     return KernelRequest(
         name=name,
         source=fields["source"],
@@ -173,6 +177,7 @@ def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest
         arch=fields["arch"],
         patch_set=PatchSet.model_validate(patch_set) if patch_set else None,
         optional=fields["optional"],
+        exact=Exact(**exact) if exact else None,
     )
 
 
