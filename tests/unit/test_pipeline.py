@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +17,13 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.errors import BuildError
+from kteardown.kernels.kbuild import compile_tree
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
 from kteardown.model.result import Result
-from kteardown.progress import InterimResult, SilentReporter
+from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report.interim import rows, rows_of
 from kteardown.run import lab, run_kernels
 from kteardown.rundir.directory import RunDir
@@ -27,6 +31,7 @@ from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.vm import host
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
+from unit.kernels.test_kbuild import fake_tree
 from unit.run_dirs import fill
 
 VARIANT = "freezer-skip-exited"
@@ -275,7 +280,9 @@ def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable
     assert rows_of(make_run()) == []
 
 
-def lacking_its_variant(run: RunDir, monkeypatch: pytest.MonkeyPatch, outcome: Callable[[], Built]) -> None:
+def lacking_its_variant(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Reporter], Built]
+) -> None:
     """Make ``run`` one whose variant is still to be built, by ``outcome`` once base has booted."""
     kernels = json.loads(run.kernels_file.read_bytes())
     run.save(run.kernels_file, json.dumps({BASE: kernels[BASE]}))
@@ -290,13 +297,22 @@ def lacking_its_variant(run: RunDir, monkeypatch: pytest.MonkeyPatch, outcome: C
     }
     run.save(run.path / "requests.json", json.dumps({BASE: request, VARIANT: request}))
 
-    def ensure(requests: Sequence[KernelRequest], **_: object) -> Built:
+    def ensure(requests: Sequence[KernelRequest], *, reporter: Reporter, **_: object) -> Built:
         assert [wanted.name for wanted in requests] == [VARIANT]
         while not booted(run)[BASE]:
             time.sleep(0.01)
-        return outcome()
+        return outcome(reporter)
 
     monkeypatch.setattr("kteardown.run.measure.build.ensure", ensure)
+
+
+def built_variant(run: RunDir) -> Built:
+    folder = Path(json.loads(run.kernels_file.read_bytes())[BASE]["image"]).parent
+    image = KernelImage(
+        name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
+        compiler=BASE, config_hash=VARIANT, image_hash=VARIANT,
+    )  # fmt: skip
+    return Built({VARIANT: image}, {})
 
 
 def test_base_boots_while_its_variant_is_built(
@@ -305,12 +321,7 @@ def test_base_boots_while_its_variant_is_built(
     whole = make_run(seeds=4)
     complete(whole, guest(0.5, 0.01), monkeypatch)
     run = make_run(seeds=4)
-    folder = Path(json.loads(run.kernels_file.read_bytes())[BASE]["image"]).parent
-    built = KernelImage(
-        name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
-        compiler=BASE, config_hash=VARIANT, image_hash=VARIANT,
-    )  # fmt: skip
-    lacking_its_variant(run, monkeypatch, lambda: Built({VARIANT: built}, {}))
+    lacking_its_variant(run, monkeypatch, lambda _: built_variant(run))
     result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
     expected = json.loads(whole.result_file.read_bytes())["comparisons"]
     assert [row.model_dump(mode="json") for row in result.comparisons] == expected
@@ -321,7 +332,7 @@ def test_base_boots_while_its_variant_is_built(
 def test_what_ends_the_build_ends_the_boots_of_base(
     error: BaseException, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> Built:
+    def fail(_: Reporter) -> Built:
         raise error
 
     run = make_run(seeds=400)
@@ -330,3 +341,56 @@ def test_what_ends_the_build_ends_the_boots_of_base(
         complete(run, guest(0.5, 0.01), monkeypatch)
     assert 0 < booted(run)[BASE] < 400
     assert booted(run)[VARIANT] == 0
+
+
+def test_an_error_in_the_boots_of_base_ends_the_build(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tree = fake_tree(tmp_path, 'for n in $$(seq 600); do echo "  CC      $$n.o"; sleep 0.1; done')
+
+    def compile_for_a_minute(reporter: Reporter) -> Built:
+        compile_tree(tree, "building", 600, 600, reporter)
+        raise AssertionError("the build was not ended")
+
+    def fail(job: BootJob) -> FakeBoot:
+        return FakeBoot(raises=RuntimeError("our own error"))
+
+    run = make_run(seeds=4)
+    lacking_its_variant(run, monkeypatch, compile_for_a_minute)
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="our own error"):
+        complete(run, fail, monkeypatch)
+    assert time.monotonic() - began < 40
+    lacking_its_variant(run, monkeypatch, lambda _: built_variant(run))
+    result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    assert result.boots["ok"] == 8
+
+
+def test_an_interrupt_after_the_last_build_ends_the_boots_of_base(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = make_run(seeds=10)
+    complete(whole, guest(0.5, 0.01), monkeypatch)
+    run = make_run(seeds=10)
+    normal, interrupted = guest(0.5, 0.01), threading.Event()
+
+    def interrupt_once_built(job: BootJob) -> FakeBoot:
+        if VARIANT in json.loads(run.kernels_file.read_bytes()) and not interrupted.is_set():
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)  # The guest is still running when the main thread receives the signal.
+        return normal(job)
+
+    lacking_its_variant(run, monkeypatch, lambda _: built_variant(run))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            complete(run, interrupt_once_built, monkeypatch)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert interrupted.is_set()
+    assert 0 < booted(run)[BASE] < 10 and not booted(run)[VARIANT]
+    result, _ = complete(run, normal, monkeypatch)
+    assert [row.model_dump(mode="json") for row in result.comparisons] == json.loads(
+        whole.result_file.read_bytes()
+    )["comparisons"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -32,8 +32,12 @@ def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        with reporter.task(f"Waiting for another run: {what}"):
-            lock.acquire()
+        with reporter.task(f"Waiting for another run: {what}") as task:
+            while not lock.is_locked:
+                # Whatever the update raises ends the wait.
+                task.update(0)
+                with suppress(Timeout):
+                    lock.acquire(timeout=1)
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels import build
@@ -18,6 +19,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import InterimResult, Reporter
 from kteardown.run import lab as labs
 from kteardown.run import run_kernels
+from kteardown.run.build_watch import build_beside
 from kteardown.run.execute import Lab, execute
 from kteardown.run.forecast import Forecast
 from kteardown.run.make_plan import with_layout_twin
@@ -58,8 +60,7 @@ def measure(
         with ThreadPoolExecutor(1) as pool:
             booting = pool.submit(boot, early)
             try:
-                _build(snapshot, missing, reporter)
-                booting.result()
+                build_beside(booting, partial(_build, snapshot, missing), reporter)
             except BaseException:
                 lab.machine.stop()
                 raise
@@ -135,7 +136,7 @@ def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
     return due.model_copy(update={"boots": boots})
 
 
-def _build(snapshot: Snapshot, missing: list[KernelRequest], reporter: Reporter) -> None:
+def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:
     """Build the missing kernels and add them to the run directory."""
     built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
     run_kernels.check_same_source(snapshot, missing, built)
