@@ -343,6 +343,20 @@ def test_what_ends_the_build_ends_the_boots_of_base(
     assert booted(run)[VARIANT] == 0
 
 
+def test_a_variant_that_does_not_build_says_what_can_be_done_with_the_run(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Reporter) -> Built:
+        raise BuildError("x: the kernel did not build\n  whole log: x/build.log", hint="Fix the first error.")
+
+    run = make_run(seeds=4)
+    lacking_its_variant(run, monkeypatch, fail)
+    with pytest.raises(BuildError, match=r"whole log: x/build\.log") as caught:
+        complete(run, guest(0.5, 0.01), monkeypatch)
+    for part in ("Fix the first error.", "start the experiment anew", f"kteardown run --resume {run.name}"):
+        assert part in caught.value.hint
+
+
 def test_an_error_in_the_boots_of_base_ends_the_build(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -238,21 +238,16 @@ class _Builder:
         return kbuild.Tree(work, logs, plan.request.arch)
 
     def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
-        kbuild.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
+        with _naming_log(plan, tree, "config"):
+            kbuild.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
         config = kconfig.parse_config((tree.build / ".config").read_text())
         kconfig.check(plan.wanted, config, tree.path, plan.request.arch, plan.source.id)
 
     def _compile(self, plan: _Plan, tree: kbuild.Tree, expected: int = 0) -> int:
         whole = self._kernels.steps(plan.request.arch, variant=False) or _STEPS
-        try:
-            return kbuild.compile_tree(
-                tree, f"Building {plan.title}", expected or whole, whole, self._reporter
-            )
-        except BuildError as error:
-            where = tree.logs / "default" / "build.log"
-            raise BuildError(
-                f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint
-            ) from error
+        title = f"Building {plan.title}"
+        with _naming_log(plan, tree, "default"):
+            return kbuild.compile_tree(tree, title, expected or whole, whole, self._reporter)
 
     def _publish(
         self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, steps: int, began: float
@@ -325,6 +320,16 @@ def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> b
     except LabError:  # No compiler is installed.
         return False
     return (kernels.kernel_path(key) / "kernel.json").is_file()
+
+
+@contextmanager
+def _naming_log(plan: _Plan, tree: kbuild.Tree, step: str) -> Iterator[None]:
+    """Add the kernel and the path of the log of ``step`` to a BuildError."""
+    try:
+        yield
+    except BuildError as error:
+        where = tree.logs / step / "build.log"
+        raise BuildError(f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint) from error
 
 
 @contextmanager

@@ -138,6 +138,15 @@ def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
 
 def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:
     """Build the missing kernels and add them to the run directory."""
-    built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
+    try:
+        built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
+    except BuildError as error:
+        name = snapshot.run.name
+        raise BuildError(
+            error.message,
+            hint=f"{error.hint} {name} keeps the patches that it began with: after a change of one, start "
+            "the experiment anew; base is not built again. If the cause was this host, fix it and resume the "
+            f"run: kteardown run --resume {name}",
+        ) from error
     run_kernels.check_same_source(snapshot, missing, built)
     run_kernels.save_built(snapshot.run, built)
