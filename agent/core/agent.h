@@ -8,6 +8,7 @@
  *	plan.c    parses the text of /plan into a struct plan
  *	trial.c   runs one trial: setup, repetitions, cleanup
  *	record.c  writes records, one line of JSON each
+ *	log.c     marks the trials in the kernel's log
  *	guest.c   describes the guest: its kernel, CPUs and memory
  *	profile.c samples where the time of a stretch goes
  *	perturb.c changes the guest before the first trial, as a seed says
@@ -119,6 +120,13 @@ const char *guest_debug(const char *text);
 /* -- trial.c -- */
 
 void trial_run(const struct trial_plan *p, uint64_t seed);
+
+/* -- log.c -- */
+
+/* Marks the beginning of a trial in the kernel's log. */
+void log_trial(const struct trial_plan *p);
+/* With kmemleak in the kernel: reports in the kernel's log what leaked since log_trial(). */
+void log_leaks(void);
 
 /* -- profile.c -- */
 

@@ -21,7 +21,7 @@
  * A driver may need this long to probe its device if the host is loaded and the guest is
  * emulated.
  */
-#define PORT_WAIT_MS 30000
+#define PORT_WAIT_MS 120000
 #define EARLY_PORT_WAIT_MS 1000
 #define CLOCK_WAIT_MS 10000
 

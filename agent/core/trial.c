@@ -189,6 +189,7 @@ void trial_run(const struct trial_plan *p, uint64_t seed)
 	int repetitions = p->warmup + p->repetitions;
 
 	record_trial_start(p);
+	log_trial(p);
 	if (p->workload->setup)
 		fail_on(&t, p->workload->setup(&t), "setup");
 	while (usable(&t) && t.repetition < repetitions) {
@@ -200,5 +201,6 @@ void trial_run(const struct trial_plan *p, uint64_t seed)
 		t.repetition--;
 	if (p->workload->cleanup)
 		p->workload->cleanup(&t);
+	log_leaks();
 	record_trial_end(p->index, t.failed ? "failed" : t.broken ? "void" : "ok", t.detail);
 }
