@@ -105,6 +105,8 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
             "no_timer_check",
             # For the same reason the clocksource watchdog would disable the TSC during a trial.
             "tsc=reliable",
+            # The lab sends an interrupt that cannot be masked to a hung guest, to get the stacks of its CPUs.
+            "unknown_nmi_panic",
             # Reboot by a triple fault, because this board has no keyboard controller.
             "reboot=t",
         ),

@@ -29,6 +29,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
+ProblemKind = Literal["panic", "oops", "lockdep", "leak", "corruption", "stall", "warning"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "panic", "hang", "oom", "agent-error", "infrastructure-error")
 ParamValue = int | str
 BASE = "base"
@@ -63,8 +64,28 @@ class BootStart(_Record):
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
 
 
+class KernelProblem(BaseModel):
+    """A problem that the kernel reported in its log: ``line`` is the first line of the report.
+
+    ``trials`` are the trials in which it was reported, by index; empty if it was before the first one.
+    ``excerpt`` is the report, up to 40 lines; lines of a stack have their source line added if the kernel's
+    line table is known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    kind: ProblemKind
+    line: str
+    trials: tuple[int, ...] = ()
+    excerpt: tuple[str, ...] = ()
+
+
 class BootEnd(_Record):
-    """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start."""
+    """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start.
+
+    ``problems`` are those that the kernel reported in its log, whatever the outcome. ``last_lines`` is the
+    end of the console of a boot that was not ok.
+    """
 
     type: Literal["boot_end"] = "boot_end"
     outcome: Outcome
@@ -75,6 +96,8 @@ class BootEnd(_Record):
     host_load: float
     peak_rss_kb: int | None = None
     """The largest memory of the host that QEMU used at once; None if it was not recorded."""
+    problems: tuple[KernelProblem, ...] = ()
+    last_lines: tuple[str, ...] = ()
 
 
 class Hello(_Record):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kteardown.model.record import Outcome
+from kteardown.vm.kernel_log import kind_of, lines_of
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,16 @@ class Ending:
     """How the machine ended.
 
     ``powered-off`` and ``reset``: by the guest; ``silent``: without a record for the time allowed;
-    ``broken``: QEMU itself failed. ``detail`` describes the last two.
+    ``broken``: QEMU itself failed. ``detail`` describes the last two. What a silent guest printed after
+    ``console_bytes`` of its console is the answer to the lab's interrupt.
     """
 
     how: Literal["powered-off", "reset", "silent", "broken"]
     detail: str = ""
     note: str = ""
     """Text that is added to the end of the console: the registers of a silent guest."""
+    console_bytes: int | None = None
 
-
-# Matches "[    1.234567] " and, with CONFIG_PRINTK_CALLER, "[    1.234567][    T1] ".
-_PREFIX = re.compile(r"^\s*(?:\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])?\s?)+")
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x20-\x7e]")
-_LONGEST = 300
 
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memory|Out of memory)")
@@ -48,14 +46,6 @@ _OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Kil
 _INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
 # An error of the agent before the records port is open, when it cannot write an error record.
 _AGENT_ERROR = re.compile(r"kteardown-agent: error: ")
-_OOPS = re.compile(
-    r"^(?:BUG: |Oops: |Unable to handle kernel |Internal error: |kernel BUG at |general protection fault"
-    r"|watchdog: BUG: |stack segment: |invalid opcode: |divide error: )"
-)
-_COMPLAINT = re.compile(
-    r"^(?:rcu: INFO: rcu_\w+ (?:self-)?detected|INFO: task .* blocked for more than|INFO: rcu_|WARNING: "
-    r"|BUG: workqueue lockup)"
-)
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
@@ -64,7 +54,7 @@ def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcom
     A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
     kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
     """
-    lines = _lines(console)
+    lines = lines_of(console)
     outcome, detail = _verdict(lines, records, ending)
     if records.cut:
         detail = f"{detail}; the last record was cut after {records.cut} bytes".removeprefix("; ")
@@ -89,7 +79,8 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
     if out_of_memory:
         return "oom", out_of_memory
     if ending.how == "silent":
-        return "hang", "; ".join(filter(None, (ending.detail, _last_message(lines))))
+        # Not the last line of the console: it is often an old message of the boot.
+        return "hang", "; ".join(filter(None, (ending.detail, _first_problem(lines))))
     if ending.how == "reset":
         return "panic", f"the guest reset itself without a panic message; {_last_message(lines)}"
     agent_error = _first(lines, _AGENT_ERROR)
@@ -99,7 +90,7 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
 
 
 def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
-    oops = _first(lines[: lines.index(panic)], _OOPS)
+    oops = _first_problem(lines[: lines.index(panic)])
     if _OUT_OF_MEMORY_PANIC.search(panic):
         return "oom", panic
     died = _INIT_DIED.search(panic)
@@ -117,17 +108,18 @@ def _exit_reason(status: int) -> str:
 
 def _last_message(lines: list[str]) -> str:
     """Return the first oops or complaint of the kernel, or else the last line of the console."""
-    problem = _first(lines, _OOPS) or _first(lines, _COMPLAINT)
+    problem = _first_problem(lines)
     if problem:
         return problem
     return f"last on the console: {lines[-1]}" if lines else "nothing on the console"
 
 
+def _first_problem(lines: list[str]) -> str:
+    """Return the first oops or, without one, the first complaint of another kind; empty if there is none."""
+    kinds = [(kind, line) for line in lines if (kind := kind_of(line))]
+    grave = [line for kind, line in kinds if kind in ("oops", "corruption", "stall")]
+    return (grave or [line for _, line in kinds] or [""])[0]
+
+
 def _first(lines: list[str], pattern: re.Pattern[str]) -> str:
     return next((line for line in lines if pattern.search(line)), "")
-
-
-def _lines(console: str) -> list[str]:
-    """Return the lines of the console that are not empty, without timestamps and control characters."""
-    plain = (_ESCAPES.sub("", _PREFIX.sub("", line)).strip() for line in re.split(r"[\r\n]+", console))
-    return [line[:_LONGEST] for line in plain if line]

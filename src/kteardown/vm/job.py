@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from kteardown.model.arch import Arch
-from kteardown.model.record import Outcome
+from kteardown.model.record import KernelProblem, Outcome
 
 Acceleration = Literal["icount", "mttcg", "kvm"]
 """icount: the emulator with the instruction-counted clock; mttcg: multi-threaded
@@ -29,7 +29,7 @@ class BootJob:
     console: Path
     """The file to which the whole console is written, byte for byte."""
     silence_s: float
-    """Seconds on the host without a record after which the guest counts as hung."""
+    """Seconds without a record after which the guest is hung; ``vm.silence`` says of which clock."""
     kernel_args: tuple[str, ...] = ()
     possible_cpus: int | None = None
     """Number of possible CPUs; those beyond ``cpus`` are never online. None: equal to ``cpus``."""
@@ -48,6 +48,10 @@ class BootResult:
     command: tuple[str, ...] = field(default=())
     peak_rss_kb: int | None = None
     """Peak resident memory of the machine's process on the host, in kB; None if it was not sampled."""
+    problems: tuple[KernelProblem, ...] = ()
+    """What the kernel reported about itself."""
+    last_lines: tuple[str, ...] = ()
+    """The end of the console if the outcome is not ok; of a hung guest, the stacks of its CPUs."""
 
 
 class Machine(Protocol):

@@ -22,9 +22,11 @@ from kteardown.vm.console import Ending, classify
 from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.image_header import check_image
 from kteardown.vm.job import BootJob, BootResult
+from kteardown.vm.kernel_log import last_lines_of, problems
 from kteardown.vm.qemu_command import Channels, missing_qemu, qemu_command
 from kteardown.vm.qemu_monitor import Monitor
 from kteardown.vm.record_port import RecordLines
+from kteardown.vm.silence import QemuStuckError, silence_of
 
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
@@ -32,6 +34,8 @@ _CONSOLE_BYTES = 4 << 20
 _STDERR_BYTES = 8 << 10
 # The time that QEMU may take from closing its records port to its exit.
 _EXIT_S = 10.0
+# The time that a hung guest may take to print the stacks of its CPUs, on a loaded host.
+_ANSWER_S = 60.0
 
 # The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
 # or a destructor would not run. The shell covers the time before setpriv has requested this: if the lab has
@@ -155,14 +159,32 @@ async def _run(
         lines = RecordLines(on_record, guest.started)
         ending = await _receive(guest, job, lines)
         duration = asyncio.get_running_loop().time() - guest.started
-    with job.console.open("rb") as console:
-        console.seek(max(0, job.console.stat().st_size - _CONSOLE_BYTES))
-        text = console.read().decode(errors="replace")
-    outcome, detail = classify(text, lines.seen(), ending)
+    before, after = _console_text(job.console, ending)
+    outcome, detail = classify(before, lines.seen(), ending)
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:
             console_end.write(ending.note)
-    return BootResult(outcome, detail, duration, lines.first_s, guest.command, memory.peak_kb)
+    last_lines = () if outcome == "ok" else last_lines_of(after or before)
+    return BootResult(
+        outcome,
+        detail,
+        duration,
+        lines.first_s,
+        guest.command,
+        memory.peak_kb,
+        problems(before),
+        last_lines,
+    )
+
+
+def _console_text(file: Path, ending: Ending) -> tuple[str, str]:
+    """Return what the guest printed by itself, and what it printed when the lab interrupted it."""
+    with file.open("rb") as console:
+        start = max(0, file.stat().st_size - _CONSOLE_BYTES)
+        console.seek(start)
+        text = console.read()
+    end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
+    return text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
 
 
 @contextlib.asynccontextmanager
@@ -212,24 +234,29 @@ async def _started(
 
 
 async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
-    """Pass on records until the guest ends, is stopped, or sends no record for ``job.silence_s``."""
+    """Pass on records until the guest ends, is stopped, or is hung."""
     monitor = Monitor()
     try:
         async with asyncio.timeout(job.silence_s):
             connected = await monitor.connect(guest.monitor_socket)
         if not connected:
             return await _broken(guest)
-        received = asyncio.create_task(lines.receive(guest.records, job.silence_s))
+        silence = silence_of(job, monitor)
+        received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
         paused = asyncio.create_task(monitor.paused())
         try:
             await asyncio.wait({received, paused}, return_when=asyncio.FIRST_COMPLETED)
             if received.done():
-                return await (_ended(guest, monitor) if received.result() else _silent(job, monitor))
+                if received.result():
+                    return await _ended(guest, monitor)
+                return await _silent(guest, job, monitor, silence.detail)
             return Ending("broken", f"QEMU stopped the guest: {paused.result()}")
         finally:
             received.cancel()
             paused.cancel()
             await asyncio.gather(received, paused, return_exceptions=True)
+    except QemuStuckError as stuck:
+        return Ending("broken", str(stuck))
     except TimeoutError:
         return Ending("broken", f"QEMU did not start within {job.silence_s:g} s")
     finally:
@@ -257,13 +284,19 @@ async def _broken(guest: _Guest) -> Ending:
     return Ending("broken", f"QEMU ended by itself ({ended})" + (f": {errors}" if errors else ""))
 
 
-async def _silent(job: BootJob, monitor: Monitor) -> Ending:
-    """Describe a guest that sent no record for too long; its registers are added to the console."""
+async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -> Ending:
+    """Describe a hung guest: the registers of its CPUs and, where the board has an NMI, their stacks."""
     state, registers = await monitor.state(), await monitor.registers()
-    silence = f"no record for {job.silence_s:g} s"
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
+    size = job.console.stat().st_size
+    if await monitor.interrupt():
+        # The kernel prints the stacks, panics and resets; if it cannot, it is too broken to answer.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_S):
+                await guest.process.wait()
     note = f"\n--- kteardown: {silence}; QEMU says: {state}\n{registers}"
-    return Ending("silent", silence + (f", at {', '.join(where)}" if where else ""), note)
+    detail = silence + (f", at {', '.join(where)}" if where else "")
+    return Ending("silent", detail, note, size)
 
 
 async def _last_lines(stream: asyncio.StreamReader) -> str:

@@ -23,8 +23,11 @@ _ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
 }
 
 _ARGUMENTS = (
-    # Bit 5 of panic_print prints the whole log at a panic, including what loglevel kept off the console.
-    *("loglevel=5", "panic=-1", "panic_print=32"),
+    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console, and
+    # bit 6 the stacks of all CPUs.
+    *("loglevel=5", "panic=-1", "panic_print=96"),
+    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
+    "printk.devkmsg=on",
     # The address of the kernel must not differ between two kernels.
     "nokaslr",
     # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import socket
 
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
 _ANSWER_S = 10.0
+
+_DRIFT = re.compile(r"Host - Guest clock\s+(-?\d+) ms")
+_HALTED = re.compile(r"\bHLT=([01])")
 
 # Every boot ends with QEMU closing the connection. The library logs this as an error, which would be
 # printed without a handler.
@@ -49,6 +53,25 @@ class Monitor:
         """Return the registers of every CPU as the human monitor prints them; empty without an answer."""
         answer = await self._ask("human-monitor-command", {"command-line": "info registers -a"})
         return answer.replace("\r", "") if isinstance(answer, str) else ""
+
+    async def guest_clock_lag_s(self) -> float | None:
+        """Return by how many seconds the guest's clock is behind that of the host since the guest started.
+
+        None if QEMU does not answer, or does not count instructions: then the clocks are the same. Reading it
+        does not affect the guest's clock.
+        """
+        answer = await self._ask("human-monitor-command", {"command-line": "info jit"})
+        found = _DRIFT.search(answer) if isinstance(answer, str) else None
+        return int(found[1]) / 1000 if found else None
+
+    async def all_halted(self) -> bool:
+        """Return whether every CPU waits for an interrupt; False where the registers do not show it."""
+        halted = _HALTED.findall(await self.registers())
+        return bool(halted) and set(halted) == {"1"}
+
+    async def interrupt(self) -> bool:
+        """Send a non-maskable interrupt to the guest. Return False if its board has none."""
+        return await self._ask("inject-nmi") is not None
 
     async def shutdown_reason(self) -> str:
         """Wait until QEMU has ended and return ``guest-shutdown``, ``guest-reset`` and so on.

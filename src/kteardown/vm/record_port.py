@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from pydantic import ValidationError
 
@@ -27,20 +27,30 @@ class RecordLines:
         self.first_s: float | None = None
         """Seconds from ``started`` to the first complete line."""
 
-    async def receive(self, stream: asyncio.StreamReader, silence_s: float) -> bool:
-        """Pass on lines. Return True when the port is closed, False after ``silence_s`` without a line."""
+    async def receive(
+        self, stream: asyncio.StreamReader, every_s: float, is_hung: Callable[[float], Awaitable[bool]]
+    ) -> bool:
+        """Pass on lines. Return True when the port is closed, False if the guest is hung.
+
+        After each ``every_s`` without a line, ``is_hung`` is called with the seconds since the last line.
+        """
         clock = asyncio.get_running_loop().time
-        last_line = clock()
+        last_line = ask_at = clock()
+        ask_at += every_s
         while True:
             try:
-                async with asyncio.timeout_at(last_line + silence_s):
+                async with asyncio.timeout_at(ask_at):
                     chunk = await stream.read(_CHUNK)
             except TimeoutError:
-                return False
+                if await is_hung(clock() - last_line):
+                    return False
+                ask_at = clock() + every_s
+                continue
             if not chunk:
                 return True
             if b"\n" in chunk:
                 last_line = clock()
+                ask_at = last_line + every_s
                 self.first_s = self.first_s or last_line - self._started
             self.feed(chunk)
 

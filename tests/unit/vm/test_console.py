@@ -36,7 +36,7 @@ def recorded(name: str) -> str:
         ("no-init", RecordsSeen(), RESET, "panic", "not syncing: No working init found"),
         ("oom", STARTED, RESET, "oom", "System is deadlocked on memory"),
         ("reset", STARTED, RESET, "panic", "last on the console: reboot: Restarting system"),
-        ("hang", STARTED, Ending("silent", "no record for 15 s"), "hang", "no record for 15 s; last on the"),
+        ("hang", STARTED, Ending("silent", "no record for 15 s"), "hang", "no record for 15 s"),
     ],
 )
 def test_recorded_consoles(

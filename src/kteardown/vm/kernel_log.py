@@ -1,0 +1,144 @@
+"""Find what a kernel reported about itself in its log: oopses, warnings, lockdep reports, leaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kteardown.model.record import KernelProblem, ProblemKind
+
+TRIAL_MARK = "kteardown: trial "
+"""What the agent writes to the log at the start of each trial, followed by the index of the trial."""
+_EXCERPT = 40
+"""Lines of a report that are kept; the whole console is in the run directory."""
+_LONGEST = 300
+
+# Matches "[    1.234567] " and, with CONFIG_PRINTK_CALLER, "[    1.234567][    T1] ".
+_PREFIX = re.compile(r"^\s*(?:\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])?\s?)+")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x20-\x7e]")
+
+# By kind, in the order in which they are tried: lockdep also writes WARNING, KASAN also writes BUG.
+# From kernel/locking/lockdep.c, kernel/sched/core.c, mm/slub.c, mm/memory.c, kernel/fork.c, lib/list_debug.c,
+# lib/debugobjects.c, kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/hung_task.c and kernel/workqueue.c.
+_KINDS: Sequence[tuple[ProblemKind, re.Pattern[str]]] = (
+    ("panic", re.compile(r"^Kernel panic - not syncing")),
+    (
+        "lockdep",
+        re.compile(
+            r"^WARNING: (?:possible (?:circular|recursive|irq lock)|inconsistent lock state"
+            r"|bad unlock balance|(?:lock|locks|held lock|lock\(s\)) (?:held|freed)"
+            r"|suspicious RCU usage|Nested lock"
+            r"|\S*-(?:un)?safe (?:->|lock order)|\S+-safe)"
+            r"|^INFO: possible (?:circular|recursive|irq lock)"
+            r"|^BUG: (?:sleeping function called|scheduling while atomic|lock held|held lock|spinlock "
+            r"|using \S+ in preemptible|workqueue leaked)"
+        ),
+    ),
+    (
+        "leak",
+        re.compile(
+            r"^kteardown: kmemleak|^kmemleak: \d+ new suspected|^BUG \S+ .*: Objects remaining"
+            r"|^BUG: (?:Bad rss-counter|non-zero pgtables)|Slab cache still has objects"
+        ),
+    ),
+    (
+        "corruption",
+        re.compile(
+            r"^BUG: (?:KASAN|KFENCE|KCSAN|KMSAN|Bad page)|^BUG [\w.-]+ \(|^list_(?:add|del)\S* corruption"
+            r"|^ODEBUG: |^UBSAN: |^refcount_t: "
+        ),
+    ),
+    (
+        "stall",
+        re.compile(
+            r"^rcu: INFO: rcu_\w+ (?:self-)?detected|^INFO: rcu_|^watchdog: .*(?:soft lockup|hard LOCKUP)"
+            r"|^INFO: task .* blocked for more than|^BUG: workqueue lockup"
+        ),
+    ),
+    (
+        "oops",
+        re.compile(
+            r"^(?:BUG: |Oops: |Unable to handle kernel |Internal error: |kernel BUG at "
+            r"|general protection fault|stack segment: |invalid opcode: |divide error: )"
+        ),
+    ),
+    ("warning", re.compile(r"^WARNING: ")),
+)
+_END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
+_MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
+_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
+
+
+def lines_of(console: str) -> list[str]:
+    """Return the lines of a console that are not empty, without timestamps and control characters."""
+    plain = (_ESCAPES.sub("", _PREFIX.sub("", line)).strip() for line in re.split(r"[\r\n]+", console))
+    return [line[:_LONGEST] for line in plain if line]
+
+
+def kind_of(line: str) -> ProblemKind | None:
+    """Return the kind of the problem that this line of a log reports; None if it reports none."""
+    return next((kind for kind, pattern in _KINDS if pattern.search(line)), None)
+
+
+def signature(line: str) -> str:
+    """Return the line without what differs between two boots, or two builds, of the same problem.
+
+    These are addresses, offsets, process numbers and line numbers.
+    """
+    return _ADDRESS.sub("#", line)
+
+
+def problems(console: str) -> tuple[KernelProblem, ...]:
+    """Return every problem that the kernel reported, once each, in the order of its first report.
+
+    ``trials`` are the trials that were running; an oops and the panic that it causes are one problem.
+    """
+    lines = lines_of(console)
+    found: dict[tuple[ProblemKind, str], KernelProblem] = {}
+    trial: int | None = None
+    last: tuple[ProblemKind, str] | None = None
+    end = -1
+    for number, line in enumerate(lines):
+        mark = _MARK.match(line)
+        if mark:
+            trial = int(mark[1])
+        kind = kind_of(line)
+        if kind is None:
+            continue
+        if number <= end and last is not None and _belongs(last[0], kind):
+            continue
+        key = (kind, signature(line))
+        if key not in found:
+            excerpt = _excerpt(lines, number)
+            end = number + len(excerpt) - 1
+            found[key] = KernelProblem(kind=kind, line=line, excerpt=excerpt)
+        last = key
+        if trial is not None and trial not in found[key].trials:
+            found[key] = found[key].model_copy(update={"trials": (*found[key].trials, trial)})
+    return tuple(found.values())
+
+
+def last_lines_of(console: str) -> tuple[str, ...]:
+    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
+    lines = lines_of(console)
+    panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
+    return tuple(lines[-_EXCERPT:] if panic is None else lines[panic : panic + _EXCERPT])
+
+
+def _belongs(first: ProblemKind, later: ProblemKind) -> bool:
+    """Return whether a later line is a part of the report that it is printed in."""
+    if later in ("oops", "panic"):
+        return first in ("oops", "corruption", "stall")
+    return later == first or (later == "warning" and first in ("corruption", "leak"))
+
+
+def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
+    """Return the report that begins at ``start``, up to its end mark."""
+    found: list[str] = []
+    for line in lines[start : start + _EXCERPT]:
+        if found and _MARK.match(line):
+            break
+        found.append(line)
+        if _END.match(line):
+            break
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""Decide when a guest that sends no records is hung.
+
+In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction clock a loaded
+host may take any time for a second of the guest, so the guest's own clock decides: it is hung after
+``silence_s`` seconds of it, which are as many thousand million instructions. The longest time without a
+record that any shipped workload was seen to take there is below one second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from kteardown.vm.job import BootJob
+from kteardown.vm.qemu_monitor import Monitor
+
+_EVERY_S = 15.0
+"""Host seconds between two looks at the guest's clock; none during records that follow each other."""
+_STOPPED_S = 60.0
+"""With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
+_HOST_S = 3600.0
+"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
+
+
+class QemuStuckError(Exception):
+    """QEMU runs and executes nothing."""
+
+
+class Silence(Protocol):
+    """The rule by which a silent guest is hung."""
+
+    every_s: float
+    """How often ``is_hung`` is to be called while the guest is silent, in host seconds."""
+    detail: str
+    """What ``is_hung`` saw, once it has returned True."""
+
+    async def is_hung(self, silent_s: float) -> bool:
+        """Return whether the guest is hung, ``silent_s`` host seconds after its last record."""
+
+
+class HostSilence:
+    """The rule in real time."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.every_s = limit_s
+        self.detail = f"no record for {limit_s:g} s"
+
+    async def is_hung(self, silent_s: float) -> bool:
+        """Return True: it is called after the limit."""
+        return silent_s >= self.every_s * 0.99
+
+
+class GuestSilence:
+    """The rule on the instruction clock."""
+
+    def __init__(self, monitor: Monitor, limit_s: float, every_s: float = _EVERY_S) -> None:
+        self.every_s = every_s
+        self.detail = ""
+        self._monitor = monitor
+        self._limit_s = limit_s
+        self._first: tuple[float, float] | None = None
+        """Host time and guest time at the first look since the last record."""
+        self._moved = 0.0
+        """Host time at which the guest's clock was last seen to advance."""
+        self._guest = 0.0
+
+    async def is_hung(self, silent_s: float) -> bool:
+        """Return whether the guest's clock has advanced by the limit, or can advance no more."""
+        lag = await self._monitor.guest_clock_lag_s()
+        now = asyncio.get_running_loop().time()
+        if lag is None:
+            return silent_s >= _HOST_S
+        guest = now - lag
+        if self._first is None or now - self._first[0] > silent_s:
+            self._first, self._moved, self._guest = (now, guest), now, guest
+        if guest - self._guest > 0.1:
+            self._moved, self._guest = now, guest
+        advanced = guest - self._first[1]
+        if advanced >= self._limit_s:
+            self.detail = f"no record for {advanced:.0f} s of the guest's clock"
+            return True
+        if now - self._moved >= _STOPPED_S and await self._monitor.all_halted():
+            self.detail = "no record, and every CPU is halted with no timer that could wake it"
+            return True
+        if now - self._moved >= _HOST_S:
+            raise QemuStuckError(f"the guest executed nothing for {now - self._moved:.0f} s")
+        return False
+
+
+def silence_of(job: BootJob, monitor: Monitor) -> Silence:
+    """Return the rule for the clock of ``job``."""
+    if job.acceleration == "icount":
+        return GuestSilence(monitor, job.silence_s)
+    return HostSilence(job.silence_s)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.vm.kernel_log import kind_of, last_lines_of, problems, signature
+
+CONSOLES = Path(__file__).parents[2] / "data/console"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300", "warning"),
+        ("WARNING: kernel/power/process.c:52 at try_to_freeze_tasks+0x2f9/0x300, CPU#0: agent/1", "warning"),
+        ("WARNING: possible circular locking dependency detected", "lockdep"),
+        ("WARNING: possible recursive locking detected", "lockdep"),
+        ("WARNING: inconsistent lock state", "lockdep"),
+        ("WARNING: bad unlock balance detected!", "lockdep"),
+        ("WARNING: lock held when returning to user space!", "lockdep"),
+        ("WARNING: suspicious RCU usage", "lockdep"),
+        ("WARNING: HARDIRQ-safe -> HARDIRQ-unsafe lock order detected", "lockdep"),
+        ("BUG: sleeping function called from invalid context at kernel/locking/mutex.c:579", "lockdep"),
+        ("BUG: kernel NULL pointer dereference, address: 0000000000000008", "oops"),
+        ("Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008", "oops"),
+        ("kernel BUG at kernel/power/process.c:150!", "oops"),
+        ("BUG: KASAN: slab-use-after-free in try_to_freeze_tasks+0x10/0x20", "corruption"),
+        ("list_add corruption. prev->next should be next (ffff), but was dead.", "corruption"),
+        ("BUG task_struct (Not tainted): Poison overwritten", "corruption"),
+        ("BUG kmalloc-64 (Not tainted): Objects remaining in kmalloc-64 on __kmem_cache_shutdown()", "leak"),
+        ("kteardown: kmemleak: 3 unreferenced objects, the first:", "leak"),
+        ("BUG: Bad rss-counter state mm:00000000a type:MM_ANONPAGES val:1", "leak"),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", "stall"),
+        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [agent:1]", "stall"),
+        ("INFO: task agent:1 blocked for more than 120 seconds.", "stall"),
+        ("Kernel panic - not syncing: broken on purpose", "panic"),
+        ("Spectre V2 : WARNING: Unprivileged eBPF is enabled", None),
+        ("Freezing user space processes", None),
+        ("printk: legacy bootconsole disabled", None),
+    ],
+)
+def test_kinds(line: str, kind: str | None) -> None:
+    assert kind_of(line) == kind
+
+
+def test_a_problem_knows_the_trial_in_which_it_was_reported() -> None:
+    console = (
+        "[ 1.0] kteardown: trial 0: zombies zombies=0\n"
+        "[ 1.5] kteardown: trial 4: zombies zombies=6000\n"
+        "[ 2.0] ------------[ cut here ]------------\n"
+        "[ 2.0] WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300\n"
+        "[ 2.0] Call Trace:\n"
+        "[ 2.0] ---[ end trace 0000000000000000 ]---\n"
+        "[ 2.5] Freezing user space processes\n"
+    )
+    (found,) = problems(console)
+    assert (found.kind, found.trials) == ("warning", (4,))
+    assert found.excerpt[0].startswith("WARNING: ") and found.excerpt[-1].startswith("---[ end trace")
+    assert len(found.excerpt) == 3
+
+
+def test_a_problem_that_is_reported_twice_is_one_problem_of_both_trials() -> None:
+    line = "WARNING: CPU: 0 PID: {} at kernel/power/process.c:{} f+0x2f9/0x300\n---[ end trace 0 ]---\n"
+    console = (
+        f"kteardown: trial 1: x\n{line.format(7, 52)}kteardown: trial 2: x\n{line.format(9, 53)}"
+        "WARNING: possible recursive locking detected\n"
+    )
+    warning, lockdep = problems(console)
+    assert warning.trials == (1, 2)
+    assert (lockdep.kind, lockdep.trials) == ("lockdep", (2,))
+
+
+def test_an_oops_and_its_panic_are_one_problem() -> None:
+    console = (
+        "BUG: kernel NULL pointer dereference, address: 8\nOops: Oops: 0002 [#1]\nRIP: 0010:f+0x1/0x2\n"
+        "Kernel panic - not syncing: Fatal exception\n"
+    )
+    (found,) = problems(console)
+    assert found.kind == "oops"
+    assert "Kernel panic - not syncing: Fatal exception" in found.excerpt
+
+
+def test_a_good_boot_has_no_problems() -> None:
+    assert problems((CONSOLES / "power-off.txt").read_text(errors="replace")) == ()
+
+
+def test_the_end_of_a_panic_is_its_beginning_not_the_log_that_is_printed_again() -> None:
+    again = "".join(f"[ {n}.0] line {n}\n" for n in range(90))
+    lines = last_lines_of(f"{again}[ 91.0] Kernel panic - not syncing: why\n[ 91.0] Call Trace:\n{again}")
+    assert lines[:2] == ("Kernel panic - not syncing: why", "Call Trace:")
+    assert len(lines) == 40
+
+
+def test_the_signature_has_no_addresses_or_numbers() -> None:
+    one = "WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 f+0x2f9/0x300"
+    other = "WARNING: CPU: 1 PID: 31 at kernel/power/process.c:54 f+0x2fb/0x302"
+    assert signature(one) == signature(other)
+    assert signature(one) != signature(one.replace("process", "freezer"))
+
+
+@given(st.text(max_size=400))
+def test_any_console_is_read(console: str) -> None:
+    for problem in problems(console):
+        assert problem.excerpt[0] == problem.line
