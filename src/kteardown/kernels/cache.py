@@ -18,7 +18,7 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
-_FORMAT = 1
+_FORMAT = 2
 _META = "kernel.json"
 EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
 

@@ -31,9 +31,9 @@ _ENVIRONMENT = {
     "KBUILD_BUILD_USER": "kteardown",
     "KBUILD_BUILD_HOST": "kteardown",
     "KBUILD_BUILD_VERSION": "1",
-    # tuxmake's default contains the name of the folder, and changed flags recompile everything.
-    "KCFLAGS": "",
 }
+# A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
+_FLAGS = "-g1 -fdebug-prefix-map={build}=."
 _CCACHE_SIZE = "1G"
 _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
 _ERROR = re.compile(
@@ -111,7 +111,8 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     argv = [sys.executable, "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
     argv += ["--directory", str(tree.path), "--build-dir", str(tree.build), "--output-dir", str(output)]
     argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
-    for key, value in _ENVIRONMENT.items():
+    flags = {"KCFLAGS": _FLAGS.format(build=tree.build)}
+    for key, value in {**_ENVIRONMENT, **flags}.items():
         argv += ["--environment", f"{key}={value}"]
     argv += options
     reporter.command(argv)

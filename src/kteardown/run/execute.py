@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +16,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from kteardown.errors import LabError
+from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import (
@@ -35,8 +37,9 @@ from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob, BootResult, Machine
 
 # How much longer than on hardware a guest may be silent under each acceleration before its outcome is
-# `hang`. Workloads write a record every few seconds even there; the factor is for a loaded host.
-SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 5.0}
+# `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded host, which
+# does not matter to icount: its limit is on the guest's own clock.
+SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 0.5}
 _ATTEMPTS = 3
 
 
@@ -46,6 +49,10 @@ class Bootable:
 
     image: Path
     modules: tuple[Path, ...] = ()
+
+    def source_lines(self, arch: Arch) -> SourceLines:
+        """Return the source lines of the kernel, whose line table is beside the image."""
+        return SourceLines(self.image.parent, arch)
 
 
 @dataclass(frozen=True)
@@ -238,6 +245,7 @@ def _attempt(
         result = lab.machine.boot(_job(boot, plan, kernel, lab, console, initramfs), on_line)
     finally:
         initramfs.unlink(missing_ok=True)
+    result = _with_source_lines(result, kernel.source_lines(lab.arch))
     keep(
         BootEnd(
             outcome=result.outcome,
@@ -247,9 +255,28 @@ def _attempt(
             command=list(result.command),
             host_load=load_average(),
             peak_rss_kb=result.peak_rss_kb,
+            problems=result.problems,
+            last_lines=result.last_lines,
         )
     )
     return result
+
+
+def _with_source_lines(result: BootResult, source: SourceLines) -> BootResult:
+    """Return ``result`` with the source lines of what the kernel printed."""
+    texts = [(result.detail,), result.last_lines, *(problem.excerpt for problem in result.problems)]
+    flat = source.annotate([line for text in texts for line in text])
+    found = iter(flat)
+    (detail,), last, *excerpts = (tuple(itertools.islice(found, len(text))) for text in texts)
+    return replace(
+        result,
+        detail=detail,
+        last_lines=last,
+        problems=tuple(
+            problem.model_copy(update={"excerpt": excerpt})
+            for problem, excerpt in zip(result.problems, excerpts, strict=True)
+        ),
+    )
 
 
 def _job(

@@ -1,0 +1,105 @@
+"""Add the source lines to what a kernel printed: the stack of an oops, the address at which a guest hangs.
+
+A kernel that was built here has a line table in its vmlinux; for others the text is returned unchanged.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kteardown.kernels import toolchain
+from kteardown.model.arch import ARCHITECTURES, Arch
+
+_PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?! \()")
+"""As printk writes ``%pS``: ``do_idle+0xab/0x200``."""
+_BARE = re.compile(r"\bat ([0-9a-f]{16})\b(?:, ([0-9a-f]{16})\b)*")
+_ADDRESS = re.compile(r"\b[0-9a-f]{16}\b")
+
+
+class SourceLines:
+    """The functions and source lines of one kernel: ``vmlinux`` and ``System.map`` of ``folder``."""
+
+    def __init__(self, folder: Path, arch: Arch) -> None:
+        self._vmlinux = folder / "vmlinux"
+        self._map = folder / "System.map"
+        cross = ARCHITECTURES[arch].compiler.removesuffix("gcc") + "addr2line"
+        self._addr2line = next(filter(None, map(shutil.which, (cross, "addr2line"))), None)
+
+    def annotate(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """Return the lines with `` (FILE:LINE)`` after each ``FUNCTION+OFFSET/SIZE``, and each bare address
+        after ``at`` replaced by its function."""
+        text = "\n".join(lines)
+        if not (_PLACE.search(text) or _BARE.search(text)) or not self._usable():
+            return tuple(lines)
+        symbols = _symbols(self._map.read_text(encoding="ascii", errors="replace"))
+        addresses: dict[str, int] = {}
+        for name, offset, size in set(_PLACE.findall(text)):
+            start = _start(symbols, name, int(size, 16))
+            if start is not None:
+                addresses[f"{name}+0x{offset}/0x{size}"] = start + int(offset, 16)
+        bare = {hexa: int(hexa, 16) for found in _BARE.finditer(text) for hexa in _ADDRESS.findall(found[0])}
+        # All but the innermost of a stack are return addresses: the call is the instruction before.
+        interrupted = {place for line in lines if _is_innermost(line) for place in _places(line)}
+        wanted = {place: at - (place not in interrupted) for place, at in addresses.items()}
+        known = self._lines([*wanted.values(), *bare.values()])
+
+        def with_line(found: re.Match[str]) -> str:
+            at = wanted.get(found[0])
+            line = known[at][1] if at in known else ""
+            return f"{found[0]} ({line})" if line else found[0]
+
+        def with_function(found: re.Match[str]) -> str:
+            function, line = known.get(bare[found[0]], ("", ""))
+            return f"{function} ({line or found[0]})" if function else found[0]
+
+        text = _BARE.sub(lambda found: _ADDRESS.sub(with_function, found[0]), text)
+        return tuple(_PLACE.sub(with_line, text).split("\n"))
+
+    def _usable(self) -> bool:
+        return self._addr2line is not None and self._vmlinux.is_file() and self._map.is_file()
+
+    def _lines(self, addresses: Iterable[int]) -> dict[int, tuple[str, str]]:
+        """Return function and ``FILE:LINE`` of each address that has them."""
+        wanted = sorted(set(addresses))
+        assert self._addr2line is not None
+        argv = [self._addr2line, "-f", "-e", str(self._vmlinux), *(f"{address:#x}" for address in wanted)]
+        answers = toolchain.capture(argv).stdout.splitlines()
+        found = {}
+        for address, function, line in zip(wanted, answers[::2], answers[1::2], strict=False):
+            name = "" if function.startswith("?") else function
+            place = re.sub(r" \(discriminator \d+\)$", "", line)
+            unknown = place.startswith("?") or place.endswith((":?", ":0"))
+            found[address] = (name, "" if unknown else re.sub(r"^(?:\./|\.\./)+", "", place))
+        return found
+
+
+def _symbols(text: str) -> list[tuple[int, str]]:
+    """Parse System.map into pairs of address and name, in the order of addresses."""
+    fields = (line.split() for line in text.splitlines())
+    return sorted((int(parts[0], 16), parts[2]) for parts in fields if len(parts) == 3)
+
+
+def _start(symbols: Sequence[tuple[int, str]], name: str, size: int) -> int | None:
+    """Return the address of the function of this name; of several, of the one with this size."""
+    starts = [address for address, symbol in symbols if symbol == name]
+    if len(starts) <= 1:
+        return starts[0] if starts else None
+    return next((start for start in starts if _size(symbols, start) == size), None)
+
+
+def _size(symbols: Sequence[tuple[int, str]], start: int) -> int:
+    after = bisect.bisect_right(symbols, (start, "\x7f"))
+    return symbols[after][0] - start if after < len(symbols) else 0
+
+
+def _is_innermost(line: str) -> bool:
+    """Return whether the line gives the instruction pointer itself: ``RIP: 0010:f+...`` or ``pc : f+...``."""
+    return bool(re.match(r"(?:RIP: |pc : |WARNING: )", line))
+
+
+def _places(line: str) -> list[str]:
+    return [found[0] for found in _PLACE.finditer(line)]
