@@ -17,6 +17,7 @@ from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
+from kteardown.analysis.faults import as_broken, faults, uncompared
 from kteardown.analysis.growth.laws import laws
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
@@ -72,7 +73,11 @@ def analyse(
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
     )
-    comparisons, outliers = compare_all(data)
+    compared, outliers = compare_all(data)
+    confidence = data.rules.confidence
+    found = faults(main, variants, points, design.clock, confidence)
+    comparisons = as_broken(compared, found)
+    voids = data.collected.voids(_in_every_block(data), limit, data.expected)
     ended = [boot.end.outcome for boot in used]
     result = Result(
         experiment=experiment.name,
@@ -84,11 +89,13 @@ def analyse(
         comparisons=comparisons,
         laws=laws(data, [BASE, *variants], predict_at or {}),
         boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
-        voids=data.collected.voids(_in_every_block(data), limit, data.expected),
+        voids=voids,
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, comparisons, unavailable),
         outliers=outliers,
         distributions=distributions(data, [BASE, *variants]),
+        faults=found,
+        uncompared=uncompared(comparisons, _booted(variants, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
 
@@ -107,6 +114,12 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
         and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
         for c in result.comparisons
     )
+
+
+def _booted(variants: Sequence[str], boots: Sequence[BootRecords]) -> list[str]:
+    """Return the variants that were booted: in a run that is not finished some were not yet."""
+    booted = {boot.start.kernel for boot in boots}
+    return [variant for variant in variants if variant in booted]
 
 
 def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:

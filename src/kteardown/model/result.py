@@ -11,11 +11,16 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.model.experiment import Clock
 from kteardown.model.profile_result import Profile
-from kteardown.model.record import Outcome, ParamValue
+from kteardown.model.record import BASE, LAYOUT, TWIN, Outcome, ParamValue, ProblemKind
 from kteardown.model.workload import Better
 
-Verdict = Literal["better", "worse", "same", "inconclusive"]
+Verdict = Literal["broken", "better", "worse", "same", "inconclusive"]
+FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial"]
+FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power"]
+
+
+_NOT_VARIANTS = (BASE, TWIN, LAYOUT)
 
 
 class _Result(BaseModel):
@@ -277,6 +282,40 @@ class VoidTrials(_Result):
     count: int
 
 
+class Fault(_Result):
+    """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
+
+    ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show it;
+    ``base too``, base fails in the same way; ``base``, a fault of base itself. ``message`` is the line of the
+    console or of the invariant. ``points`` are those of the trials that ran; empty if it was before the
+    first trial. ``boots`` are the numbers of the boots with the fault, ``of`` how many boots of the kernel
+    ended; ``base_boots`` and ``base_of`` count those of base and its A/A twin. ``p`` is the one-sided p-value
+    of Fisher's exact test of these counts, None where no test is needed. ``excerpt`` is the report of the
+    kernel, or the end of the console, of the first of these boots.
+    """
+
+    kernel: str
+    kind: FaultKind
+    status: FaultStatus
+    message: str
+    points: tuple[dict[str, ParamValue], ...]
+    boots: tuple[int, ...]
+    of: int
+    base_boots: int
+    base_of: int
+    p: float | None = None
+    excerpt: tuple[str, ...] = ()
+
+
+class Uncompared(_Result):
+    """A point of the plan at which nothing of a variant was compared with base, and why."""
+
+    variant: str
+    workload: str
+    point: dict[str, ParamValue]
+    reason: str
+
+
 class Result(_Result):
     """A whole ``result.json``."""
 
@@ -300,6 +339,8 @@ class Result(_Result):
     ended_boots: int | None = None
     """How many boots had ended, those of the profile included; None in results that did not say."""
     distributions: tuple[Distribution, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    uncompared: tuple[Uncompared, ...] = ()
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")
@@ -309,6 +350,15 @@ class Result(_Result):
     def asked_for(self) -> tuple[Comparison, ...]:
         """Return the comparisons of requested variants, without the parts of an ablation."""
         return tuple(c for c in self.comparisons if self.is_asked_for(c.variant))
+
+    def broken(self, variant: str) -> tuple[Fault, ...]:
+        """Return the faults by which this variant is broken; empty if it is not."""
+        return tuple(f for f in self.faults if f.kernel == variant and f.status == "broken")
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """Return the requested variants, in the order of the report, also those that were never compared."""
+        return tuple(name for name in self.kernels if name not in _NOT_VARIANTS and self.is_asked_for(name))
 
     def is_asked_for(self, kernel: str) -> bool:
         """Return whether the kernel was requested, and not built only for an ablation."""

@@ -1,0 +1,213 @@
+"""Find how kernels failed, and whether a variant is broken: it fails where base does not.
+
+A fault is a boot that ended in a panic, a hang or out of memory, an invariant that did not hold, or a problem
+that the kernel reported in its log. Faults of one kind are counted by boots, the unit of replication.
+
+On the instruction clock a boot is repeatable, so one fault at a point that base passed, with the same seed,
+proves that the variant is broken. Otherwise the counts of boots with and without the fault are compared by
+Fisher's exact test, one-sided (R. Fisher, "The Design of Experiments", 1935, chapter 2), with the A/A twin
+counted as base: below 1 - confidence the variant is broken, else it is suspected to be. No correction for
+several tests is made: a fault that is missed costs more than one that is examined in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kteardown.model.experiment import Clock
+from kteardown.model.point import Key, Point, key
+from kteardown.model.record import BASE, LAYOUT, TWIN, KernelProblem, TrialEnd, TrialStart
+from kteardown.model.result import Comparison, Fault, FaultKind, FaultStatus, Uncompared, VoidTrials
+from kteardown.rundir.counting import BootRecords, trials
+from kteardown.vm.kernel_log import signature
+
+_OF_A_CRASH = ("panic", "oops", "stall", "corruption")
+"""Problems that are a part of how a boot ended, if it did not end ok."""
+_LINES = 40
+
+_Place = tuple[str, Key]
+"""A workload and a point."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A fault in one boot. ``places`` are the points whose trials ran then; empty before the first trial."""
+
+    boot: BootRecords
+    kind: FaultKind
+    signature: str
+    message: str
+    places: frozenset[_Place]
+    excerpt: tuple[str, ...]
+
+
+def faults(
+    boots: Sequence[BootRecords],
+    variants: Sequence[str],
+    expected: Sequence[Point],
+    clock: Clock,
+    confidence: float,
+) -> tuple[Fault, ...]:
+    """Return the faults of ``variants`` and of base: broken, then suspected, then those that base shares.
+
+    ``boots`` are those that ended; boots of the layout twin count as nothing. ``expected`` are the points
+    of the plan.
+    """
+    seen: dict[tuple[str, FaultKind, str], list[_Seen]] = {}
+    for boot in boots:
+        kernel = BASE if boot.start.kernel == TWIN else boot.start.kernel
+        if kernel != LAYOUT:
+            for found in _faults_of(boot):
+                seen.setdefault((kernel, found.kind, found.signature), []).append(found)
+    shown = {(point.workload, point.full): point.shown for point in expected}
+    ran = {kernel: [b for b in boots if b.start.kernel in kernels] for kernel, kernels in _sides(variants)}
+    result = []
+    for (kernel, kind, sign), mine in seen.items():
+        if kernel not in ran:
+            continue
+        of_base = seen.get((BASE, kind, sign), [])
+        status, p = _status(kernel, mine, of_base, ran, clock, confidence)
+        places = dict.fromkeys(place for one in mine for place in sorted(one.places, key=str))
+        result.append(
+            Fault(
+                kernel=kernel,
+                kind=kind,
+                status=status,
+                message=mine[0].message,
+                points=tuple(shown.get(place, dict(place[1])) for place in places),
+                boots=tuple(dict.fromkeys(one.boot.boot for one in mine)),
+                of=len(ran[kernel]),
+                base_boots=len({one.boot.boot for one in of_base}),
+                base_of=len(ran[BASE]),
+                p=p,
+                excerpt=mine[0].excerpt,
+            )
+        )
+    order: tuple[FaultStatus, ...] = ("broken", "suspected", "base too", "base")
+    return tuple(sorted(result, key=lambda fault: order.index(fault.status)))
+
+
+def as_broken(comparisons: Sequence[Comparison], found: Sequence[Fault]) -> tuple[Comparison, ...]:
+    """Return ``comparisons`` with the verdict ``broken`` where a variant is broken at the point.
+
+    A fault outside of a trial is at no point: the trials that ended before it keep their verdicts.
+    """
+    broken: dict[str, list[Fault]] = {}
+    for fault in found:
+        if fault.status == "broken":
+            broken.setdefault(fault.kernel, []).append(fault)
+    return tuple(_as_broken(c, broken.get(c.variant, ())) for c in comparisons)
+
+
+def _as_broken(comparison: Comparison, found: Sequence[Fault]) -> Comparison:
+    here = [fault for fault in found if comparison.point in fault.points]
+    if not here:
+        return comparison
+    return comparison.model_copy(update={"verdict": "broken", "reason": f"{here[0].kind} at this point"})
+
+
+def uncompared(
+    comparisons: Sequence[Comparison],
+    variants: Sequence[str],
+    expected: Sequence[Point],
+    voids: Sequence[VoidTrials],
+) -> tuple[Uncompared, ...]:
+    """Return the points of the plan at which nothing of a variant was compared with base, with the reason."""
+    have = {(c.variant, c.workload, key(c.point)) for c in comparisons}
+    lost = {(void.kernel, void.workload, key(void.point)): void for void in reversed(voids)}
+    return tuple(
+        Uncompared(variant=variant, workload=point.workload, point=point.shown, reason=reason)
+        for variant in variants
+        for point in expected
+        if (variant, point.workload, key(point.shown)) not in have
+        for reason in [_reason(lost, variant, point)]
+    )
+
+
+def _reason(lost: Mapping[tuple[str, str, Key], VoidTrials], variant: str, point: Point) -> str:
+    for kernel in (variant, BASE):
+        void = lost.get((kernel, point.workload, key(point.shown)))
+        if void is not None:
+            return f"{kernel}: {void.detail or void.status}"
+    return "no samples"
+
+
+def _sides(variants: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(BASE, (BASE, TWIN)), *((variant, (variant,)) for variant in variants)]
+
+
+def _status(
+    kernel: str,
+    mine: Sequence[_Seen],
+    of_base: Sequence[_Seen],
+    ran: Mapping[str, Sequence[BootRecords]],
+    clock: Clock,
+    confidence: float,
+) -> tuple[FaultStatus, float | None]:
+    """Return the status of one kind of fault of one kernel, and the p-value if a test decided it."""
+    if kernel == BASE:
+        return "base", None
+    if clock == "instructions" and any(_is_proof(one, of_base, ran[BASE]) for one in mine):
+        return "broken", None
+    # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
+    from scipy.stats import fisher_exact
+
+    bad, base_bad = (len({one.boot.boot for one in side}) for side in (mine, of_base))
+    table = [[bad, len(ran[kernel]) - bad], [base_bad, len(ran[BASE]) - base_bad]]
+    p = float(fisher_exact(table, alternative="greater").pvalue)
+    if p < 1 - confidence:
+        return "broken", p
+    return ("base too" if base_bad else "suspected"), p
+
+
+def _is_proof(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> bool:
+    """Return whether base, booted with the same seed, passed a point at which this fault occurred."""
+    same_seed = [boot for boot in base if boot.start.block == one.boot.start.block]
+    base_bad = {place for other in of_base for place in other.places}
+    if not one.places:
+        return not of_base and any(boot.end.outcome == "ok" for boot in same_seed)
+    passed = {
+        (trial.workload, key(trial.params))
+        for boot in same_seed
+        for trial in trials(boot.records)
+        if trial.status
+    }
+    return bool((one.places & passed) - base_bad)
+
+
+def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
+    """Yield the faults of one boot."""
+    end = boot.end
+    places = {
+        record.trial: (record.workload, key(record.params))
+        for record in boot.records
+        if isinstance(record, TrialStart)
+    }
+    crashed = end.outcome not in ("ok", "infrastructure-error")
+    if crashed:
+        running = set(places) - {record.trial for record in boot.records if isinstance(record, TrialEnd)}
+        of_crash = next((problem for problem in end.problems if problem.kind in _OF_A_CRASH), None)
+        excerpt = end.last_lines if end.outcome == "hang" or of_crash is None else of_crash.excerpt
+        yield _Seen(
+            boot,
+            end.outcome,
+            "",
+            end.detail,
+            frozenset(places[trial] for trial in running),
+            excerpt[:_LINES],
+        )
+    for problem in end.problems:
+        if not (crashed and problem.kind in _OF_A_CRASH):
+            yield _of_problem(boot, problem, places)
+    for trial in trials(boot.records):
+        if trial.status in ("void", "failed"):
+            name = trial.failed_check.split(":")[0] if trial.status == "void" else ""
+            place = frozenset([(trial.workload, key(trial.params))])
+            kind: FaultKind = "invariant" if trial.status == "void" else "failed trial"
+            yield _Seen(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())
+
+
+def _of_problem(boot: BootRecords, problem: KernelProblem, places: Mapping[int, tuple[str, Key]]) -> _Seen:
+    where = frozenset(places[trial] for trial in problem.trials if trial in places)
+    return _Seen(boot, problem.kind, signature(problem.line), problem.line, where, problem.excerpt)
