@@ -12,13 +12,14 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.errors import GateError, InputError
+from kteardown.errors import BrokenError, GateError, InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import markdown, text
+from kteardown.report.sections.fault_lines import broken_message, uncompared_sentences
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_run
 from kteardown.rundir.snapshot import load
@@ -90,7 +91,7 @@ def run(
 def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
     """Boot the rest of the plan, print the report, write the files of ``execution``, apply the gate.
 
-    Raises InputError, BuildError, GuestError, LabError, GateError.
+    Raises InputError, BuildError, GuestError, LabError, BrokenError, GateError.
     """
     reporter.note(f"run directory: {run.path}")
     try:
@@ -105,13 +106,23 @@ def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution
     if execution.markdown_file:
         report = markdown.render(result, snapshot.workloads, snapshot.published)
         options.write_text(execution.markdown_file, report)
+    check_broken(run.name, result)
     gate(run.name, result, snapshot.workloads, execution.fail_on)
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
-    """Raise GateError if a headline comparison has the verdict of ``fail_on``."""
+    """Raise GateError if a headline comparison has the verdict of ``fail_on``, or a point has no verdict.
+
+    Raises BrokenError if a variant is broken.
+    """
     if fail_on is None:
         return
+    check_broken(run, result)
+    if result.uncompared:
+        raise GateError(
+            f"{'; '.join(uncompared_sentences(result))}",
+            hint=f"see the boots with `kteardown show {run}`; a point that was not compared cannot pass.",
+        )
     judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     failed = [c for c in judged if c.verdict == fail_on.value]
     if failed:
@@ -122,6 +133,14 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
             f"the first: {first.variant} {first.metric} at {point}: {first.reason}",
             hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",
         )
+
+
+def check_broken(run: str, result: Result) -> None:
+    """Raise BrokenError if a variant is broken."""
+    message = broken_message(result)
+    if message:
+        boot = next(fault.boots[0] for fault in result.faults if fault.status == "broken")
+        raise BrokenError(message, hint=f"see its console with `kteardown show {run} --console {boot}`.")
 
 
 def command_line() -> str:

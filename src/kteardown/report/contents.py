@@ -17,6 +17,7 @@ from kteardown.report.comparison_groups import groups, headlines, is_headline, m
 from kteardown.report.formatting import CLOCKS, VERDICTS, percent, point_text, sentence, tone
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
+from kteardown.report.sections.fault_lines import fault_lines, is_broken
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.profile_table import profile_tables
@@ -42,17 +43,24 @@ _OUTCOMES: Mapping[str, str] = {
 
 
 def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
-    """Return a sentence for each variant and headline metric, then the ablations and why the run stopped."""
-    lines = []
+    """Return what failed, a sentence for each variant and headline metric, the ablations, and the stop.
+
+    Of a broken variant nothing else is said.
+    """
+    first = fault_lines(result)
+    lines: list[Cell] = []
     for variant in variants(result):
+        if is_broken(result, variant):
+            continue
         for group in headlines(result, workloads):
             mine = group.of(variant)
             if mine:
                 lines.append(Cell(sentence(group.name, variant, mine), tone(mine)))
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
-    if not lines:
-        return [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
+    if not lines and not any(fault.status == "broken" for fault in result.faults):
+        return first or [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
+    lines = first + lines
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
         lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))

@@ -58,7 +58,9 @@ def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     stopping = result.stopping
     rows = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     counts = Counter(row.verdict for row in rows)
-    words = ", ".join(f"{counts[v]} {v}" for v in ("better", "worse", "same", "inconclusive") if counts[v])
+    words = ", ".join(
+        f"{counts[v]} {v}" for v in ("broken", "better", "worse", "same", "inconclusive") if counts[v]
+    )
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
     widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
     after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""

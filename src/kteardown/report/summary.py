@@ -10,6 +10,11 @@ from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.sections.fault_lines import (
+    fault_sentence,
+    is_broken,
+    uncompared_sentences,
+)
 
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -26,11 +31,21 @@ class Claim:
 
 
 def claims(material: Material) -> list[Claim]:
-    """Return a claim for each variant and headline metric; points with the same verdict are combined."""
-    return [
+    """Return a claim for each variant and headline metric; points with the same verdict are combined.
+
+    A broken variant has no claims but its faults, which are first.
+    """
+    result = material.result
+    broken = [
+        Claim(fault.kernel, "", "broken", f"{fault_sentence(fault)}.")
+        for fault in result.faults
+        if fault.status == "broken"
+    ]
+    return broken + [
         _claim(group, variant, rows)
-        for variant in variants(material.result)
-        for group in headlines(material.result, material.workloads)
+        for variant in variants(result)
+        if not is_broken(result, variant)
+        for group in headlines(result, material.workloads)
         if (rows := group.of(variant))
     ]
 
@@ -49,6 +64,8 @@ def limits(result: Result) -> list[str]:
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
             sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
+    sentences += [f"{fault_sentence(f)}." for f in result.faults if f.status != "broken"]
+    sentences += [f"{text}." for text in uncompared_sentences(result)]
     failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
     if failed:
         sentences.append(
@@ -94,6 +111,8 @@ def _part(verdict: Verdict, mine: Sequence[Comparison], rows: Sequence[Compariso
     if verdict == "same":
         reasons = list(dict.fromkeys(c.reason for c in mine if c.reason.startswith("within")))
         return f"the same{f' ({reasons[0]})' if len(reasons) == 1 else ''}{where}"
+    if verdict == "broken":
+        return f"broken{where}"
     if verdict == "inconclusive":
         return f"not significantly different from base{where}"
     return f"{_size(mine)}{where}"

@@ -22,6 +22,7 @@ Trace = dict[str, Any]
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 MARKS: Mapping[Verdict, str] = {
+    "broken": "x",
     "better": "circle",
     "worse": "diamond",
     "same": "circle-open",

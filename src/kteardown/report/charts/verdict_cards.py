@@ -15,6 +15,7 @@ from kteardown.report.charts.figure import ratio_range, ratio_ticks
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, sentence, tone
+from kteardown.report.sections.fault_lines import is_broken
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
@@ -61,11 +62,12 @@ class Card:
 
 
 def cards(material: Material) -> list[Card]:
-    """Return a card for each variant that was compared, all on the same axis."""
+    """Return a card for each variant that was compared and is not broken, all on the same axis."""
     found = headlines(material.result, material.workloads)
     rows = [c for group in found for c in group.comparisons if c.ratio is not None]
     axis = _Axis(*ratio_range([end for c in rows for end in (c.ratio or 1.0, *(c.ci or ()))]))
-    every = [_card(variant, found, axis) for variant in variants(material.result)]
+    sound = [v for v in variants(material.result) if not is_broken(material.result, v)]
+    every = [_card(variant, found, axis) for variant in sound]
     return [card for card in every if card.strips]
 
 

@@ -15,6 +15,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Summary
 from kteardown.report.comparison_groups import Group, groups, point_key, variants
 from kteardown.report.context import Material
+from kteardown.report.sections.fault_lines import fault_lines
 
 _PREFIXES = (
     (1e12, "T"),
@@ -30,9 +31,13 @@ _Cells = list[str]
 
 
 def render(material: Material) -> str:
-    """Return a table for each metric, with a newline at the end."""
+    """Return a table for each metric, with a newline at the end.
+
+    What failed is first, in lines that begin with ``#``.
+    """
     found = [_table(material, group) for group in groups(material.result)]
-    return "\n".join(found) if found else "nothing could be compared\n"
+    first = "".join(f"# {line.text}\n" for line in fault_lines(material.result))
+    return first + ("\n".join(found) if found else "nothing could be compared\n")
 
 
 def _table(material: Material, group: Group) -> str:

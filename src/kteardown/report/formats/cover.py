@@ -13,11 +13,13 @@ from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import change, decimals, scale
+from kteardown.report.sections.fault_lines import FaultReport, fault_reports, is_broken
 from kteardown.report.summary import claims, limits
 from kteardown.report.table import Block, Cell, Table
 
 WIDTH = 72
 _GAP = 2
+_FAULT_LINES = 24
 _SHORT = {"inconclusive": "unclear"}
 """Shorter words for verdicts, because lines are short."""
 
@@ -28,10 +30,17 @@ def render(material: Material) -> str:
     texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
     parts = [_wrapped(result.question)]
     parts += [_wrapped(text, "- ") for text in texts]
+    parts += [_console(fault) for fault in fault_reports(result)]
     parts += [_layout(table) for table in _tables(material)]
     parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in limits(result))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
     return "\n\n".join(parts) + "\n"
+
+
+def _console(fault: FaultReport) -> str:
+    """Return what the kernel printed, as a quotation: its lines are not wrapped."""
+    quoted = [f"  | {line}".rstrip() for line in fault.lines[:_FAULT_LINES]]
+    return "\n".join([_wrapped(f"The console of {fault.kernel}:"), *quoted])
 
 
 def _tables(material: Material) -> Iterator[Table]:
@@ -39,7 +48,7 @@ def _tables(material: Material) -> Iterator[Table]:
     for group in headlines(material.result, material.workloads):
         for variant in variants(material.result):
             rows = group.of(variant)
-            if rows:
+            if rows and not is_broken(material.result, variant):
                 yield _table(material.result, group, variant, rows)
 
 

@@ -34,6 +34,7 @@ from kteardown.report.data_tables import LongTable, comparison_table, samples_ta
 from kteardown.report.formatting import VERDICTS
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
+from kteardown.report.sections.fault_lines import fault_reports
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.profile_table import profile_tables
@@ -78,6 +79,7 @@ def html_report(material: Material) -> str:
     return environment.get_template("report.html.j2").render(
         material=material,
         result=result,
+        faults=fault_reports(result),
         cards=cards(material),
         lines=contents.verdicts(result, material.workloads),
         claims=claims(material),

@@ -8,6 +8,7 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import contents
+from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.table import Block, Table
 
 _WIDTH = 100 - len("|  |")
@@ -18,12 +19,19 @@ def render(result: Result, workloads: Mapping[str, Workload], reference: Referen
     """Return the whole report as Markdown, with a newline at the end."""
     parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
     parts.append("\n".join(f"- {_plain(line.text)}" for line in contents.verdicts(result, workloads)))
+    parts += [_console(fault) for fault in fault_reports(result)]
     parts += [_table(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
     parts.append(_table(contents.kernels_table(result)))
     parts.append("\n".join(f"- {name}: {_plain(value)}" for name, value in contents.facts(result)))
     parts.append(f"To repeat it:\n\n    {result.command}")
     return "\n\n".join(parts) + "\n"
+
+
+def _console(fault: FaultReport) -> str:
+    """Return what the kernel printed, as an indented block."""
+    quoted = "\n".join(f"    {line}" for line in fault.lines)
+    return f"**{_plain(fault.title.text)}**\n\n{quoted}\n\nThe whole console: {fault.source}"
 
 
 def _table(table: Table) -> str:

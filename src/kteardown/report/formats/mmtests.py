@@ -17,15 +17,20 @@ from kteardown.model.samples import PointOf, Samples
 from kteardown.report.comparison_groups import groups, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, parameter, scale
+from kteardown.report.sections.fault_lines import fault_lines
 
 _Statistic = Callable[[Sequence[float]], float]
 _FIRST, _NAME, _COLUMN = 10, 2, 24
 
 
 def render(material: Material) -> str:
-    """Return a block for each metric, with a newline at the end; a sentence if there are no samples."""
+    """Return a block for each metric, with a newline at the end; a sentence if there are no samples.
+
+    What failed is first, in lines that begin with ``#``.
+    """
     found = [_block(material, workload, metric) for workload, metric in _metrics(material)]
-    return "\n".join(found) if found else "no samples that could be compared\n"
+    first = "".join(f"# {line.text}\n" for line in fault_lines(material.result))
+    return first + ("\n".join(found) if found else "no samples that could be compared\n")
 
 
 def _metrics(material: Material) -> list[tuple[str, str]]:

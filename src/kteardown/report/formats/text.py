@@ -13,10 +13,13 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import contents
+from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.table import Block, Table
 
 _GAP = 2
+_FAULT_LINES = 24
 _STYLES: Mapping[Verdict | None, str] = {
+    "broken": "bold white on red",
     "better": "green",
     "worse": "bold red",
     "same": "cyan",
@@ -36,6 +39,8 @@ def render(
     console.print()
     for line in contents.verdicts(result, workloads):
         console.print(Text(line.text, style=_STYLES[line.tone]))
+    for fault in fault_reports(result):
+        _show_fault(fault, console)
     room = None if console.options.ascii_only else (console.width, _GAP)
     for table in contents.all_tables(result, workloads, reference, room):
         show(table, console)
@@ -45,6 +50,15 @@ def render(
     console.print()
     console.print(Text("To repeat it:", style="bold"))
     console.print(Text(f"  {result.command}"), soft_wrap=True)
+
+
+def _show_fault(fault: FaultReport, console: Console) -> None:
+    """Print what the kernel printed, below the sentence that it belongs to."""
+    console.print()
+    console.print(Text(fault.title.text, style=_STYLES[fault.title.tone]))
+    for line in fault.lines[:_FAULT_LINES]:
+        console.print(Text(f"  | {line}"), overflow="fold")
+    console.print(Text(f"  the whole console: {fault.source}", style="dim"), soft_wrap=True)
 
 
 def show(table: Table, console: Console) -> None:

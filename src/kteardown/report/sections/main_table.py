@@ -80,7 +80,7 @@ def _nulls(points: Iterable[Comparison], digits: int) -> Block | None:
 def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
     """Return the reasons of the verdicts and the smallest detectable change."""
     notes = []
-    for verdict in ("worse", "better", "inconclusive"):
+    for verdict in ("broken", "worse", "better", "inconclusive"):
         reasons = Counter(c.reason for c in group.comparisons if c.verdict == verdict and not c.exact)
         notes += [f"{count} {verdict}: {reason}" for reason, count in sorted(reasons.items()) if reason]
     same = [c for c in group.comparisons if c.verdict == "same"]

@@ -1,0 +1,129 @@
+"""What failed, in sentences: broken variants, suspected ones, faults of base, points without a comparison.
+
+These are the first lines of every report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict
+from kteardown.report.formatting import point_text, probability
+from kteardown.report.table import Cell
+
+_WHAT: Mapping[FaultKind, str] = {
+    "panic": "it panics",
+    "hang": "it hangs",
+    "oom": "it runs out of memory",
+    "agent-error": "the agent cannot continue",
+    "invariant": "an invariant does not hold",
+    "failed trial": "a trial cannot run",
+    "oops": "an oops",
+    "lockdep": "a lockdep report",
+    "leak": "a leak",
+    "corruption": "corrupted memory",
+    "stall": "a stall",
+    "warning": "a warning",
+}
+_TONES: Mapping[FaultStatus, Verdict] = {
+    "broken": "broken",
+    "suspected": "broken",
+    "base too": "inconclusive",
+    "base": "inconclusive",
+}
+_MANY = 3
+"""Up to this many points are named individually; of more, the number is given."""
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """One fault with what the kernel printed. ``title`` is one sentence; ``lines`` are of the console."""
+
+    kernel: str
+    title: Cell
+    lines: tuple[str, ...]
+    source: str
+    """Where the whole console is."""
+
+
+def fault_lines(result: Result) -> list[Cell]:
+    """Return a sentence for each fault, then one for each variant with points that were not compared."""
+    lines = [Cell(fault_sentence(fault), _TONES[fault.status]) for fault in result.faults]
+    return lines + [Cell(text, "inconclusive") for text in uncompared_sentences(result)]
+
+
+def fault_sentence(fault: Fault) -> str:
+    """Return the status of a fault, the boots and points, and the line of the console, in one sentence."""
+    bad, base = f"{len(fault.boots)} of {_boots(fault.of)}", f"{fault.base_boots} of {fault.base_of}"
+    what = f"{_WHAT[fault.kind]}, in {bad}{_where(fault)}"
+    test = f"; p={probability(fault.p)}" if fault.p is not None else ""
+    message = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}..."
+    why = f": {message}" if message else ""
+    match fault.status:
+        case "broken":
+            return f"BROKEN: {fault.kernel}: {what} (base in {base}{test}){why}"
+        case "suspected":
+            return f"suspected to be broken: {fault.kernel}: {what} (base in {base}{test}; boot more){why}"
+        case "base too":
+            return f"{fault.kernel}: {what}, and so does base in {base}{why}"
+    return f"base itself fails: {what}{why}"
+
+
+def uncompared_sentences(result: Result) -> list[str]:
+    """Return, for each variant, how many points of the plan could not be compared, and why."""
+    by_variant: dict[str, list[Uncompared]] = {}
+    for point in result.uncompared:
+        by_variant.setdefault(point.variant, []).append(point)
+    sentences = []
+    for variant, points in by_variant.items():
+        compared = {
+            (c.workload, *sorted(c.point.items())) for c in result.comparisons if c.variant == variant
+        }
+        total = len(points) + len(compared)
+        reasons = Counter(point.reason for point in points)
+        text = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        sentences.append(f"{variant}: {len(points)} of {total} points could not be compared: {text}")
+    return sentences
+
+
+def fault_reports(result: Result) -> list[FaultReport]:
+    """Return the faults with what the kernel printed, for those that printed anything."""
+    return [
+        FaultReport(
+            fault.kernel,
+            Cell(fault_sentence(fault), _TONES[fault.status]),
+            fault.excerpt,
+            f"boot {fault.boots[0]}, console/{fault.boots[0]:04d}-*.log in the run directory",
+        )
+        for fault in result.faults
+        if fault.excerpt
+    ]
+
+
+def is_broken(result: Result, variant: str) -> bool:
+    """Return whether nothing else may be claimed of a variant."""
+    return bool(result.broken(variant))
+
+
+def broken_message(result: Result) -> str:
+    """Return the error of a run with a broken variant; empty if none is."""
+    broken = [fault for fault in result.faults if fault.status == "broken"]
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return f"{fault_sentence(broken[0])}{more}" if broken else ""
+
+
+def _boots(number: int) -> str:
+    return f"{number} boot{'' if number == 1 else 's'}"
+
+
+def _where(fault: Fault) -> str:
+    points: Sequence[Mapping[str, int | str]] = fault.points
+    if not points:
+        return ", outside of a trial"
+    if len(points) > _MANY:
+        return f" at {len(points)} points"
+    named = [point_text(point) for point in points]
+    return " at " + " and ".join(named) if all(named) else ""
