@@ -18,7 +18,7 @@ from kteardown.inputs.load import (
 )
 from kteardown.kernels.series import known_series
 from kteardown.model.experiment import MACHINE_PARAMETERS
-from kteardown.paths import cache_dir, runs_dir
+from kteardown.paths import cache_dir, data_dir, runs_dir
 
 Offer = tuple[str, str]
 """A word and its description."""
@@ -67,6 +67,11 @@ def _sources(_: typer.Context) -> Iterator[Offer]:
     yield from _SOURCES
 
 
+def _fragments(_: typer.Context) -> Iterator[Offer]:
+    for file in sorted((data_dir("kernels") / "fragments").glob("*.config")):
+        yield file.stem, file.read_text().splitlines()[0].lstrip("# ")
+
+
 def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
     yield from _series(ctx)
     yield from _SOURCES
@@ -107,6 +112,7 @@ experiments = _offer(_experiments)
 workloads = _offer(_workloads)
 series = _offer(_series)
 sources = _offer(_sources)
+fragments = _offer(_fragments)
 series_and_sources = _offer(_series_and_sources)
 runs = _offer(_runs)
 kernels = _offer(_kernels)

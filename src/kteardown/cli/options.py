@@ -71,7 +71,8 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="Exit with 1 if a comparison of a headline metric has this verdict.",
+        help="Exit with 1 if a comparison of a headline metric has this verdict or a point could not be "
+        "compared, and with 6 if a variant is broken.",
         rich_help_panel=_OUT,
     ),
 ]
@@ -124,6 +125,16 @@ class Kernels:
         typer.Option(
             "--arch",
             help="The guest's architecture. Default: that of the experiment.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config",
+            help="Add a configuration fragment to all kernels: debug, kasan and kmemleak find faults, which "
+            "makes the kernels slower. Repeatable.",
+            autocompletion=complete.fragments,
             rich_help_panel=_WHAT,
         ),
     ] = None
@@ -344,6 +355,7 @@ def changed(
             until=designed.until,
             budget_s=parse_seconds(designed.budget, "--budget") if designed.budget is not None else None,
             layout_twin=kernels.layout_twin,
+            config=tuple(kernels.config or ()),
             profile=designed.profile,
             cpus=designed.cpus,
             memory_mb=designed.memory_mb,

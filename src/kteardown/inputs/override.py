@@ -38,6 +38,7 @@ class Overrides:
     profile: bool = False
     cpus: int | None = None
     memory_mb: int | None = None
+    config: Sequence[str] = ()
     variants: Sequence[str] = ()
     workloads: Sequence[str] = ()
     params: Mapping[str, tuple[ParamValue, ...]] = field(default_factory=dict)
@@ -69,6 +70,8 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
         fields["variants"] = tuple(overrides.variants)
     if overrides.workloads:
         fields |= _part(experiment, overrides.workloads)
+    # After the workloads, whose choice keeps the fragments of the whole experiment.
+    fields["config"] = tuple(dict.fromkeys([*fields["config"], *overrides.config]))
     own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
     _set_params(fields["workloads"], own, experiment, {*overrides.params} - {*MACHINE_PARAMETERS})
     for switch in ("layout_twin", "profile"):
