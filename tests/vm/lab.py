@@ -87,7 +87,8 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
         text=True,
         check=False,
     )
-    assert guests_fail or done.returncode == 0, done.stderr
+    # 6: a wrong series is broken, and the tests say by which invariant.
+    assert guests_fail or done.returncode in (0, 6), done.stderr
     assert runs.is_dir(), done.stderr
     (kept,) = runs.iterdir()
     assert (kept / "records.ndjson").is_file(), done.stderr
