@@ -14,7 +14,7 @@ from pathlib import Path
 from kteardown.kernels import toolchain
 from kteardown.model.arch import ARCHITECTURES, Arch
 
-_PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?! \()")
+_PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)\b(?! \()")
 """As printk writes ``%pS``: ``do_idle+0xab/0x200``."""
 _BARE = re.compile(r"\bat ([0-9a-f]{16})\b(?:, ([0-9a-f]{16})\b)*")
 _ADDRESS = re.compile(r"\b[0-9a-f]{16}\b")

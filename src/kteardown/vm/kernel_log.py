@@ -65,6 +65,10 @@ _KINDS: Sequence[tuple[ProblemKind, re.Pattern[str]]] = (
     ("warning", re.compile(r"^WARNING: ")),
 )
 _END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
+# Registers and the bytes of instructions, which are in the whole console.
+_REGISTERS = re.compile(
+    r"^(?:Code: |R(?!IP)[A-Z0-9]{2}: |[CF]S: |CR\d: |DR\d: |x\d+ *: |sp : |pstate: |PGD )"
+)
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
 
@@ -110,7 +114,9 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
         key = (kind, signature(line))
         if key not in found:
             excerpt = _excerpt(lines, number)
-            end = number + len(excerpt) - 1
+            end = number + _EXCERPT - 1
+            if _END.match(excerpt[-1]):
+                end = lines.index(excerpt[-1], number)
             found[key] = KernelProblem(kind=kind, line=line, excerpt=excerpt)
         last = key
         if trial is not None and trial not in found[key].trials:
@@ -120,7 +126,7 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
 
 def last_lines_of(console: str) -> tuple[str, ...]:
     """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
-    lines = lines_of(console)
+    lines = [line for line in lines_of(console) if not _REGISTERS.match(line)]
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
     return tuple(lines[-_EXCERPT:] if panic is None else lines[panic : panic + _EXCERPT])
 
@@ -133,12 +139,13 @@ def _belongs(first: ProblemKind, later: ProblemKind) -> bool:
 
 
 def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
-    """Return the report that begins at ``start``, up to its end mark."""
+    """Return the report that begins at ``start``, up to its end mark, without registers."""
     found: list[str] = []
-    for line in lines[start : start + _EXCERPT]:
-        if found and _MARK.match(line):
+    for line in lines[start:]:
+        if (found and _MARK.match(line)) or len(found) == _EXCERPT:
             break
-        found.append(line)
+        if not _REGISTERS.match(line):
+            found.append(line)
         if _END.match(line):
             break
     return tuple(found)

@@ -40,7 +40,7 @@ def render(material: Material) -> str:
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as a quotation: its lines are not wrapped."""
     quoted = [f"  | {line}".rstrip() for line in fault.lines[:_FAULT_LINES]]
-    return "\n".join([_wrapped(f"The console of {fault.kernel}:"), *quoted])
+    return "\n".join([_wrapped(f"The log of {fault.kernel}:"), *quoted])
 
 
 def _tables(material: Material) -> Iterator[Table]:

@@ -53,12 +53,11 @@ def render(
 
 
 def _show_fault(fault: FaultReport, console: Console) -> None:
-    """Print what the kernel printed, below the sentence that it belongs to."""
+    """Print what the kernel printed."""
     console.print()
-    console.print(Text(fault.title.text, style=_STYLES[fault.title.tone]))
+    console.print(Text(f"The log of {fault.kernel}, {fault.source}:", style="bold"))
     for line in fault.lines[:_FAULT_LINES]:
-        console.print(Text(f"  | {line}"), overflow="fold")
-    console.print(Text(f"  the whole console: {fault.source}", style="dim"), soft_wrap=True)
+        console.print(Text(f"  | {line}"), soft_wrap=True)
 
 
 def show(table: Table, console: Console) -> None:

@@ -46,7 +46,7 @@ class FaultReport:
     title: Cell
     lines: tuple[str, ...]
     source: str
-    """Where the whole console is."""
+    """The boot, and the file of its whole console."""
 
 
 def fault_lines(result: Result) -> list[Cell]:
@@ -96,7 +96,7 @@ def fault_reports(result: Result) -> list[FaultReport]:
             fault.kernel,
             Cell(fault_sentence(fault), _TONES[fault.status]),
             fault.excerpt,
-            f"boot {fault.boots[0]}, console/{fault.boots[0]:04d}-*.log in the run directory",
+            f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)",
         )
         for fault in result.faults
         if fault.excerpt
