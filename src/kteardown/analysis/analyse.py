@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kteardown.analysis.ablation import ablations
-from kteardown.analysis.comparisons import Data, compare_all
+from kteardown.analysis.compared_pairs import Data
+from kteardown.analysis.comparisons import compare_all
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.growth.laws import laws
+from kteardown.analysis.growth.slope_ratio import slope_ratios
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
-from kteardown.model.result import Comparison, KernelFacts, Result, Unavailable
+from kteardown.model.result import Comparison, KernelFacts, MetricVerdict, Result, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
@@ -69,10 +71,12 @@ def analyse(
         moved=Dataset(_layout_blocks(used)),
         expected=points,
         variants=variants,
+        asked_for=[name for name in variants if not _for_ablation(kernels[name])],
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
     )
-    comparisons, outliers = compare_all(data)
+    slopes = slope_ratios(data)
+    found = compare_all(data, slopes)
     ended = [boot.end.outcome for boot in used]
     result = Result(
         experiment=experiment.name,
@@ -81,14 +85,15 @@ def analyse(
         command=command,
         machine=dict(machine),
         kernels=_as_they_ran(kernels, data.collected),
-        comparisons=comparisons,
-        laws=laws(data, [BASE, *variants], predict_at or {}),
+        comparisons=found.comparisons,
+        laws=laws(data, [BASE, *variants], predict_at or {}, slopes, found.slopes),
         boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
         voids=data.collected.voids(_in_every_block(data), limit, data.expected),
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
-        ablations=ablations(data, kernels, comparisons, unavailable),
-        outliers=outliers,
+        ablations=ablations(data, kernels, found.comparisons, unavailable),
+        outliers=found.outliers,
         distributions=distributions(data, [BASE, *variants]),
+        metric_verdicts=found.metric_verdicts,
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
 
@@ -99,14 +104,19 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
     This applies to verdicts of better or worse on the wall clock, of a metric that layout can change, with a
     change below ten percent.
     """
+    judged: tuple[Comparison | MetricVerdict, ...] = (*result.metric_verdicts, *result.comparisons)
     return result.clock == "wall" and any(
-        c.verdict in ("better", "worse")
+        c.verdict in ("better", "worse", "mixed")
         and c.layout_ci is None
         and c.ratio is not None
         and abs(c.ratio - 1) < LAYOUT_CLAIM
         and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
-        for c in result.comparisons
+        for c in judged
     )
+
+
+def _for_ablation(facts: KernelFacts) -> bool:
+    return facts.patch_set is not None and facts.patch_set.for_ablation
 
 
 def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:
