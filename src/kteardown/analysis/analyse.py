@@ -52,22 +52,21 @@ def analyse(
 
     ``boots`` are the last finished attempts of each boot. ``kernels`` are base and the variants in report
     order. ``machine`` has stable facts of the host. ``command`` is the command that repeats the run.
-    ``points`` are those of the plan.
-    ``blocks`` restricts the analysis to blocks with lower numbers; ``confidence`` replaces that of the
-    design. Blocks with numbers beyond the design's contain base and its layout twin, and are used only to
-    compare these two. ``unavailable`` are kernels of an ablation that could not be built. ``predict_at`` has,
-    by parameter, the values at which growth laws are evaluated, instead of twice the largest measured value.
+    ``points`` are those of the plan. ``blocks`` restricts the analysis to blocks with lower numbers;
+    ``confidence`` replaces that of the design. Blocks beyond the design's contain base and its layout twin,
+    and are used only to compare these two. ``unavailable`` are kernels of an ablation that could not be
+    built. ``predict_at`` has, by parameter, the values at which growth laws are evaluated, instead of twice
+    the largest measured value.
     """
     design = experiment.design
     planned = design.boots if design.clock == "wall" else design.seeds
     limit = planned if blocks is None else min(planned, blocks)
-    main = [boot for boot in boots if boot.start.block < limit]
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
     data = Data(
         experiment=experiment,
         workloads=workloads,
-        collected=Dataset(main),
+        collected=Dataset(boot for boot in boots if boot.start.block < limit),
         moved=Dataset(_layout_blocks(used)),
         expected=points,
         variants=variants,
@@ -77,7 +76,6 @@ def analyse(
     )
     slopes = slope_ratios(data)
     found = compare_all(data, slopes)
-    ended = [boot.end.outcome for boot in used]
     result = Result(
         experiment=experiment.name,
         question=experiment.question,
@@ -87,7 +85,7 @@ def analyse(
         kernels=_as_they_ran(kernels, data.collected),
         comparisons=found.comparisons,
         laws=laws(data, [BASE, *variants], predict_at or {}, slopes, found.slopes),
-        boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
+        boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
         voids=data.collected.voids(_in_every_block(data), limit, data.expected),
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, found.comparisons, unavailable),

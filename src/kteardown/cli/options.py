@@ -70,7 +70,9 @@ VerboseOption = Annotated[
 FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
-        "--fail-on", help="Exit with 1 if a headline comparison has this verdict.", rich_help_panel=_OUT
+        "--fail-on",
+        help="Exit with 1 if a headline metric has this verdict, or for worse one of its points.",
+        rich_help_panel=_OUT,
     ),
 ]
 QuietOption = Annotated[
@@ -202,8 +204,8 @@ class Designed:
             "--until",
             metavar="RULE",
             help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
-            "`verdict`: when no headline comparison is inconclusive; `ci=2%`: when the interval of every "
-            "headline change is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
+            "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
+            "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
             "40 boots, 20 seeds).",
             rich_help_panel=_HOW,
         ),

@@ -31,7 +31,7 @@ _LOOK_SHARE = 20
 """The table of intermediate verdicts may take at most 1/20 of the time."""
 _REFRESHES_PER_S = 2
 """Few, because drawing takes host CPU time while a guest is measured."""
-COLOURS = {"better": "green", "worse": "red", "same": "cyan", "inconclusive": "yellow"}
+COLOURS = {"better": "green", "worse": "red", "mixed": "magenta", "same": "cyan", "inconclusive": "yellow"}
 
 
 @dataclass

@@ -24,6 +24,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 MARKS: Mapping[Verdict, str] = {
     "better": "circle",
     "worse": "diamond",
+    "mixed": "triangle-up",
     "same": "circle-open",
     "inconclusive": "square-open",
 }

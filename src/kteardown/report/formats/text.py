@@ -19,6 +19,7 @@ _GAP = 2
 _STYLES: Mapping[Verdict | None, str] = {
     "better": "green",
     "worse": "bold red",
+    "mixed": "bold magenta",
     "same": "cyan",
     "inconclusive": "yellow",
     None: "",
