@@ -55,8 +55,7 @@ def analyse(
     ``points`` are those of the plan. ``blocks`` restricts the analysis to blocks with lower numbers;
     ``confidence`` replaces that of the design. Blocks beyond the design's contain base and its layout twin,
     and are used only to compare these two. ``unavailable`` are kernels of an ablation that could not be
-    built. ``predict_at`` has, by parameter, the values at which growth laws are evaluated, instead of twice
-    the largest measured value.
+    built. ``predict_at``: by parameter, where growth laws are evaluated, instead of at twice the largest.
     """
     design = experiment.design
     planned = design.boots if design.clock == "wall" else design.seeds
