@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from multiprocessing import get_context
@@ -26,12 +26,32 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from kteardown.analysis.sequential import StopRule, looks, parse_until  # noqa: E402
+from kteardown.model.experiment import Clock  # noqa: E402
 from unit import validation as v  # noqa: E402
 from unit.worlds import WORLDS, World, experiment, normal  # noqa: E402
 
 BOOTS = (2, 3, 4, 6, 8, 10, 15, 20)
 NOISES = (0.005, 0.01, 0.02, 0.03, 0.05)
 POWER_BOOTS = (4, 6, 8, 10, 15, 20, 30)
+SEEDS = World(name="boots and repetitions differ by 10%", shifts=normal(0.1), jitter=normal(0.1))
+TRIALS = World(name="boots differ by 5%, trials by 40%", shifts=normal(0.05), jitter=normal(0.4))
+DESIGNS: tuple[tuple[World, int, Clock], ...] = (
+    (TRIALS, 3, "instructions"),
+    (SEEDS, 3, "instructions"),
+    (WORLDS[1], 4, "wall"),
+    (WORLDS[4], 4, "wall"),
+    (WORLDS[7], 6, "wall"),
+    (WORLDS[1], 10, "wall"),
+)
+"""World, boots (seeds) and clock of the reports with eight points and two variants."""
+TRUTHS: dict[str, dict[int, float]] = {
+    "no change": {},
+    "all points -50%": dict.fromkeys(range(8), 0.5),
+    "half of the points -50%": dict.fromkeys(range(4), 0.5),
+    "seven points -50%, one +100%": {**dict.fromkeys(range(7), 0.5), 7: 2.0},
+    "four points -50%, four +100%": {**dict.fromkeys(range(4), 0.5), **dict.fromkeys(range(4, 8), 2.0)},
+}
+"""By name, the ratios of the first variant at the points that change; the second does not change."""
 IN_REPORTS = tuple(WORLDS[n] for n in (1, 3, 4, 7, 8, 10))
 LAWS: dict[str, Callable[[float], float]] = {
     "linear": v.straight,
@@ -71,6 +91,26 @@ def single_false_verdicts(runs: int) -> Iterator[dict[str, Any]]:
             yield {"world": world.name, "boots": boots, "runs": runs, "false": rate}
 
 
+def metric_coverage(runs: int) -> Iterator[dict[str, Any]]:
+    """Coverage of the 95% interval over eight points, whose changes are around a ratio of 0.8."""
+    for own in (False, True):
+        for world in WORLDS:
+            for boots in BOOTS:
+                found = v.metric_coverage(world, boots, 0.8, runs, own=own)
+                noise = "own" if own else "shared"
+                yield {"world": world.name, "noise": noise, "boots": boots, "runs": runs, **asdict(found)}
+
+
+def rules(runs: int) -> Iterator[dict[str, Any]]:
+    """Reports of eight points and two variants, by Holm over all comparisons (all_) and by gatekeeping."""
+    for world, boots, clock in DESIGNS:
+        wanted = experiment(boots, points=8, variants=2, repetitions=1 if clock != "wall" else 3, clock=clock)
+        for truth, but in TRUTHS.items():
+            found = v.ruled(world, wanted, runs, but=but)
+            row = {"world": world.name, "boots": boots, "truth": truth, "runs": runs}
+            yield {**row, **asdict(found)}
+
+
 def power(runs: int) -> Iterator[dict[str, Any]]:
     """How often a cost that is 5% higher is called worse, with an A/A twin; boots differ by ``noise``."""
     for noise in NOISES:
@@ -97,9 +137,10 @@ def sequential(runs: int) -> Iterator[dict[str, Any]]:
             found = v.stopped(world, ratio, 20, parse_until(text), runs)
             row = {"world": world.name, "until": text, "ratio": ratio, "comparisons": 1, "runs": runs}
             yield {**row, **asdict(found)}
-    many = v.stopped(WORLDS[1], 1.0, 20, StopRule("verdict"), runs, points=3, variants=2)
-    row = {"world": WORLDS[1].name, "until": "verdict", "ratio": 1.0, "comparisons": 6, "runs": runs}
-    yield {**row, **asdict(many)}
+    for points, variants, ratio in ((3, 2, 1.0), (8, 1, 0.9), (8, 1, 0.7)):
+        found = v.stopped(WORLDS[1], ratio, 20, StopRule("verdict"), runs, points=points, variants=variants)
+        row = {"world": WORLDS[1].name, "until": "verdict", "ratio": ratio}
+        yield {**row, "comparisons": points * variants, "runs": runs, **asdict(found)}
 
 
 def laws(runs: int) -> Iterator[dict[str, Any]]:
@@ -124,6 +165,8 @@ PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, Any]]], int, int]] = {
     "coverage": (coverage, 1000, 200),
     "false_verdicts": (false_verdicts, 150, 20),
     "single_false_verdicts": (single_false_verdicts, 300, 40),
+    "metric_coverage": (metric_coverage, 1000, 100),
+    "rules": (rules, 400, 15),
     "power": (power, 100, 20),
     "detectable": (detectable, 150, 40),
     "sequential": (sequential, 100, 15),
@@ -142,10 +185,10 @@ def rows_of(name: str, *, quick: bool) -> Rows:
     return rows
 
 
-def run_all(*, quick: bool, jobs: int) -> dict[str, Rows]:
-    """Run every part in a process of its own, ``jobs`` at once; the figures do not depend on ``jobs``."""
+def run_all(names: Sequence[str], *, quick: bool, jobs: int) -> dict[str, Rows]:
+    """Run each of ``names`` in its own process, ``jobs`` at once; the figures do not depend on ``jobs``."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        parts = {name: pool.submit(rows_of, name, quick=quick) for name in PARTS}
+        parts = {name: pool.submit(rows_of, name, quick=quick) for name in names}
         results = {}
         for name, part in parts.items():
             results[name] = part.result()
@@ -156,15 +199,15 @@ def run_all(*, quick: bool, jobs: int) -> dict[str, Rows]:
 def show(name: str, about: str, rows: Rows) -> None:
     """Print a table with a line for each row, and the boots of a world in columns."""
     print(f"\n## {name}: {about} {rows[0]['runs']} runs each.")
+    if name == "metric_coverage":
+        for noise in ("shared", "own"):
+            print(f"noise of a boot: {noise}")
+            mine = [row for row in rows if row["noise"] == noise]
+            _across(mine, "world", "inside")
+        return
     if name in ("coverage", "false_verdicts", "single_false_verdicts", "power"):
-        across, value = "boots", {"coverage": "inside", "power": "found"}.get(name, "false")
-        down = "noise" if name == "power" else "world"
-        columns = list(dict.fromkeys(row[across] for row in rows))
-        print("| " + " | ".join([down, *(f"{boots} boots" for boots in columns)]) + " |")
-        print("|---" * (len(columns) + 1) + "|")
-        for key in dict.fromkeys(row[down] for row in rows):
-            cells = [f"{100 * row[value]:.1f}%" for row in rows if row[down] == key]
-            print("| " + " | ".join([str(key), *cells]) + " |")
+        value = {"coverage": "inside", "power": "found"}.get(name, "false")
+        _across(rows, "noise" if name == "power" else "world", value)
         return
     columns = [key for key in rows[0] if key != "runs"]
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
@@ -172,10 +215,19 @@ def show(name: str, about: str, rows: Rows) -> None:
         print("| " + " | ".join("" if row[key] is None else str(row[key]) for key in columns) + " |")
 
 
+def _across(rows: Rows, down: str, value: str) -> None:
+    columns = list(dict.fromkeys(row["boots"] for row in rows))
+    print("| " + " | ".join([down, *(f"{boots} boots" for boots in columns)]) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    for key in dict.fromkeys(row[down] for row in rows):
+        cells = [f"{100 * row[value]:.1f}%" for row in rows if row[down] == key]
+        print("| " + " | ".join([str(key), *cells]) + " |")
+
+
 def broken(results: dict[str, Rows]) -> list[str]:
     """Return the promises that are not kept, by more than three standard errors."""
     found = []
-    for row in results["coverage"]:
+    for row in [*results["coverage"], *results.get("metric_coverage", [])]:
         margin = 3 * math.sqrt(0.93 * 0.07 / row["runs"])
         if row["boots"] >= 4 and row["inside"] < 0.93 - margin:
             found.append(f"coverage {row['inside']:.1%}: {row['world']}, {row['boots']} boots")
@@ -183,8 +235,9 @@ def broken(results: dict[str, Rows]) -> list[str]:
         ("false_verdicts", "false"),
         ("single_false_verdicts", "false"),
         ("sequential", "wrong"),
+        ("rules", "false"),
     ):
-        for row in results[name]:
+        for row in results.get(name, []):
             if row[key] > 0.05 + 3 * math.sqrt(0.05 * 0.95 / row["runs"]):
                 found.append(f"{name} {row[key]:.1%}: {row}")
     return found
@@ -240,12 +293,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs; write nothing")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="repeat these parts")
     given = parser.parse_args()
     print(f"looks of a run of at most 20 blocks: {', '.join(map(str, looks(20)))}")
-    results = run_all(quick=given.quick, jobs=given.jobs)
+    results = run_all(given.only, quick=given.quick, jobs=given.jobs)
+    saved = ROOT / "docs" / "validation.json"
+    if len(results) < len(PARTS):
+        found = {**json.loads(saved.read_text(encoding="utf-8")), **results}
+        results = {name: found[name] for name in PARTS if name in found}
     if not given.quick:
-        text = json.dumps(results, indent=1) + "\n"
-        (ROOT / "docs" / "validation.json").write_text(text, encoding="utf-8")
+        saved.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         draw(results, ROOT / "docs" / "validation.svg")
     failures = broken(results)
     print("\n" + ("\n".join(failures) or "every promise is kept"))

@@ -156,7 +156,7 @@ def test_a_run_that_is_certain_stops_at_its_first_look(
     assert (result.stopping.stopped_at, result.stopping.done, result.stopping.spent) == (4, True, False)
     assert booted(run) == {BASE: 4, VARIANT: 4}
     assert all(row.exact for row in result.comparisons)
-    assert any(note.startswith("after 4 of at most 12 blocks: 4 better") for note in notes)
+    assert any(note.startswith("after 4 of at most 12 blocks: 2 better") for note in notes)
 
 
 def test_a_run_that_is_never_certain_boots_the_maximum(

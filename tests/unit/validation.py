@@ -6,18 +6,21 @@ The simulations use the code that makes a report. ``tests/unit/analysis/test_val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kteardown.analysis.analyse import analyse
 from kteardown.analysis.estimate.bootstrap import Resampler, ratio_interval
+from kteardown.analysis.estimate.over_points import estimate_over_points
+from kteardown.analysis.estimate.verdict import Rules, holm
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import StopRule, conclude
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
-from kteardown.model.result import KernelFacts, Result
+from kteardown.model.result import Comparison, KernelFacts, Result, Verdict
 from unit.simulation import WORKLOADS, Noise
 from unit.worlds import World, experiment, records
 
@@ -65,9 +68,135 @@ def coverage(
     return Covered(inside / runs, outside / runs, float(np.median(widths)), float(np.median(mdes)))
 
 
+@dataclass(frozen=True)
+class MetricCovered:
+    """Shares of runs in which the interval over points contained the truth, and was above or below 1."""
+
+    inside: float
+    outside: float
+    width: float
+
+
+def metric_coverage(
+    world: World, boots: int, ratio: float, runs: int, *, points: int = 8, own: bool = False, seed: int = 1
+) -> MetricCovered:
+    """Return the coverage of the interval of a metric whose points change by ratios around ``ratio``."""
+    rng = np.random.default_rng([seed, boots, points])
+    around = [ratio * math.exp(0.2 * (n - (points - 1) / 2)) for n in range(points)]
+    inside = outside = 0
+    widths = []
+    for _ in range(runs):
+        sides = world.points(around, boots, rng, own=own)
+        found = estimate_over_points(sides, "wall", Rules(0.95, 0.02), Resampler(seed)).estimate
+        assert found.ci is not None
+        inside += found.ci[0] <= ratio <= found.ci[1]
+        outside += not found.ci[0] <= 1 <= found.ci[1]
+        widths.append(found.ci[1] / found.ci[0] - 1)
+    return MetricCovered(inside / runs, outside / runs, float(np.median(widths)))
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """Reports of several points, by two rules: one correction of every comparison, and gatekeeping.
+
+    ``all_false`` and ``false``: shares of reports with a false better, worse or mixed anywhere.
+    ``all_whole``: shares of reports in which every point of the first variant has its right verdict;
+    ``all_any``: at least one has. ``metric``: its metric has. ``points``: the mean share of its points that
+    have, by gatekeeping. ``mixed``: its metric is mixed.
+    """
+
+    all_false: float
+    all_any: float
+    all_whole: float
+    false: float
+    metric: float
+    points: float
+    mixed: float
+
+
+def ruled(
+    world: Noise,
+    wanted: Experiment,
+    runs: int,
+    *,
+    ratio: float = 1.0,
+    but: Mapping[int, float] | None = None,
+) -> Ruled:
+    """Simulate reports in which variants cost ``ratio`` times base, the first one ``but`` at some points.
+
+    Points, metrics and laws without a true change have the right verdicts ``same`` and ``inconclusive``.
+    """
+    size = len(wanted.workloads[0].params["zombies"])
+    true = [dict(enumerate([ratio] * size)) for _ in wanted.variants]
+    true[0] |= but or {}
+    counts = np.zeros(7)
+    for run in range(runs):
+        result = reports(world, ratio, wanted, run, but=but)()
+        counts += _rules(result, {name: true[n] for n, name in enumerate(wanted.variants)})
+    return Ruled(*(counts / runs).tolist())
+
+
+def _direction(ratio: float) -> Verdict | None:
+    return None if abs(ratio - 1) < 1e-9 else "worse" if ratio > 1 else "better"
+
+
+def _rules(result: Result, true: Mapping[str, Mapping[int, float]]) -> list[float]:
+    """Return the numbers of ``Ruled`` for one report."""
+
+    def right(c: Comparison) -> Verdict | None:
+        return _direction(true[c.variant][int(c.point["zombies"]) // 1000 - 1])
+
+    before = [c.verdict for c in judged_by_holm(result)]
+    expected = [right(c) for c in result.comparisons]
+    found = {m.variant: m.verdict for m in result.metric_verdicts}
+    means = {name: math.exp(float(np.mean(np.log(list(of.values()))))) for name, of in true.items()}
+    directions = {name: {_direction(r) for r in of.values()} - {None} for name, of in true.items()}
+    false = any(
+        verdict not in ("inconclusive", "same", _direction(means[name]))
+        and not (verdict == "mixed" and len(directions[name]) == 2)
+        for name, verdict in found.items()
+    )
+    false |= any(
+        c.verdict not in ("inconclusive", "same", e)
+        for c, e in zip(result.comparisons, expected, strict=True)
+    )
+    first = next(iter(true))
+    mine = [
+        (b, c.verdict, e)
+        for b, c, e in zip(before, result.comparisons, expected, strict=True)
+        if c.variant == first and e is not None
+    ]
+    old = [b == e for b, _, e in mine]
+    return [
+        any(b not in ("inconclusive", "same", e) for b, e in zip(before, expected, strict=True)),
+        any(old),
+        bool(old) and all(old),
+        false,
+        found[first] == _direction(means[first]) and found[first] is not None,
+        float(np.mean([v == e for _, v, e in mine])) if mine else 0.0,
+        found[first] == "mixed",
+    ]
+
+
+def judged_by_holm(result: Result) -> list[Comparison]:
+    """Return the comparisons of a report, judged with one Holm correction of all of them."""
+    adjusted = holm([c.p for c in result.comparisons])
+    judged = []
+    for c, p in zip(result.comparisons, adjusted, strict=True):
+        verdict = c.verdict
+        if verdict != "same":
+            null = c.null_ci or (1.0, 1.0)
+            alpha = 1 - c.confidence
+            outside = c.ratio is not None and not min(1, null[0]) <= c.ratio <= max(1, null[1])
+            sure = p is not None and p < alpha and outside
+            verdict = "inconclusive" if not sure else _direction(c.ratio or 1.0) or "inconclusive"
+        judged.append(c.model_copy(update={"verdict": verdict}))
+    return judged
+
+
 def verdicts(world: World, ratio: float, wanted: Experiment, runs: int, *, seed: int = 1) -> dict[str, float]:
     """Return, for each verdict, the share of reports with at least one comparison that has it."""
-    counts = dict.fromkeys(("better", "worse", "same", "inconclusive"), 0)
+    counts = dict.fromkeys(("better", "worse", "same", "inconclusive", "mixed"), 0)
     for run in range(runs):
         result = reports(world, ratio, wanted, seed * 100_000 + run)()
         for verdict in {comparison.verdict for comparison in result.comparisons}:
@@ -81,8 +210,14 @@ def false_verdicts(world: World, boots: int, runs: int, *, points: int = 3, vari
     wrong = 0
     for run in range(runs):
         result = reports(world, 1.0, wanted, run)()
-        wrong += any(c.verdict in ("better", "worse") for c in result.comparisons)
+        wrong += bool({"better", "worse", "mixed"} & every_verdict(result))
     return wrong / runs
+
+
+def every_verdict(result: Result) -> set[Verdict | None]:
+    """Return the verdicts of points, metrics and growth laws."""
+    of_points = {c.verdict for c in result.comparisons}
+    return of_points | {m.verdict for m in result.metric_verdicts} | {law.verdict for law in result.laws}
 
 
 @dataclass(frozen=True)
@@ -105,13 +240,14 @@ def stopped(
     """Simulate runs of at most ``most`` blocks, at a confidence of 95% over all their looks."""
     wanted = experiment(most, points=points, variants=variants)
     wrong, covers, sure, blocks = 0, [], 0, []
-    right = {"inconclusive", "same" if ratio == 1 else "worse" if ratio > 1 else "better"}
+    right: set[Verdict | None] = {"inconclusive", None}
+    right.add("same" if ratio == 1 else "worse" if ratio > 1 else "better")
     for run in range(runs):
         analysed = reports(world, ratio, wanted, run)
         result, stopping = conclude(analysed, most, most, rule, 0.95, HEADLINE)
         assert stopping is not None
         assert stopping.done
-        wrong += any(c.verdict not in right for c in result.comparisons)
+        wrong += bool(every_verdict(result) - right)
         covers += [c.ci is not None and c.ci[0] <= ratio <= c.ci[1] for c in result.comparisons]
         sure += "no more blocks" not in stopping.reason
         blocks.append(stopping.stopped_at)
@@ -207,9 +343,11 @@ def predictions(
     )
 
 
-def reports(noise: Noise, ratio: float, wanted: Experiment, seed: int) -> Callable[..., Result]:
+def reports(
+    noise: Noise, ratio: float, wanted: Experiment, seed: int, *, but: Mapping[int, float] | None = None
+) -> Callable[..., Result]:
     """Return a function that analyses a run, or its first blocks at a given confidence."""
-    boots = records(noise, ratio, wanted, seed)
+    boots = records(noise, ratio, wanted, seed, but=but)
     kernels = {name: _FACTS for name in ("base", *wanted.variants)}
     used = {"zombies_cgroup": WORKLOADS["zombies_cgroup"]}
 

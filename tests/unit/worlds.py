@@ -7,13 +7,15 @@ base times the true ratio, except where stated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Boots
+from kteardown.analysis.estimate.over_points import PointBoots
 from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.record import ParamValue
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import Logs, Noise, simulate
 
@@ -90,6 +92,25 @@ class World(Noise):
             sides.append(Boots(dict(enumerate((cost * np.exp(blocks + spread * shifts)).tolist()))))
         return sides[0], sides[1]
 
+    def points(
+        self, ratios: Sequence[float], boots: int, rng: np.random.Generator, *, own: bool
+    ) -> list[PointBoots]:
+        """Return a point for each of ``ratios``, in the same boots.
+
+        The noise of a boot is that of all its points, or with ``own`` drawn anew at each of them.
+        """
+        blocks = self.of_blocks(rng, boots)[:, None]
+        shared = [self.shifts(rng, (boots, 1)) for _ in range(2)]
+        found = []
+        for ratio in ratios:
+            sides = []
+            for shift, cost, spread in zip(shared, (1.0, ratio), (1.0, self.louder), strict=True):
+                at = self.shifts(rng, (boots, 1)) if own else shift
+                noise = at + self.jitter(rng, (boots, self.repetitions))
+                sides.append(Boots(dict(enumerate((cost * np.exp(blocks + spread * noise)).tolist()))))
+            found.append(PointBoots(sides[0], sides[1]))
+        return found
+
 
 WORLDS = (
     World(name="bell-shaped"),
@@ -125,10 +146,18 @@ def experiment(
     )
 
 
-def records(noise: Noise, ratio: float, wanted: Experiment, seed: int) -> list[BootRecords]:
-    """Return the boots of ``wanted`` if every variant costs ``ratio`` times base."""
+def records(
+    noise: Noise, ratio: float, wanted: Experiment, seed: int, *, but: Mapping[int, float] | None = None
+) -> list[BootRecords]:
+    """Return the boots of ``wanted`` if every variant costs ``ratio`` times base.
 
-    def cost(kernel: str, metric: str, params: object) -> float:
-        return 1e9 * (ratio if kernel.startswith("variant") else 1.0)
+    ``but`` has other ratios of the first variant, by the number of the point, from 0.
+    """
+
+    def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+        if not kernel.startswith("variant"):
+            return 1e9
+        place = int(params["zombies"]) // 1000 - 1
+        return 1e9 * ((but or {}).get(place, ratio) if kernel == "variant-0" else ratio)
 
     return simulate(wanted, cost, noise, seed=seed)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kteardown.analysis.comparisons import Data
+from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.estimate.bootstrap import Boots, Interval, ratio_interval
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair

@@ -12,17 +12,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kteardown.analysis.ablation import ablations
-from kteardown.analysis.comparisons import Data, compare_all
+from kteardown.analysis.compared_pairs import Data
+from kteardown.analysis.comparisons import compare_all
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
-from kteardown.analysis.faults import as_broken, faults, uncompared
+from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, uncompared
 from kteardown.analysis.growth.laws import laws
+from kteardown.analysis.growth.slope_ratio import slope_ratios
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
-from kteardown.model.result import Comparison, KernelFacts, Result, Unavailable
+from kteardown.model.result import Comparison, KernelFacts, MetricVerdict, Result, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
@@ -51,34 +53,33 @@ def analyse(
 
     ``boots`` are the last finished attempts of each boot. ``kernels`` are base and the variants in report
     order. ``machine`` has stable facts of the host. ``command`` is the command that repeats the run.
-    ``points`` are those of the plan.
-    ``blocks`` restricts the analysis to blocks with lower numbers; ``confidence`` replaces that of the
-    design. Blocks with numbers beyond the design's contain base and its layout twin, and are used only to
-    compare these two. ``unavailable`` are kernels of an ablation that could not be built. ``predict_at`` has,
-    by parameter, the values at which growth laws are evaluated, instead of twice the largest measured value.
+    ``points`` are those of the plan. ``blocks`` restricts the analysis to blocks with lower numbers;
+    ``confidence`` replaces that of the design. Blocks beyond the design's contain base and its layout twin,
+    and are used only to compare these two. ``unavailable`` are kernels of an ablation that could not be
+    built. ``predict_at``: by parameter, where growth laws are evaluated, instead of at twice the largest.
     """
     design = experiment.design
     planned = design.boots if design.clock == "wall" else design.seeds
     limit = planned if blocks is None else min(planned, blocks)
-    main = [boot for boot in boots if boot.start.block < limit]
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
     data = Data(
         experiment=experiment,
         workloads=workloads,
-        collected=Dataset(main),
+        collected=Dataset(boot for boot in boots if boot.start.block < limit),
         moved=Dataset(_layout_blocks(used)),
         expected=points,
         variants=variants,
+        asked_for=[name for name in variants if not _for_ablation(kernels[name])],
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
     )
-    compared, outliers = compare_all(data)
-    confidence = data.rules.confidence
-    found = faults(main, variants, points, design.clock, confidence)
-    comparisons = as_broken(compared, found)
+    slopes = slope_ratios(data)
+    found = compare_all(data, slopes)
+    main = [boot for boot in boots if boot.start.block < limit]
+    broken = faults(main, variants, points, design.clock, data.rules.confidence)
+    comparisons = as_broken(found.comparisons, broken)
     voids = data.collected.voids(_in_every_block(data), limit, data.expected)
-    ended = [boot.end.outcome for boot in used]
     result = Result(
         experiment=experiment.name,
         question=experiment.question,
@@ -87,14 +88,15 @@ def analyse(
         machine=dict(machine),
         kernels=_as_they_ran(kernels, data.collected),
         comparisons=comparisons,
-        laws=laws(data, [BASE, *variants], predict_at or {}),
-        boots={outcome: ended.count(outcome) for outcome in OUTCOMES},
+        laws=laws(data, [BASE, *variants], predict_at or {}, slopes, found.slopes),
+        boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
         voids=voids,
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, comparisons, unavailable),
-        outliers=outliers,
+        outliers=found.outliers,
         distributions=distributions(data, [BASE, *variants]),
-        faults=found,
+        metric_verdicts=metrics_as_broken(found.metric_verdicts, broken),
+        faults=broken,
         uncompared=uncompared(comparisons, _booted(variants, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
@@ -106,13 +108,14 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
     This applies to verdicts of better or worse on the wall clock, of a metric that layout can change, with a
     change below ten percent.
     """
+    judged: tuple[Comparison | MetricVerdict, ...] = (*result.metric_verdicts, *result.comparisons)
     return result.clock == "wall" and any(
-        c.verdict in ("better", "worse")
+        c.verdict in ("better", "worse", "mixed")
         and c.layout_ci is None
         and c.ratio is not None
         and abs(c.ratio - 1) < LAYOUT_CLAIM
         and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
-        for c in result.comparisons
+        for c in judged
     )
 
 
@@ -120,6 +123,10 @@ def _booted(variants: Sequence[str], boots: Sequence[BootRecords]) -> list[str]:
     """Return the variants that were booted: in a run that is not finished some were not yet."""
     booted = {boot.start.kernel for boot in boots}
     return [variant for variant in variants if variant in booted]
+
+
+def _for_ablation(facts: KernelFacts) -> bool:
+    return facts.patch_set is not None and facts.patch_set.for_ablation
 
 
 def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:

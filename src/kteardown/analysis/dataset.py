@@ -47,6 +47,10 @@ class Dataset:
             self._boots[place] = Boots(self._samples[place])
         return self._boots.get(place)
 
+    def measured(self, kernel: str, point: Point) -> bool:
+        """Return whether the kernel has samples of any metric at the point."""
+        return any((kernel, point.workload, point.full, m) in self._samples for _, m in self.metrics)
+
     def histogram(self, kernel: str, point: Point, metric: str) -> Histogram | None:
         """Return all values of one metric of one kernel at one point, of all boots; None without any."""
         found = self._histograms.get((kernel, point.workload, point.full, metric))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kteardown.analysis.comparisons import Data
+from kteardown.analysis.compared_pairs import Data
 from kteardown.model.point import Point
 from kteardown.model.result import Distribution
 from kteardown.model.workload import HistogramSpec

@@ -18,7 +18,15 @@ from dataclasses import dataclass
 from kteardown.model.experiment import Clock
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import BASE, LAYOUT, TWIN, KernelProblem, TrialEnd, TrialStart
-from kteardown.model.result import Comparison, Fault, FaultKind, FaultStatus, Uncompared, VoidTrials
+from kteardown.model.result import (
+    Comparison,
+    Fault,
+    FaultKind,
+    FaultStatus,
+    MetricVerdict,
+    Uncompared,
+    VoidTrials,
+)
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown.vm.kernel_log import signature
 
@@ -105,6 +113,19 @@ def _as_broken(comparison: Comparison, found: Sequence[Fault]) -> Comparison:
     if not here:
         return comparison
     return comparison.model_copy(update={"verdict": "broken", "reason": f"{here[0].kind} at this point"})
+
+
+def metrics_as_broken(metrics: Sequence[MetricVerdict], found: Sequence[Fault]) -> tuple[MetricVerdict, ...]:
+    """Return the verdicts of metrics with ``broken`` for all metrics of a broken variant."""
+    broken = {fault.kernel: fault for fault in reversed(found) if fault.status == "broken"}
+    return tuple(
+        metric.model_copy(
+            update={"verdict": "broken", "reason": f"the variant is broken: {broken[metric.variant].kind}"}
+        )
+        if metric.variant in broken
+        else metric
+        for metric in metrics
+    )
 
 
 def uncompared(

@@ -10,13 +10,17 @@ as early as a linear one at large effects, and has nearly the power of that of O
 
 The parts are added up (Bonferroni's bound) instead of using the sharper boundaries for jointly normal looks
 (C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7). Those boundaries do not hold for
-medians of four boots, nor when Holm's correction divides them. The probability of any false verdict in a
-report, at whichever look it ends, is therefore at most alpha: at each look Holm's correction is applied
-within the part of that look.
+medians of four boots, nor when a correction for several tests divides them. The probability of any false
+verdict among headline metrics and their points, at whichever look it ends, is therefore at most alpha: at
+each look the correction is applied within the part of that look.
 
-``ci=W%`` ends when every headline ratio is known to within W percent: on the log scale its interval extends
-at most log(1 + W) to either side. Intervals at the stop of such a rule need the same correction, because
-small samples that happen to have little spread stop it (Y. Chow, H. Robbins, Annals of Mathematical
+The verdicts of the metrics over all their points decide, not those of single points: a run that waits for
+the last of many points goes on for long after the question of its metric is answered, and for points whose
+true change is near the margin it never ends.
+
+``ci=W%`` ends when every headline metric's ratio is known to within W percent: on the log scale its interval
+extends at most log(1 + W) to either side. Intervals at the stop of such a rule need the same correction,
+because small samples that happen to have little spread stop it (Y. Chow, H. Robbins, Annals of Mathematical
 Statistics 36, 1965, guarantee coverage only as W goes to zero). They are repeated confidence intervals (C.
 Jennison, B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks together.
 """
@@ -30,7 +34,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kteardown.errors import InputError
-from kteardown.model.result import Comparison, Result, Stopping
+from kteardown.model.result import MetricVerdict, Result, Stopping
 
 FIRST_LOOK = 4
 """In blocks; with fewer blocks, the intervals at a fraction of alpha are too wide for any decision."""
@@ -39,7 +43,7 @@ _POWER = 1.5
 """The power of the spending function."""
 
 Headline = set[tuple[str, str]]
-"""Workload and metric of the comparisons that decide when the run stops."""
+"""Workload and metric of the metrics that decide when the run stops."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,14 @@ def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
 
 
 def stop_here(result: Result, rule: StopRule, headline: Headline) -> tuple[bool, str]:
-    """Return whether ``rule`` holds for all headline comparisons, and the reason in a few words."""
-    decisive = [c for c in result.asked_for if (c.workload, c.metric) in headline]
+    """Return whether ``rule`` holds for all headline metrics, and the reason in a few words."""
+    decisive = [m for m in result.metric_verdicts if (m.workload, m.metric) in headline]
     if not decisive:
         return False, "nothing to compare yet"
     met = _decided if rule.width is None else _narrow(rule.width)
     count = sum(map(met, decisive))
     what = "have a verdict" if rule.width is None else f"are known to within {rule.width * 100:g}%"
-    return count == len(decisive), f"{count} of {len(decisive)} headline comparisons {what}"
+    return count == len(decisive), f"{count} of {len(decisive)} headline metrics {what}"
 
 
 def conclude(
@@ -175,21 +179,21 @@ def _share(look: int, most: int) -> float:
     return float((look / most) ** _POWER)
 
 
-def _decided(comparison: Comparison) -> bool:
-    return comparison.verdict != "inconclusive"
+def _decided(metric: MetricVerdict) -> bool:
+    return metric.verdict != "inconclusive"
 
 
-def _narrow(width: float) -> Callable[[Comparison], bool]:
+def _narrow(width: float) -> Callable[[MetricVerdict], bool]:
     """Return a test whether an interval extends at most ``width`` to either side.
 
-    Without an interval, the test is whether the comparison has a verdict other than inconclusive.
+    Without an interval, the test is whether the metric has a verdict other than inconclusive.
     """
     limit = math.log1p(width)
 
-    def narrow(comparison: Comparison) -> bool:
-        if comparison.ci is None or not comparison.ratio:
-            return _decided(comparison)
-        low, high = comparison.ci
-        return max(math.log(high / comparison.ratio), math.log(comparison.ratio / low)) <= limit
+    def narrow(metric: MetricVerdict) -> bool:
+        if metric.ci is None or not metric.ratio:
+            return _decided(metric)
+        low, high = metric.ci
+        return max(math.log(high / metric.ratio), math.log(metric.ratio / low)) <= limit
 
     return narrow

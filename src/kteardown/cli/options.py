@@ -71,8 +71,8 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="Exit with 1 if a comparison of a headline metric has this verdict or a point could not be "
-        "compared, and with 6 if a variant is broken.",
+        help="Exit with 1 if a headline metric has this verdict, for worse also one of its points, or if a "
+        "point could not be compared; exit with 6 if a variant is broken.",
         rich_help_panel=_OUT,
     ),
 ]
@@ -224,9 +224,9 @@ class Designed:
             "--until",
             metavar="RULE",
             help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
-            "`verdict`: when no comparison of a headline metric is inconclusive; `ci=2%`: when the interval "
-            "of every such change is within 2% of the estimate. --boots or --seeds is then the maximum "
-            "(default: 40 boots, 20 seeds).",
+            "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
+            "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
+            "40 boots, 20 seeds).",
             rich_help_panel=_HOW,
         ),
     ] = None

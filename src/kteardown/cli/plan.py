@@ -13,8 +13,9 @@ from rich.table import Table
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
 from kteardown.model.plan import Plan
-from kteardown.report import forecast_text
-from kteardown.run.create import forecast_cost, plan_boots, plan_profiled_boots
+from kteardown.report import forecast_text, power_text
+from kteardown.report.formats import text
+from kteardown.run.create import design_power, forecast_cost, plan_boots, plan_profiled_boots
 from kteardown.run.resolve import resolve
 
 
@@ -36,9 +37,10 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
 ) -> None:
-    """Print the order of the boots, the trials of each boot, and a forecast of time and memory.
+    """Print the order of the boots, the trials of each boot, a forecast of time and memory, and what the
+    design can decide.
 
-    The forecast is made from earlier runs on this host. Nothing is built or booted.
+    The forecast, and how much boots differ, are from earlier runs on this host. Nothing is built or booted.
 
     Examples:
 
@@ -50,9 +52,11 @@ def plan(
     resolved = resolve(wanted, ablate=kernels.ablate)
     planned = plan_boots(resolved)
     cost = forecast_cost(resolved, planned, jobs=jobs)
+    power = design_power(resolved)
     if as_json:
         estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
-        typer.echo(json.dumps({**planned.model_dump(mode="json"), "estimate": estimate}, indent=1))
+        added = {"estimate": estimate, "decides": asdict(power)}
+        typer.echo(json.dumps({**planned.model_dump(mode="json"), **added}, indent=1))
         return
     out = options.output()
     design = resolved.experiment.design
@@ -67,6 +71,9 @@ def plan(
         *forecast_text.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
     ):
         out.print(line, highlight=False, soft_wrap=True)
+    if power.rows and len(resolved.experiment.variants) > 0:
+        text.show(power_text.table(power, design), out)
+        out.print()
     _table(planned, out)
     sampled = len(plan_profiled_boots(resolved, planned).boots)
     if sampled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -14,11 +14,12 @@ from kteardown.cli import complete, options
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BrokenError, GateError, InputError
 from kteardown.inputs.load import load_experiment
-from kteardown.model.result import Result
+from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import is_headline
+from kteardown.report.comparison_groups import headlines, is_headline, variants
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import markdown, text
+from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.sections.fault_lines import broken_message, uncompared_sentences
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_run
@@ -111,9 +112,10 @@ def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
-    """Raise GateError if a headline comparison has the verdict of ``fail_on``, or a point has no verdict.
+    """Raise GateError if a headline metric, or for worse one of its points, has the verdict of ``fail_on``.
 
-    Raises BrokenError if a variant is broken.
+    A mixed metric is worse if one of its points goes in that direction. A point that could not be compared
+    fails every gate. Raises BrokenError if a variant is broken.
     """
     if fail_on is None:
         return
@@ -123,6 +125,9 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
             f"{'; '.join(uncompared_sentences(result))}",
             hint=f"see the boots with `kteardown show {run}`; a point that was not compared cannot pass.",
         )
+    _gate_metrics(run, result, workloads, fail_on)
+    if fail_on is options.FailOn.inconclusive and result.metric_verdicts:
+        return
     judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
     failed = [c for c in judged if c.verdict == fail_on.value]
     if failed:
@@ -141,6 +146,27 @@ def check_broken(run: str, result: Result) -> None:
     if message:
         boot = next(fault.boots[0] for fault in result.faults if fault.status == "broken")
         raise BrokenError(message, hint=f"see its console with `kteardown show {run} --console {boot}`.")
+
+
+def _gate_metrics(
+    run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn
+) -> None:
+    for group in headlines(result, workloads):
+        for variant in variants(result):
+            rows, metric = group.of(variant), verdict_of(result, group, variant)
+            if metric is not None and rows and _matches(metric, rows, fail_on):
+                raise GateError(
+                    f"a headline metric is {metric.verdict}: {metric_sentence(group, rows, metric)}",
+                    hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is "
+                    "spent.",
+                )
+
+
+def _matches(metric: MetricVerdict, rows: Sequence[Comparison], fail_on: options.FailOn) -> bool:
+    if metric.verdict == "mixed" and fail_on is options.FailOn.worse:
+        up = metric.better == "lower"
+        return any(c.ratio is not None and c.verdict != "same" and (c.ratio > 1) == up for c in rows)
+    return metric.verdict == fail_on.value
 
 
 def command_line() -> str:

@@ -35,6 +35,7 @@ COLOURS = {
     "broken": "bold white on red",
     "better": "green",
     "worse": "red",
+    "mixed": "magenta",
     "same": "cyan",
     "inconclusive": "yellow",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.inputs.sweep_syntax import parse_values
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
+from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
 from kteardown.paths import data_dir
@@ -156,6 +158,8 @@ def check_experiment(experiment: Experiment, where: str) -> None:
             )
     for sweep in experiment.workloads:
         _check_params(sweep.params, workloads[sweep.workload], where)
+        _check_weights(sweep, workloads[sweep.workload], where)
+    _check_weighed_points(experiment, workloads, where)
     known = {name for workload in workloads.values() for name in workload.parameters}
     for name in experiment.quick.params:
         if name not in {*known, *MACHINE_PARAMETERS}:
@@ -252,6 +256,38 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
                 hint="add a value, or remove the parameter; it then has its default value.",
             )
         check_values(values, parameter, f"{where}: {workload.name}.{name}")
+
+
+def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
+    """Check that every weight is that of a possible value of a parameter."""
+    for name, weights in sweep.weights.items():
+        parameter = workload.parameters.get(name)
+        place = f"{where}: {workload.name}.weights.{name}"
+        if parameter is None and name not in MACHINE_PARAMETERS:
+            known = (*workload.parameters, *MACHINE_PARAMETERS)
+            raise InputError(
+                f"{place}: there is no such parameter{did_you_mean(name, known)}",
+                hint=f"choose one of: {', '.join(known)}.",
+            )
+        for text in weights:
+            value: ParamValue = int(text) if re.fullmatch("[0-9]+", text) else text
+            if parameter is not None:
+                check_values([value], parameter, place)
+            elif not isinstance(value, int):
+                raise InputError(f"{place}={text}: expected a number", hint='write it as in "2" = 0.5.')
+
+
+def _check_weighed_points(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
+    sweeps = {sweep.workload: sweep for sweep in experiment.workloads}
+    weights: dict[str, float] = dict.fromkeys(sweeps, 0.0)
+    for point in points_of(experiment, workloads):
+        weights[point.workload] += weight_of(sweeps[point.workload], point)
+    for name, total in weights.items():
+        if total == 0:
+            raise InputError(
+                f"{where}: {name}.weights: every point has the weight 0",
+                hint="give at least one point a weight above 0, or remove the weights.",
+            )
 
 
 def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str) -> None:

@@ -138,8 +138,8 @@ def _checked_until(text: str) -> str:
     if not text or not re.fullmatch(UNTIL, text):
         raise InputError(
             f"--until {text}: expected verdict or ci=WIDTH%",
-            hint="use --until verdict to stop when no headline comparison is inconclusive, or --until ci=2% "
-            "to stop when every headline change is known to within 2%.",
+            hint="use --until verdict to stop when no headline metric is inconclusive, or --until ci=2% "
+            "to stop when every headline metric is known to within 2%.",
         )
     return text
 

@@ -38,6 +38,11 @@ class Sweep(SpecModel):
     params: dict[Name, tuple[ParamValue, ...]] = Field(default={})
     shuffle: bool = False
     """Run the points of a boot in random order. Use this only if the points cannot influence each other."""
+    weights: dict[Name, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(default={})
+    """By parameter and value, the weight of a point in the verdict of a metric; 1 if it is not given.
+
+    The weight of a point is the product over its parameters.
+    """
 
 
 class Design(SpecModel):

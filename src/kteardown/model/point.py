@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from pydantic import BaseModel, ConfigDict
 
@@ -59,3 +60,8 @@ def points_of(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
                 shown = {name: value for name, value in full.items() if name in chosen}
                 result.append(Point(workload=sweep.workload, params=full, shown=shown))
     return tuple(result)
+
+
+def weight_of(sweep: Sweep, point: Point) -> float:
+    """The weight of a point of ``sweep`` in the verdict of a metric."""
+    return prod(sweep.weights.get(name, {}).get(str(value), 1.0) for name, value in point.params.items())

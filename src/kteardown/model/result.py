@@ -14,7 +14,8 @@ from kteardown.model.profile_result import Profile
 from kteardown.model.record import BASE, LAYOUT, TWIN, Outcome, ParamValue, ProblemKind
 from kteardown.model.workload import Better
 
-Verdict = Literal["broken", "better", "worse", "same", "inconclusive"]
+Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
+"""``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
 FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial"]
 FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power"]
@@ -57,10 +58,11 @@ class Comparison(_Result):
 
     The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
     ``layout_ci`` of the layout twin; None without a twin. A p-value is None if nothing can be tested.
-    ``p`` is the two-sided p-value of no change, before Holm's correction; ``p_holm`` is the same after the
-    correction over the report, which the verdict uses; ``p_rank`` is that of a rank test over boots (wall
-    clock); ``p_same`` is that of a true change of the margin or more (two one-sided tests). ``outliers``
-    counts the boots of both sides that ``Result.outliers`` names.
+    ``p`` is the two-sided p-value of no change; ``p_holm`` is the same after the correction for the number of
+    tests, which the verdict uses: for a headline metric that of the metrics and their points, else Holm's
+    over the other metrics. ``p_rank`` is that of a rank test over boots (wall clock); ``p_same`` is that of a
+    true change of the margin or more (two one-sided tests). ``outliers`` counts the boots of both sides that
+    ``Result.outliers`` names.
     """
 
     workload: str
@@ -89,6 +91,45 @@ class Comparison(_Result):
     outliers: int = 0
     same_within: float | None = None
     """The margin of the verdict "same"; None in results that did not record it."""
+
+
+class MetricVerdict(_Result):
+    """The verdict of one headline metric of one variant, over all its points together.
+
+    ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over points of
+    changed / base; ``ci`` is its interval at ``confidence``. A metric with one point has the values of that
+    point's comparison. ``points`` are the points that count, of the ``planned`` ones; ``boots`` the pairs of
+    boots that have all of them. ``mde``, the twins and the p-values are as in a comparison; ``p_corrected``
+    is the p-value after the correction over headline metrics and variants, and ``p_mixed`` that of no
+    opposite changes among the points. ``spread`` is the standard deviation over boots of the log ratio, and
+    ``point_spread`` the median of those of the single points; None without a ratio.
+    """
+
+    workload: str
+    variant: str
+    metric: str
+    unit: str
+    better: Better
+    statistic: str = "median"
+    points: int
+    planned: int
+    boots: int
+    ratio: float | None
+    ci: tuple[float, float] | None
+    confidence: float
+    mde: float | None
+    verdict: Verdict
+    reason: str = ""
+    exact: bool = False
+    null_ci: tuple[float, float] | None = None
+    layout_ci: tuple[float, float] | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+    p_same: float | None = None
+    p_mixed: float | None = None
+    spread: float | None = None
+    point_spread: float | None = None
+    same_within: float | None = None
 
 
 class Distribution(_Result):
@@ -125,6 +166,9 @@ class Law(_Result):
 
     ``per_unit`` is the cost of one more, in the metric's unit (the slope of the straight line). ``exponent``
     is that of the power law of the part that grows. None if it cannot be estimated.
+
+    ``ratio`` is the slope of a variant divided by that of base, for headline metrics: the mean over boots of
+    both, with Fieller's interval. ``verdict`` is None if the slopes are not compared.
     """
 
     workload: str
@@ -142,6 +186,11 @@ class Law(_Result):
     points: int
     point: dict[str, ParamValue] = {}
     predictions: tuple[Prediction, ...] = ()
+    ratio: float | None = None
+    ratio_ci: tuple[float, float] | None = None
+    ratio_p: float | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
 
 
 class PatchSet(_Result):
@@ -339,6 +388,8 @@ class Result(_Result):
     ended_boots: int | None = None
     """How many boots had ended, those of the profile included; None in results that did not say."""
     distributions: tuple[Distribution, ...] = ()
+    metric_verdicts: tuple[MetricVerdict, ...] = ()
+    """In the order of the comparisons; empty in results that did not have them."""
     faults: tuple[Fault, ...] = ()
     uncompared: tuple[Uncompared, ...] = ()
 

@@ -14,12 +14,14 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
-from kteardown.report.formatting import CLOCKS, VERDICTS, percent, point_text, sentence, tone
+from kteardown.report.formatting import CLOCKS, VERDICTS, percent, point_text, tone
+from kteardown.report.metric_words import leading, metric_sentence, verdict_of
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.fault_lines import fault_lines, is_broken
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
+from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
 from kteardown.report.table import Block, Cell, Table
@@ -55,7 +57,8 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
         for group in headlines(result, workloads):
             mine = group.of(variant)
             if mine:
-                lines.append(Cell(sentence(group.name, variant, mine), tone(mine)))
+                metric = verdict_of(result, group, variant)
+                lines.append(Cell(metric_sentence(group, mine, metric), leading(metric, mine)))
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     if not lines and not any(fault.status == "broken" for fault in result.faults):
@@ -78,6 +81,7 @@ def all_tables(
     ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
     """
     tables = [
+        *metric_tables(result, workloads),
         *headline_tables(result, workloads),
         *ablation_tables(result, workloads, room),
         *law_tables(result, workloads),

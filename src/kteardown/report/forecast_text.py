@@ -12,7 +12,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.report.comparison_groups import is_headline
-from kteardown.report.formatting import share
+from kteardown.report.formatting import VERDICTS, share
 from kteardown.run.forecast import Forecast
 
 
@@ -56,11 +56,9 @@ def fields(found: Forecast) -> dict[str, Any]:
 def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the verdicts at this look, on one line."""
     stopping = result.stopping
-    rows = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
+    rows = [m for m in result.metric_verdicts if is_headline(workloads, m.workload, m.metric)]
     counts = Counter(row.verdict for row in rows)
-    words = ", ".join(
-        f"{counts[v]} {v}" for v in ("broken", "better", "worse", "same", "inconclusive") if counts[v]
-    )
+    words = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
     widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
     after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""

@@ -11,7 +11,7 @@ from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Part, Verdict
 
-VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "same", "inconclusive")
+VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 
 CLOCKS: Mapping[Clock, str] = {
     "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It shows "
@@ -161,7 +161,7 @@ def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> st
 def tone(comparisons: Iterable[Comparison]) -> Verdict:
     """Return one verdict for several comparisons, the most alarming that occurs."""
     found = {comparison.verdict for comparison in comparisons}
-    order: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "same")
+    order: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
     return next((verdict for verdict in order if verdict in found), "inconclusive")
 
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kteardown.errors import KteardownError
-from kteardown.model.result import Comparison, Result
+from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
+from kteardown.report.metric_words import verdict_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 
@@ -47,7 +48,7 @@ def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> InterimRes
         changed=_value(last.changed.compared, unit),
         change=change(last, decimals(mine)),
         verdict=last.verdict,
-        others=_others(mine),
+        others=_others(mine, verdict_of(result, group, last.variant)),
     )
 
 
@@ -62,6 +63,8 @@ def _point(mine: Sequence[Comparison]) -> str:
     return " ".join(f"{name}={parameter(point[name])}" for name in varying)
 
 
-def _others(mine: Sequence[Comparison]) -> str:
+def _others(mine: Sequence[Comparison], metric: MetricVerdict | None) -> str:
+    """Return the verdict over all points, then those of the points."""
     counts = Counter(comparison.verdict for comparison in mine)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    whole = f"{metric.verdict}: " if metric is not None and metric.planned > 1 else ""
+    return whole + ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Result, Verdict
+from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
 from kteardown.report.sections.fault_lines import (
     fault_sentence,
     is_broken,
@@ -31,7 +31,7 @@ class Claim:
 
 
 def claims(material: Material) -> list[Claim]:
-    """Return a claim for each variant and headline metric; points with the same verdict are combined.
+    """Return a claim for each variant and headline metric: over all points, then its points by verdict.
 
     A broken variant has no claims but its faults, which are first.
     """
@@ -42,7 +42,7 @@ def claims(material: Material) -> list[Claim]:
         if fault.status == "broken"
     ]
     return broken + [
-        _claim(group, variant, rows)
+        _claim(group, variant, rows, verdict_of(result, group, variant))
         for variant in variants(result)
         if not is_broken(result, variant)
         for group in headlines(result, material.workloads)
@@ -95,11 +95,42 @@ def _basis(result: Result) -> str:
     )
 
 
-def _claim(group: Group, variant: str, rows: Sequence[Comparison]) -> Claim:
+def _claim(group: Group, variant: str, rows: Sequence[Comparison], metric: MetricVerdict | None) -> Claim:
     by_verdict = {verdict: [c for c in rows if c.verdict == verdict] for verdict in VERDICTS}
     parts = [_part(verdict, mine, rows) for verdict, mine in by_verdict.items() if mine]
-    leading = tone(rows)
-    return Claim(variant, group.metric, leading, f"With {variant}, {group.name} is {_joined(parts)}.")
+    subject = f"With {variant}, {group.name} is"
+    if metric is None or (metric.planned == 1 and len(rows) == 1):
+        return Claim(variant, group.metric, tone(rows), f"{subject} {_joined(parts)}.")
+    whole = f"{_whole(metric)} over {points_of(metric)}"
+    if metric.verdict == "mixed":
+        text = f"{subject} mixed: {_joined(parts)}; {whole}."
+    elif metric.verdict in ("same", "inconclusive") and len(by_verdict[metric.verdict]) == len(rows):
+        text = f"{subject} {whole}."
+    elif len(by_verdict["inconclusive"]) == len(rows):
+        text = f"{subject} {whole}; no point is significant by itself."
+    else:
+        text = f"{subject} {whole}: {_joined(parts)}."
+    return Claim(variant, group.metric, metric.verdict, text[:-1] + _opposite(metric, rows) + ".")
+
+
+def _whole(metric: MetricVerdict) -> str:
+    """Return the verdict over all points: ``61.0% lower (interval -61.2% to -60.8%)``."""
+    if metric.verdict == "inconclusive":
+        return "not significantly different from base"
+    if metric.verdict == "same":
+        return f"the same ({metric.reason})" if metric.reason else "the same"
+    if metric.ratio is None:
+        return metric_change(metric, [])
+    size = f"{abs(metric.ratio - 1):.1%} {'lower' if metric.ratio < 1 else 'higher'}"
+    if metric.exact or metric.ci is None:
+        return f"{size} (exact)" if metric.exact else size
+    return f"{size} (interval {percent(metric.ci[0])} to {percent(metric.ci[1])})"
+
+
+def _opposite(metric: MetricVerdict, rows: Sequence[Comparison]) -> str:
+    """Return that points go in the opposite direction, if some do without being significant."""
+    found = against(metric, rows)
+    return f"; in the opposite direction, but not significant,{_where(found, rows)}" if found else ""
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -136,29 +167,24 @@ def _where(mine: Sequence[Comparison], rows: Sequence[Comparison]) -> str:
     """Return the points as text: their parameters if there are few, else their number and range."""
     if len(rows) == 1:
         return f" at {point_text(rows[0].point)}" if rows[0].point else ""
-    varying = _varying([c.point for c in rows])
+    names = varying([c.point for c in rows])
     if len(mine) == len(rows):
-        return f" at all {len(rows)} points" + _span(mine, rows, varying)
+        return f" at all {len(rows)} points" + _span(mine, rows, names)
     if len(mine) <= _MANY:
-        return " at " + ", ".join(point_text({n: c.point[n] for n in varying if n in c.point}) for c in mine)
-    return f" at {len(mine)} of {len(rows)} points" + _span(mine, rows, varying)
+        return " at " + ", ".join(point_text({n: c.point[n] for n in names if n in c.point}) for c in mine)
+    return f" at {len(mine)} of {len(rows)} points" + _span(mine, rows, names)
 
 
-def _span(mine: Sequence[Comparison], rows: Sequence[Comparison], varying: Sequence[str]) -> str:
+def _span(mine: Sequence[Comparison], rows: Sequence[Comparison], names: Sequence[str]) -> str:
     """Return the range of these points, as `` (zombies=3,000 to 15,000)``.
 
     Empty if several parameters vary, or if the points are not neighbours.
     """
-    if len(varying) != 1:
+    if len(names) != 1:
         return ""
-    name = varying[0]
+    name = names[0]
     places = [n for n, c in enumerate(rows) if c in mine]
     if places != list(range(places[0], places[-1] + 1)):
         return ""
     first, last = mine[0].point[name], mine[-1].point[name]
     return f" ({name}={parameter(first)} to {parameter(last)})" if isinstance(first, int) else ""
-
-
-def _varying(points: Sequence[Mapping[str, ParamValue]]) -> list[str]:
-    names = dict.fromkeys(name for point in points for name in point)
-    return [name for name in names if len({point.get(name) for point in points}) > 1]

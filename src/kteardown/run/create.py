@@ -11,6 +11,8 @@ from kteardown.kernels import build, layout_twin
 from kteardown.kernels.request import Building, Built, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.plan import Plan, controls
+from kteardown.model.point import points_of
+from kteardown.model.power import DesignPower
 from kteardown.model.record import BASE, LAYOUT
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
@@ -18,10 +20,12 @@ from kteardown.run import run_kernels
 from kteardown.run.forecast import Forecast
 from kteardown.run.make_plan import make_plan
 from kteardown.run.past_boots import forecast_of
+from kteardown.run.past_spreads import spreads
 from kteardown.run.profile_plan import plan_profile
 from kteardown.run.resolve import Resolved
 from kteardown.rundir import snapshot
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs
 from kteardown.vm import host
 
 
@@ -107,6 +111,17 @@ def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None = None) ->
         requests.append(twin or replace(resolved.series[0], name=LAYOUT))
     measuring = forecast_of(resolved.experiment, resolved.workloads, plan, jobs)
     return Cost(build.cost(requests, cache_dir=cache_dir()), measuring)
+
+
+def design_power(resolved: Resolved) -> DesignPower:
+    """Return what the design can decide, with the spreads of earlier runs on this host."""
+    # Imported here: it loads numpy and scipy.
+    from kteardown.analysis.decidable import decidable
+
+    experiment = resolved.experiment
+    points = points_of(experiment, resolved.workloads)
+    known = spreads(experiment, all_runs())
+    return decidable(experiment, resolved.workloads, len(experiment.variants), points, known)
 
 
 def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:

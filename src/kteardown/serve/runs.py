@@ -38,7 +38,10 @@ class ListedRun:
     experiment: Experiment
     state: str
     verdicts: Mapping[Verdict, int]
-    """How many headline comparisons have each verdict; empty unless the state is ``done``."""
+    """How many headline metrics have each verdict (comparisons, in older results).
+
+    Empty unless the state is ``done``.
+    """
     progress: Progress | None
     """The progress of a run whose state is ``running``."""
 
@@ -151,6 +154,8 @@ def _experiment(file: Path, _stamped: tuple[int, int]) -> Experiment:
 @lru_cache(maxsize=_KEPT)
 def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
     found = _read(file)
+    if found.result.metric_verdicts:
+        return Counter(metric.verdict for metric in found.result.metric_verdicts)
     return Counter(
         c.verdict for c in found.result.asked_for if is_headline(found.workloads, c.workload, c.metric)
     )

@@ -68,7 +68,7 @@ def test_a_large_effect_ends_the_run_at_the_first_look() -> None:
     result, stopping = conclude(run(QUIET, 0.6), 20, 20, VERDICT, 0.95, HEADLINE)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done, stopping.spent) == (4, True, False)
-    assert stopping.reason == "1 of 1 headline comparisons have a verdict"
+    assert stopping.reason == "1 of 1 headline metrics have a verdict"
     assert [(c.verdict, c.base.boots) for c in result.comparisons] == [("better", 4)]
     assert result.comparisons[0].confidence == stopping.confidence == levels(looks(20), 0.95)[0]
     assert stopping.alpha == pytest.approx(1 - stopping.confidence)
@@ -78,7 +78,7 @@ def test_noise_continues_to_the_last_look() -> None:
     result, stopping = conclude(run(LOUD, 1.0), 20, 20, VERDICT, 0.95, HEADLINE)
     assert stopping is not None
     assert (stopping.stopped_at, stopping.done) == (20, True)
-    assert stopping.reason == "0 of 1 headline comparisons have a verdict; no more blocks are planned"
+    assert stopping.reason == "0 of 1 headline metrics have a verdict; no more blocks are planned"
     assert stopping.alpha == pytest.approx(0.05)
     assert result.comparisons[0].verdict == "inconclusive"
 

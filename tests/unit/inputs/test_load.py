@@ -16,7 +16,7 @@ from kteardown.inputs.load import (
     programs,
     workload_names,
 )
-from kteardown.model.point import sweep_points
+from kteardown.model.point import points_of, sweep_points, weight_of
 
 GOOD = """
 name = "mine"
@@ -58,6 +58,13 @@ def test_a_sweep_has_every_point_with_the_defaults(tmp_path: Path) -> None:
     found = sweep_points(experiment.workloads[0], workload)
     assert [point["zombies"] for point in found] == [0, 3000, 6000, 9000]
     assert all(set(point) == set(workload.parameters) for point in found)
+
+
+def test_the_weight_of_a_point_is_the_product_over_its_parameters(tmp_path: Path) -> None:
+    text = GOOD + 'weights.zombies = { "0" = 0, "9000" = 3 }\nweights.make = { shared = 0.5 }\n'
+    experiment = load_experiment(_write(tmp_path, text))
+    points = points_of(experiment, load_workloads(experiment))
+    assert [weight_of(experiment.workloads[0], point) for point in points] == [0, 0.5, 0.5, 1.5]
 
 
 def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path) -> None:
@@ -104,6 +111,16 @@ def test_stress_tests_share_one_debug_kernel() -> None:
         (('"0:9000:3000"', '"9000:0:3000"'), "not a valid range"),
         (('"0:9000:3000"', '"0,many"'), "zombies.zombies=many: must be an integer"),
         (('"0:9000:3000"', "[-1]"), "zombies.zombies=-1: must be 0 to"),
+        (
+            ('"0:9000:3000"', '[0]\nweights.zombeis = { "0" = 1 }'),
+            "zombies.weights.zombeis: there is no such parameter; did you mean 'zombies'?",
+        ),
+        (
+            ('"0:9000:3000"', "[0]\nweights.zombies = { many = 1 }"),
+            "weights.zombies=many: must be an integer",
+        ),
+        (('"0:9000:3000"', '[0]\nweights.zombies = { "0" = -1 }'), "workloads.0.weights.zombies.0"),
+        (('"0:9000:3000"', '[0]\nweights.zombies = { "0" = 0 }'), "every point has the weight 0"),
         (("source", 'config = ["lockstats"]\nsource'), "no fragment 'lockstats'; did you mean 'lockstat'?"),
     ],
 )

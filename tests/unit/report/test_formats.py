@@ -61,7 +61,8 @@ def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
 def test_claims_give_size_points_and_intervals() -> None:
     first = claims(instructions())[0]
     assert re.fullmatch(
-        r"With freezer-skip-exited, freeze_user_ns is 5\d\.\d% to 6\d\.\d% lower \(intervals from -6\d\.\d% "
+        r"With freezer-skip-exited, freeze_user_ns is 57\.\d% lower \(interval -58\.\d% to -57\.\d%\) over "
+        r"all 11 points: 5\d\.\d% to 6\d\.\d% lower \(intervals from -6\d\.\d% "
         r"to -\d\d\.\d%\) at 10 of 11 points \(zombies=3,000 to 30,000\); and the same \(within 2%\) at "
         r"zombies=0\.",
         first.text,
@@ -72,7 +73,9 @@ def test_claims_give_size_points_and_intervals() -> None:
 def test_an_inconclusive_metric_is_not_significantly_different() -> None:
     plain = wall()
     unsure = tuple(c.model_copy(update={"verdict": "inconclusive"}) for c in plain.result.comparisons)
-    found = claims(Material("x", plain.result.model_copy(update={"comparisons": unsure}), plain.workloads))
+    whole = tuple(m.model_copy(update={"verdict": "inconclusive"}) for m in plain.result.metric_verdicts)
+    update = {"comparisons": unsure, "metric_verdicts": whole}
+    found = claims(Material("x", plain.result.model_copy(update=update), plain.workloads))
     assert all("not significantly different" in claim.text and "%" not in claim.text for claim in found)
 
 

@@ -24,7 +24,9 @@ def test_a_row_has_the_last_point_and_counts_all_points(freezer_result: Result) 
     assert row.change == change(mine[-1], decimals(mine))
     assert row.base == f"{mine[-1].base.median:,.0f}"
     assert row.verdict == mine[-1].verdict
-    assert sum(int(part.split()[0]) for part in row.others.split(", ")) == len(mine)
+    whole, points = row.others.split(": ")
+    assert whole == "better"
+    assert sum(int(part.split()[0]) for part in points.split(", ")) == len(mine)
 
 
 def test_real_time_is_shown_in_a_unit_with_few_digits(wall_result: Result) -> None:

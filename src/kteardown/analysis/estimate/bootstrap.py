@@ -217,8 +217,7 @@ def ratio_interval(
         spread = -spread
     weight = 1 + _DRIFT * _block_correlation(np.log(one), np.log(two)) ** 2 if paired else 1.0
     centre = math.log(changed.quantile(quantile) / base.quantile(quantile))
-    beyond = _BEYOND_TWIN if twin else _BEYOND
-    return _interval(centre, spread, boots, weight, confidence, beyond)
+    return _interval(centre, spread, boots, weight, confidence, power_quantile(boots - 1, twin=twin))
 
 
 def level_interval(
@@ -261,10 +260,15 @@ def _interval(
     cut = max(0, math.ceil(error * len(draws)) - 1)
     low = min(centre - t, float(draws[cut]))
     high = max(centre + t, float(draws[len(draws) - 1 - cut]))
-    farthest = max(centre - low, high - centre) + float(special.stdtrit(max(df - 1, 0.5), beyond)) * se
+    farthest = max(centre - low, high - centre) + beyond * se
     whole = Interval(_exp(low), _exp(high), 1.0, se, _exp(farthest) - 1, centre, df, draws, weight)
     p = min(1.0, 2 * min(whole.p_below(0.0), whole.p_above(0.0)))
     return Interval(whole.low, whole.high, p, se, whole.mde, centre, df, draws, weight)
+
+
+def power_quantile(df: int, *, twin: bool) -> float:
+    """Return how far beyond half the interval an effect must be to be found with 80% power, in errors."""
+    return float(special.stdtrit(max(df - 1, 0.5), _BEYOND_TWIN if twin else _BEYOND))
 
 
 def calibration(boots: int) -> float:

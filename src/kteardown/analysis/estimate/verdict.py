@@ -1,16 +1,17 @@
 """Compare two kernels at one point: from their boots to a ratio, an interval and a verdict.
 
-``estimate`` compares one pair; ``holm`` corrects all pairs of a report; ``judge`` gives the verdict. The
-rules are applied in this order:
+``estimate`` compares one pair; ``judge`` gives the verdict, from a p-value that is corrected for the number
+of tests by ``gatekeeping`` (headline metrics and their points) or ``holm`` (all others). The rules are
+applied in this order:
 
 1. inconclusive: nothing can be tested, such as with a single boot on a side.
 2. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
    Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error because the
    reported interval is used. Failing to find a difference is not sufficient. Without an interval, both sides
    have to be identical.
-3. better or worse: the p-value of no change is below 1 - confidence, also after Holm's correction over the
-   report (S. Holm, Scandinavian Journal of Statistics 6, 1979), and the ratio is outside the intervals of the
-   A/A twin and of the layout twin compared with base, each widened to contain 1, where they were booted.
+3. better or worse: the p-value of no change is below 1 - confidence, also after the correction, and the ratio
+   is outside the intervals of the A/A twin and of the layout twin compared with base, each widened to contain
+   1, where they were booted.
 4. inconclusive: everything else, with the reason.
 
 There are three kinds of estimates:
@@ -41,6 +42,7 @@ from kteardown.model.workload import Better
 
 MEDIAN = 0.5
 _NO_RANK = "the rank test does not find a change"
+_NOT_AFTER_CORRECTION = "not significant after the correction for the number of tests"
 _RANK_ALONE = "only the rank test finds a change"
 
 
@@ -130,7 +132,7 @@ def estimate(
     before, after = base.quantile(quantile), changed.quantile(quantile)
     higher = after > before
     ratio = after / before if before > 0 and after >= 0 else None
-    if clock == "instructions" and _exact(base, changed):
+    if clock == "instructions" and both_exact(base, changed):
         return _of_exact(ratio, higher=higher, same=before == after, within=rules.same_within)
     if min(base.flat.min(), changed.flat.min()) <= 0:
         return _by_rank(base.quantiles(quantile), changed.quantiles(quantile), ratio, higher)
@@ -152,7 +154,10 @@ def estimate(
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted."""
+    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted.
+
+    S. Holm, Scandinavian Journal of Statistics 6, 1979.
+    """
     tested = sorted((p, index) for index, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
     highest = 0.0
@@ -179,19 +184,23 @@ def judge(
         by_rank = supporting.rank is not None and supporting.rank.p < alpha
         return "inconclusive", _with_addition(reason, _RANK_ALONE if by_rank else "")
     if p_adjusted is None or p_adjusted >= alpha:
-        return "inconclusive", "not significant after Holm's correction for all comparisons"
-    for null, reason in (
-        (supporting.twin, "the A/A twin differs from base by as much"),
-        (supporting.layout, "the layout twin differs from base by as much"),
-    ):
-        if null is not None and _within_twin(null, found, alpha):
-            return "inconclusive", reason
+        return "inconclusive", _NOT_AFTER_CORRECTION
+    if explained := explained_by_twin(found, supporting, alpha):
+        return "inconclusive", explained
     verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
     doubted = supporting.rank is not None and supporting.rank.contradicts(alpha)
     return verdict, "exact" if found.exact else _with_addition(found.reason, _NO_RANK if doubted else "")
 
 
-def _exact(base: Boots, changed: Boots) -> bool:
+def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: float) -> str:
+    """Return that a twin, which has no change, differs from base by as much; empty if none does."""
+    for null, name in ((supporting.twin, "A/A"), (supporting.layout, "layout")):
+        if null is not None and _within_twin(null, found, alpha):
+            return f"the {name} twin differs from base by as much"
+    return ""
+
+
+def both_exact(base: Boots, changed: Boots) -> bool:
     """Return whether both sides are exact.
 
     They are exact with at least two seeds, and either one number on each side or equal samples seed by seed.
@@ -206,7 +215,7 @@ def _exact(base: Boots, changed: Boots) -> bool:
 
 def _of_exact(ratio: float | None, *, higher: bool, same: bool, within: float) -> Estimate:
     ci = (ratio, ratio) if ratio is not None else None
-    near = same or (ratio is not None and 1 / (1 + within) <= ratio <= 1 + within)
+    near = same or (ratio is not None and is_within(ratio, within))
     return Estimate(
         ratio,
         ci,
@@ -217,6 +226,11 @@ def _of_exact(ratio: float | None, *, higher: bool, same: bool, within: float) -
         higher=higher,
         p_same=0.0 if near else 1.0,
     )
+
+
+def is_within(ratio: float, margin: float) -> bool:
+    """Return whether a ratio is inside the margin of ``same``."""
+    return 1 / (1 + margin) <= ratio <= 1 + margin
 
 
 def _by_rank(
@@ -247,7 +261,7 @@ def _two_one_sided(found: Interval, margin: float) -> float:
 def _within(found: Estimate, margin: float) -> bool:
     if found.identical or found.ci is None:
         return found.identical
-    return 1 / (1 + margin) <= found.ci[0] and found.ci[1] <= 1 + margin
+    return is_within(found.ci[0], margin) and is_within(found.ci[1], margin)
 
 
 def _within_twin(null: Estimate, found: Estimate, alpha: float) -> bool:

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kteardown.analysis.comparisons import Data
+from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.growth.fit import Fit, fit, predict
-from kteardown.model.point import Key, Point
-from kteardown.model.result import Law, Prediction
+from kteardown.analysis.growth.slope_ratio import SlopeRatio, families
+from kteardown.model.point import Point
+from kteardown.model.result import Law, Prediction, Verdict
 
 _FURTHER = 2.0
 """Without requested values, predict at this multiple of the largest measured value."""
 
 
-def laws(data: Data, kernels: Sequence[str], predict_at: Mapping[str, Sequence[float]]) -> tuple[Law, ...]:
+def laws(
+    data: Data,
+    kernels: Sequence[str],
+    predict_at: Mapping[str, Sequence[float]],
+    slopes: Sequence[SlopeRatio],
+    verdicts: Sequence[tuple[Verdict, str]],
+) -> tuple[Law, ...]:
     """Return a law for each compared metric, each kernel, and each setting of the other parameters.
 
-    ``predict_at`` has the values at which to predict, by parameter.
+    ``predict_at`` has the values at which to predict, by parameter. ``verdicts`` are those of ``slopes``.
     """
     result: list[Law] = []
+    ratios = {
+        (s.workload, s.metric, s.variant, s.rest): _ratio_fields(s, verdict, reason)
+        for s, (verdict, reason) in zip(slopes, verdicts, strict=True)
+    }
     for workload, metric, spec in compared(data.experiment, data.workloads):
         param = data.workloads[workload].law
-        for family in _families(data.expected, workload, param):
+        for others, family in families(data.expected, workload, param).items():
             rest = {name: value for name, value in family[0].shown.items() if name != param}
             for kernel in kernels:
                 sizes, rows = _costs(data.collected, kernel, family, param, metric)
@@ -32,7 +43,8 @@ def laws(data: Data, kernels: Sequence[str], predict_at: Mapping[str, Sequence[f
                     fields = {"workload": workload, "kernel": kernel, "metric": metric, "unit": spec.unit}
                     predictions = _predictions(found, sizes, predict_at.get(param, ()), data.rules.confidence)
                     about = {"param": param, "point": rest, "predictions": predictions}
-                    result.append(Law.model_validate({**fields, **about, **_fields(found)}))
+                    ratio = ratios.get((workload, metric, kernel, others), {})
+                    result.append(Law.model_validate({**fields, **about, **_fields(found), **ratio}))
     return tuple(result)
 
 
@@ -62,6 +74,17 @@ def _costs(
     return sizes, [[blocks[block] for blocks in medians] for block in common]
 
 
+def _ratio_fields(slopes: SlopeRatio, verdict: Verdict, reason: str) -> dict[str, object]:
+    found = slopes.found
+    return {
+        "ratio": tidy(found.ratio),
+        "ratio_ci": tidy_pair(found.ci),
+        "ratio_p": tidy(found.p),
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
 def _fields(found: Fit) -> dict[str, object]:
     return {
         "model": found.model,
@@ -73,13 +96,3 @@ def _fields(found: Fit) -> dict[str, object]:
         "r2": tidy(found.r2),
         "points": found.points,
     }
-
-
-def _families(expected: Sequence[Point], workload: str, param: str) -> list[list[Point]]:
-    """Return the points of a workload grouped by all parameters except ``param``; empty if it has no law."""
-    families: dict[Key, list[Point]] = {}
-    for point in expected:
-        if point.workload == workload and param in dict(point.full):
-            rest = tuple(item for item in point.full if item[0] != param)
-            families.setdefault(rest, []).append(point)
-    return list(families.values())

@@ -25,6 +25,7 @@ MARKS: Mapping[Verdict, str] = {
     "broken": "x",
     "better": "circle",
     "worse": "diamond",
+    "mixed": "triangle-up",
     "same": "circle-open",
     "inconclusive": "square-open",
 }

@@ -10,11 +10,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kteardown.model.result import Comparison, Verdict
+from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.charts.figure import ratio_range, ratio_ticks
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
-from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, sentence, tone
+from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
+from kteardown.report.metric_words import (
+    leading,
+    metric_interval,
+    metric_sentence,
+    points_of,
+    verdict_of,
+)
 from kteardown.report.sections.fault_lines import is_broken
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
@@ -48,8 +55,9 @@ class Strip:
 class Card:
     """The verdict on one variant.
 
-    ``figure`` is its change at the leading point, and ``where`` names the metric and point of that change.
-    ``verdict`` is the verdict on this change; ``counts`` has the verdicts of all headline comparisons.
+    ``figure`` is its change of the first headline metric over all points (in older results, at the leading
+    point), and ``where`` says so. ``verdict`` is the verdict on this change; ``counts`` has the verdicts of
+    all headline metrics (in older results, comparisons).
     """
 
     variant: str
@@ -67,7 +75,7 @@ def cards(material: Material) -> list[Card]:
     rows = [c for group in found for c in group.comparisons if c.ratio is not None]
     axis = _Axis(*ratio_range([end for c in rows for end in (c.ratio or 1.0, *(c.ci or ()))]))
     sound = [v for v in variants(material.result) if not is_broken(material.result, v)]
-    every = [_card(variant, found, axis) for variant in sound]
+    every = [_card(material.result, variant, found, axis) for variant in sound]
     return [card for card in every if card.strips]
 
 
@@ -86,18 +94,30 @@ class _Axis:
         return tuple((self.at(tick), text) for tick, text in zip(ticks, texts, strict=True))
 
 
-def _card(variant: str, found: Sequence[Group], axis: _Axis) -> Card:
+def _card(result: Result, variant: str, found: Sequence[Group], axis: _Axis) -> Card:
     mine = [(group, rows) for group in found if (rows := group.of(variant))]
-    strips = tuple(_strip(group, rows, axis) for group, rows in mine)
+    metrics = [verdict_of(result, group, variant) for group, _ in mine]
+    strips = tuple(
+        _strip(group, rows, metric, axis) for (group, rows), metric in zip(mine, metrics, strict=True)
+    )
     first, rows = mine[0] if mine else (None, [])
     lead = _lead(rows)
-    counts = Counter(c.verdict for _, rows in mine for c in rows)
+    figure = percent(lead.ratio) if lead and lead.ratio and lead.verdict != "inconclusive" else ""
+    where = _where(first, lead) if first and lead else ""
+    verdict = lead.verdict if lead else "inconclusive"
+    whole = metrics[0] if metrics else None
+    if first is not None and whole is not None and whole.planned > 1:
+        verdict = whole.verdict
+        figure = percent(whole.ratio) if whole.ratio and verdict != "inconclusive" else ""
+        where = f"{first.name} over {points_of(whole)} {metric_interval(whole)}".rstrip()
+    counts = Counter(metric.verdict for metric in metrics if metric is not None)
+    counts = counts or Counter(c.verdict for _, rows in mine for c in rows)
     return Card(
         variant=variant,
-        verdict=lead.verdict if lead else "inconclusive",
+        verdict=verdict,
         counts=tuple((verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]),
-        figure=percent(lead.ratio) if lead and lead.ratio and lead.verdict != "inconclusive" else "",
-        where=_where(first, lead) if first and lead else "",
+        figure=figure,
+        where=where,
         strips=strips,
         ticks=axis.ticks(),
     )
@@ -117,11 +137,11 @@ def _where(group: Group, c: Comparison) -> str:
     return f"{group.name}{at}{ends}"
 
 
-def _strip(group: Group, rows: Sequence[Comparison], axis: _Axis) -> Strip:
+def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: _Axis) -> Strip:
     height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
     step = height / (len(rows) + 1)
-    whole = tone(rows)
-    words = sentence(group.name, rows[0].variant, rows).removeprefix(f"{rows[0].variant}: ")
+    whole = leading(metric, rows)
+    words = metric_sentence(group, rows, metric).removeprefix(f"{rows[0].variant}: ")
     words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
     dots = tuple(
         _dot(c, axis, round(step * (number + 1), 1)) for number, c in enumerate(rows) if c.ratio is not None

@@ -2,7 +2,7 @@
 
 ``±`` is half the width of the interval of a kernel's own median over boots. The change has the p of this
 report, after Holm's correction, and is ``~`` if the verdict is neither better nor worse. n is the number of
-boots. The last row has the geometric means.
+boots. The last row has the geometric means, with the p of a headline metric over all its points.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Summary
 from kteardown.report.comparison_groups import Group, groups, point_key, variants
 from kteardown.report.context import Material
+from kteardown.report.metric_words import verdict_of
 from kteardown.report.sections.fault_lines import fault_lines
 
 _PREFIXES = (
@@ -53,7 +54,7 @@ def _table(material: Material, group: Group) -> str:
     for kernel in heads[1:]:
         found = [mine.get((kernel, point_key(c.point))) for c in points]
         columns.append([_changed(material, group, c, by) for c in found])
-    means = _means(group, heads, points, by)
+    means = _means(material, group, heads, points, by)
     rows: list[list[str | _Cells]] = [
         [name, *(column[n] for column in columns)] for n, name in enumerate(names)
     ]
@@ -84,7 +85,9 @@ def _half_width(material: Material, group: Group, c: Comparison, kernel: str, si
     return f"± {100 * half / abs(value):.0f}%" if value else "± 0%"
 
 
-def _means(group: Group, heads: Sequence[str], points: Sequence[Comparison], by: float) -> list[str | _Cells]:
+def _means(
+    material: Material, group: Group, heads: Sequence[str], points: Sequence[Comparison], by: float
+) -> list[str | _Cells]:
     bases = [c.base.compared * by for c in points]
     row: list[str | _Cells] = ["geomean", [_geometric(bases), ""]]
     for kernel in heads[1:]:
@@ -92,6 +95,10 @@ def _means(group: Group, heads: Sequence[str], points: Sequence[Comparison], by:
         ratios = [c.ratio for c in mine if c.ratio]
         whole = len(ratios) == len(points) > 0
         delta = f"{round(100 * (math.exp(fmean(map(math.log, ratios))) - 1), 2) + 0.0:+.2f}%" if whole else ""
+        metric = verdict_of(material.result, group, kernel)
+        if delta and metric is not None and metric.p_corrected is not None:
+            delta = delta if metric.verdict in ("better", "worse") else "~"
+            delta += f" (p={metric.p_corrected:.3f} n={metric.boots})"
         row.append([_geometric([c.changed.compared * by for c in mine]), "", delta])
     return row
 

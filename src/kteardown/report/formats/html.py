@@ -37,6 +37,7 @@ from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.fault_lines import fault_reports
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
+from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
 from kteardown.report.summary import claims, limits
@@ -111,7 +112,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "One row is one point: the mark is the change from base, and the line through the mark is its "
         "interval. If the interval crosses the middle line, the change is not significant.",
         tuple(_single_chart(chart) for chart in forests(result)),
-        tuple(headline_tables(result, workloads)),
+        (*metric_tables(result, workloads), *headline_tables(result, workloads)),
         comparison_table(result) if result.asked_for else None,
     )
     yield Section(

@@ -22,6 +22,7 @@ _STYLES: Mapping[Verdict | None, str] = {
     "broken": "bold white on red",
     "better": "green",
     "worse": "bold red",
+    "mixed": "bold magenta",
     "same": "cyan",
     "inconclusive": "yellow",
     None: "",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kteardown.model.result import Law, Prediction, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, is_headline, point_key
-from kteardown.report.formatting import Scale, number, parameter, point_text, scale
+from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.table import Block, Cell, Table
 
 _LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
@@ -38,8 +38,23 @@ def _table(result: Result, laws: Sequence[Law]) -> Table:
     shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
     at = f" at {point_text(first.point)}" if first.point else ""
     title = f"{first.workload}: growth of {first.metric} with {first.param}{at}"
+    compared = tuple((Cell(_ratio(law), law.verdict),) for law in laws)
+    slopes = (Block(("slope / base",), compared),) if any(law.verdict for law in laws) else ()
     predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))
-    return Table(title, keys, (shape, *predictions), _refusals(laws))
+    return Table(title, keys, (shape, *slopes, *predictions), (*_reasons(laws), *_refusals(laws)))
+
+
+def _ratio(law: Law) -> str:
+    """Return the change of the slope from that of base, with its interval and verdict."""
+    if law.verdict is None:
+        return "-"
+    return f"{change_of(law.ratio, law.ratio_ci)}, {law.verdict}"
+
+
+def _reasons(laws: Sequence[Law]) -> tuple[str, ...]:
+    """Return why slopes have no verdict of better, worse or same."""
+    found = [law for law in laws if law.verdict == "inconclusive" and law.reason]
+    return tuple(f"slope of {law.kernel} inconclusive: {law.reason}" for law in found)
 
 
 def _values(laws: Sequence[Law]) -> list[float]:

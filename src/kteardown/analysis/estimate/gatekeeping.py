@@ -1,0 +1,151 @@
+"""Correct the tests of a report for their number: headline metrics first, then their points.
+
+A family is a headline metric of a variant: the test of the metric over all its points, and those of its
+points and growth laws. The whole alpha is divided over the hypotheses that are not rejected yet:
+
+- Every metric has 90% of its family's equal share of alpha, its points 10%, so that points whose changes
+  cancel in the metric can still be found.
+- If a metric is rejected, half of what it had goes to the metrics that are not rejected (as in Holm's
+  procedure, truncated to one half), and half to its own points: the gate to them is then open.
+- Inside a family the points have equal parts of what the family has for them (Holm's procedure). If all of
+  them are rejected, their part goes to the metrics that are not rejected, and at the end to other points.
+
+A rejection never makes another part smaller, and the parts of all that is not rejected add up to at most
+alpha. By these two properties the probability of any false rejection is at most alpha, however the tests
+depend on each other (sequential rejection principle: J. Goeman, A. Solari, Annals of Statistics 38, 2010). As
+a procedure it is parallel gatekeeping (A. Dmitrienko, W. Offen, P. Westfall, Statistics in Medicine 22, 2003)
+with a truncated Holm test of the metrics (A. Dmitrienko, A. Tamhane, B. Wiens, Biometrical Journal 50, 2008),
+written as weights that are passed on (F. Bretz, W. Maurer, W. Brannath, M. Posch, Statistics in Medicine 28,
+2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+METRIC_PART = 0.9
+"""The part of a family's alpha that its metric has while it is not rejected; its points have the rest."""
+PASSED_ON = 0.5
+"""The part of a rejected metric's alpha that the other metrics get; its own points get the rest."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """P-values of a metric and of its points; None if nothing can be tested.
+
+    A metric with one point has no ``points``: the metric is the point.
+    """
+
+    metric: float | None
+    points: tuple[float | None, ...] = ()
+
+    @property
+    def tested(self) -> bool:
+        """Return whether the family has any test."""
+        return self.metric is not None or any(p is not None for p in self.points)
+
+
+def adjust(families: Sequence[Family]) -> list[Family]:
+    """Return the adjusted p-values: the smallest alpha at which the procedure rejects each hypothesis."""
+    state = _State([family for family in families if family.tested])
+    highest = 0.0
+    while highest < 1 and (best := state.best()) is not None:
+        at, ratio = best
+        highest = min(1.0, max(highest, ratio))
+        state.adjusted[at] = highest
+    metric = {n: 1.0 for n, family in enumerate(state.families) if family.metric is not None}
+    result, number = [], 0
+    for family in families:
+        if not family.tested:
+            result.append(family)
+            continue
+        result.append(
+            Family(
+                state.adjusted.get((number, None), metric.get(number)),
+                tuple(
+                    None if p is None else state.adjusted.get((number, place), 1.0)
+                    for place, p in enumerate(family.points)
+                ),
+            )
+        )
+        number += 1
+    return result
+
+
+def parts(families: int, points: int) -> tuple[float, float]:
+    """Return the parts of alpha of a metric at the start, and of the first point if its metric is rejected.
+
+    ``families`` is the number of metrics times variants, ``points`` the number of points of the metric.
+    """
+    if points <= 1:
+        return 1 / families, 1 / families
+    open_gate = 1 - METRIC_PART * PASSED_ON if families > 1 else 1.0
+    return METRIC_PART / families, open_gate / families / points
+
+
+_Place = tuple[int, int | None]
+"""The number of a family, and of a point in it; None is its metric."""
+
+
+class _State:
+    """The hypotheses that are rejected so far, with the p-values at which they were."""
+
+    def __init__(self, families: Sequence[Family]) -> None:
+        self.families = families
+        self._share = 1 / max(1, len(families))
+        self.adjusted: dict[_Place, float] = {}
+        self._left = [
+            sorted((p, place) for place, p in enumerate(family.points) if p is not None)
+            for family in families
+        ]
+
+    def best(self) -> tuple[_Place, float] | None:
+        """Return the hypothesis with the least p-value for its part of alpha, and p divided by the part.
+
+        None if every hypothesis is rejected.
+        """
+        waiting = [n for n, f in enumerate(self.families) if f.metric is not None and not self._passed(n)]
+        found: list[tuple[float, int, int, _Place]] = []
+        of_metric, of_points = self._weights(waiting)
+        for number in waiting:
+            p = self.families[number].metric or 0.0
+            found.append((p / of_metric[number], 0, number, (number, None)))
+        for number, left in enumerate(self._unrejected()):
+            if left:
+                p, place = left[0]
+                found.append((p * len(left) / of_points[number], 1, number, (number, place)))
+        if not found:
+            return None
+        ratio, _, _, at = min(found)
+        return at, ratio
+
+    def _passed(self, number: int) -> bool:
+        return (number, None) in self.adjusted
+
+    def _unrejected(self) -> list[list[tuple[float, int]]]:
+        return [
+            [item for item in left if (number, item[1]) not in self.adjusted]
+            for number, left in enumerate(self._left)
+        ]
+
+    def _weights(self, waiting: Sequence[int]) -> tuple[dict[int, float], list[float]]:
+        """Return the part of alpha of each waiting metric, and of the points of each family together."""
+        share = self._share
+        to_metrics, of_points = 0.0, []
+        of_metric = dict.fromkeys(waiting, 0.0)
+        for number, (family, left) in enumerate(zip(self.families, self._unrejected(), strict=True)):
+            own = 0.0
+            if number in of_metric:
+                own = METRIC_PART if family.points else 1.0
+                of_metric[number] = share * own
+            elif family.metric is not None:
+                own = PASSED_ON * (METRIC_PART if family.points else 1.0)
+                to_metrics += share * own
+            rest = share * (1 - own)
+            of_points.append(rest if left else 0.0)
+            to_metrics += 0.0 if left else rest
+        if waiting:
+            return {n: part + to_metrics / len(waiting) for n, part in of_metric.items()}, of_points
+        open_families = sum(part > 0 for part in of_points)
+        return {}, [part + to_metrics / open_families if part > 0 else 0.0 for part in of_points]

@@ -1,0 +1,146 @@
+"""How much one more object costs on the changed kernel, compared with base: the ratio of two slopes.
+
+Each boot has the slope of its own straight line, with the weights of the growth law of its kernel. The slopes
+of base and changed in one block are a pair. The interval of the ratio of their means is Fieller's (E.
+Fieller, J. Royal Statistical Society B 16, 1954), which needs no logarithm: a change can make the slope zero.
+It contains every ratio r for which "changed - r * base" does not differ significantly from zero by Student's
+t, boots - 1 degrees of freedom, so the p-value of equal slopes is that of a paired t test. It is finite only
+if base grows significantly; otherwise there is no ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from kteardown.analysis.compared_pairs import Data
+from kteardown.analysis.dataset import Dataset, headlines
+from kteardown.analysis.estimate.bootstrap import Array
+from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, is_within
+from kteardown.analysis.growth.curves import Costs, slope
+from kteardown.analysis.growth.fit import MIN_POINTS
+from kteardown.model.point import Key, Point
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.workload import Better
+
+_ROUNDING = 1e-9
+"""Slopes with a smaller relative difference differ by rounding only."""
+Rows = dict[int, list[float]]
+"""By block, the medians of a boot at every size."""
+
+
+@dataclass(frozen=True)
+class SlopeRatio:
+    """The slopes of a headline metric of a variant and of base; ``rest`` are the other parameters."""
+
+    workload: str
+    metric: str
+    variant: str
+    rest: Key
+    better: Better
+    found: Estimate
+    supporting: SupportingResults
+
+
+def slope_ratios(data: Data) -> list[SlopeRatio]:
+    """Return the ratios of the headline metrics of the requested variants, for every growth law."""
+    result = []
+    for workload, metric, spec in headlines(data.experiment, data.workloads):
+        param = data.workloads[workload].law
+        for rest, family in families(data.expected, workload, param).items():
+            lines = _Lines(family, param, metric, data.rules)
+            twins = SupportingResults(lines.ratio(TWIN, data.collected), lines.ratio(LAYOUT, data.moved))
+            for variant in data.asked_for:
+                found = lines.ratio(variant, data.collected)
+                if found is not None:
+                    result.append(SlopeRatio(workload, metric, variant, rest, spec.better, found, twins))
+    return result
+
+
+def families(expected: Sequence[Point], workload: str, param: str) -> dict[Key, list[Point]]:
+    """Return the points of a workload by all parameters except ``param``; empty if it has no law."""
+    found: dict[Key, list[Point]] = {}
+    for point in expected:
+        if point.workload == workload and param in dict(point.full):
+            rest = tuple(item for item in point.full if item[0] != param)
+            found.setdefault(rest, []).append(point)
+    return found
+
+
+def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Rules) -> Estimate:
+    """Return the ratio of the mean slopes over the blocks that both sides have."""
+    blocks = sorted(base.keys() & changed.keys())
+    if len(blocks) < 2:
+        return Estimate(None, None, None, None, reason="one boot gives no interval")
+    x = np.asarray(sizes, dtype=np.float64)
+    one, two = (_slopes(x, np.array([side[block] for block in blocks])) for side in (base, changed))
+    t = float(special.stdtrit(len(blocks) - 1, (1 + rules.confidence) / 2))
+    covariance = np.cov(one, two) / len(blocks)
+    a, b = float(np.mean(one)), float(np.mean(two))
+    scale = _ROUNDING * max(abs(a), abs(b))
+    # Noise that is smaller than rounding is none.
+    covariance = np.where(np.abs(covariance) < scale**2, 0.0, covariance)
+    square = a * a - t * t * covariance[0, 0]
+    if a == 0 or square <= 0:
+        return Estimate(None, None, None, None, reason="base does not grow significantly")
+    error = math.sqrt(max(0.0, covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]))
+    if error == 0.0:
+        p = 1.0 if abs(b - a) <= scale else 0.0
+    else:
+        p = float(2 * special.stdtr(len(blocks) - 1, -abs(b - a) / error))
+    middle = a * b - t * t * covariance[0, 1]
+    root = math.sqrt(max(0.0, middle**2 - square * (b * b - t * t * covariance[1, 1])))
+    ends = ((middle - root) / square, (middle + root) / square)
+    exact = not covariance.any()
+    ratio = b / a
+    same = is_within(ends[0], rules.same_within) and is_within(ends[1], rules.same_within)
+    return Estimate(
+        ratio,
+        (ratio, ratio) if exact else ends,
+        p,
+        None,
+        exact=exact,
+        identical=exact and p == 1.0,
+        higher=b > a,
+        p_same=0.0 if exact and same else None,
+    )
+
+
+def _slopes(x: Array, rows: Array) -> Array:
+    costs = Costs.of(x, rows)
+    return slope(x, rows, costs.weights(costs.y))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The straight lines of a metric over ``param``, at the points of ``family``."""
+
+    family: Sequence[Point]
+    param: str
+    metric: str
+    rules: Rules
+
+    def ratio(self, kernel: str, collected: Dataset) -> Estimate | None:
+        """Compare ``kernel`` with base; None if fewer than three sizes have data of both."""
+        sizes: list[float] = []
+        before: list[dict[int, float]] = []
+        after: list[dict[int, float]] = []
+        for point in self.family:
+            base, changed = (collected.boots(name, point, self.metric) for name in (BASE, kernel))
+            size = dict(point.full)[self.param]
+            if base is not None and changed is not None and isinstance(size, int):
+                sizes.append(size)
+                before.append(base.medians)
+                after.append(changed.medians)
+        if len(set(sizes)) < MIN_POINTS or not any(any(medians.values()) for medians in before):
+            return None
+        return estimate_slopes(sizes, _rows(before), _rows(after), self.rules)
+
+
+def _rows(medians: Sequence[dict[int, float]]) -> Rows:
+    common = set.intersection(*(set(blocks) for blocks in medians))
+    return {block: [blocks[block] for blocks in medians] for block in sorted(common)}

@@ -1,0 +1,139 @@
+"""The verdict of a metric in words: first the metric, then its points; opposite changes before all else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kteardown.cli.options import FailOn
+from kteardown.cli.run import gate
+from kteardown.errors import GateError
+from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.report.comparison_groups import headlines
+from kteardown.report.context import Material
+from kteardown.report.formats import json
+from kteardown.report.formats.registry import TEXTS
+from kteardown.report.metric_words import metric_sentence, verdict_of
+from kteardown.report.summary import claims
+from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
+
+SIZES = (0, 3000, 6000, 9000)
+VARIANT = "freezer-skip-exited"
+OLD = Path(__file__).parents[2] / "data" / "runs"
+
+
+def made(ratios: Mapping[int, float], noise: Noise | None = None, boots: int = 3) -> Result:
+    """Return a result in which one headline metric changes by ``ratios`` at sizes."""
+
+    def cost(kernel: str, metric: str, params: Mapping[str, object]) -> float:
+        changed = kernel != "base" and metric == "freeze_user_ns"
+        return 1e6 * (ratios.get(int(str(params["zombies"])), 1.0) if changed else 1.0)
+
+    wanted = freezer(boots=boots, repetitions=1, zombies=SIZES, variants=(VARIANT,))
+    return analysed(wanted, simulate(wanted, cost, noise))
+
+
+def words(result: Result) -> str:
+    group = headlines(result, WORKLOADS)[0]
+    return metric_sentence(group, group.of(VARIANT), verdict_of(result, group, VARIANT))
+
+
+def changed(result: Result, point: int, **update: object) -> Result:
+    rows: list[Comparison] = list(result.comparisons)
+    rows[point] = rows[point].model_copy(update=update)
+    return result.model_copy(update={"comparisons": tuple(rows)})
+
+
+def with_metric(result: Result, **update: object) -> Result:
+    first, *rest = result.metric_verdicts
+    metrics: tuple[MetricVerdict, ...] = (first.model_copy(update=update), *rest)
+    return result.model_copy(update={"metric_verdicts": metrics})
+
+
+def test_opposite_changes_are_first() -> None:
+    result = made({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5})
+    assert words(result) == (
+        f"{VARIANT}: mixed on freeze_user_ns: better at 3 points, worse at zombies=0 (+30.0%); "
+        "over all 4 points (-36.5% exact)"
+    )
+    text = claims(Material("x", result, WORKLOADS))[0].text
+    assert text == (
+        f"With {VARIANT}, freeze_user_ns is mixed: 50.0% lower at zombies=3,000, zombies=6,000, "
+        "zombies=9,000; and 30.0% higher at zombies=0; 36.5% lower (exact) over all 4 points."
+    )
+
+
+def test_a_metric_is_before_its_points() -> None:
+    result = made({3000: 0.5, 6000: 0.5, 9000: 0.5})
+    assert words(result) == (
+        f"{VARIANT}: better on freeze_user_ns over all 4 points (-40.5% exact); "
+        "better at 3, same at zombies=0"
+    )
+
+
+def test_missing_points_are_counted() -> None:
+    result = with_metric(made(dict.fromkeys(SIZES, 0.5)), planned=5)
+    assert "over 4 of 5 points, 1 is missing (-50.0% exact)" in words(result)
+    assert "over 4 of 5 points, 1 is missing" in claims(Material("x", result, WORKLOADS))[0].text
+    assert "all" not in words(result)
+
+
+def test_a_point_that_goes_the_other_way_is_named_although_it_is_not_significant() -> None:
+    result = made(dict.fromkeys(SIZES, 0.5))
+    result = changed(result, 0, ratio=1.2, ci=(1.05, 1.4), verdict="inconclusive", exact=False)
+    assert words(result).endswith(
+        "; better at 3, inconclusive at zombies=0; in the opposite direction: +20.0% [+5.0, +40.0] at "
+        "zombies=0, not significant after the correction"
+    )
+    assert "in the opposite direction, but not significant, at zombies=0" in (
+        claims(Material("x", result, WORKLOADS))[0].text
+    )
+
+
+def test_a_metric_without_a_ratio_has_a_direction() -> None:
+    result = with_metric(made(dict.fromkeys(SIZES, 0.5)), ratio=None, ci=None, exact=False)
+    assert "(lower, no ratio)" in words(result)
+
+
+@pytest.mark.parametrize("name", sorted({*TEXTS} - {"mmtests"}))
+def test_results_of_older_versions_are_reported_by_their_points(name: str) -> None:
+    (run,) = [path for path in OLD.iterdir() if path.is_dir()]
+    result = json.loads((run / "result.json").read_bytes())
+    assert result.metric_verdicts == ()
+    text = TEXTS[name](Material(run.name, result, WORKLOADS))
+    assert text.endswith("\n")
+    if name == "markdown":
+        assert " points of freeze_user_ns (" in text
+        assert "Headline metrics over all" not in text
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict", "fails"),
+    [
+        (dict.fromkeys(SIZES, 0.5), FailOn.worse, False),
+        (dict.fromkeys(SIZES, 1.5), FailOn.worse, True),
+        ({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5}, FailOn.worse, True),
+        ({0: 0.9}, FailOn.worse, False),
+        ({0: 0.9}, FailOn.inconclusive, False),
+    ],
+)
+def test_the_gate_looks_at_metrics_and_for_worse_at_their_points(
+    ratios: dict[int, float], verdict: FailOn, fails: bool
+) -> None:
+    result = made(ratios)
+    if fails:
+        with pytest.raises(GateError) as error:
+            gate("run", result, WORKLOADS, verdict)
+        assert "freeze_user_ns" in error.value.message
+    else:
+        gate("run", result, WORKLOADS, verdict)
+
+
+def test_inconclusive_points_do_not_make_a_decided_metric_fail() -> None:
+    verdict: Verdict = "inconclusive"
+    result = changed(made(dict.fromkeys(SIZES, 0.5)), 0, verdict=verdict)
+    gate("run", result, WORKLOADS, FailOn.inconclusive)
+    with pytest.raises(GateError):
+        gate("run", with_metric(result, verdict=verdict), WORKLOADS, FailOn.inconclusive)
