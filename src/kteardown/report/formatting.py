@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kteardown.model.both_clocks import OneClock
 from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Part, Verdict
@@ -20,6 +21,15 @@ CLOCKS: Mapping[Clock, str] = {
     "wall": "real time; the boots of all kernels are interleaved in randomized blocks, with base twice "
     "(A/A). It shows the time on this machine, noise included; another machine can differ.",
 }
+
+
+OTHER_CLOCK: Mapping[Clock, str] = {
+    "instructions": "the wall clock would add whether the change shows in real time, with caches, contention "
+    "and noise (--clock both measures on both)",
+    "wall": "the instruction clock would add the exact change of the path length, also where it is too small "
+    "for the noise of this machine (--clock both measures on both)",
+}
+"""By clock, what a report would show in addition if the other clock had been measured too."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,7 @@ def interval(ci: tuple[float, float], decimals: int = 1) -> str:
     return f"[{low}, {high}]"
 
 
-def decimals(comparisons: Iterable[Comparison | Part]) -> int:
+def decimals(comparisons: Iterable[Comparison | Part | OneClock]) -> int:
     """Return the number of decimals for changes: one, or two where most intervals are narrower than 0.2%."""
     widths = sorted(c.ci[1] - c.ci[0] for c in comparisons if c.ci and not c.exact)
     return 2 if widths and widths[len(widths) // 2] < 0.002 else 1

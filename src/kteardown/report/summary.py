@@ -9,7 +9,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
-from kteardown.report.formatting import VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
 
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -35,8 +35,11 @@ def claims(material: Material) -> list[Claim]:
     ]
 
 
-def limits(result: Result) -> list[str]:
-    """Return what the claims are based on and what they do not show, one sentence each."""
+def limits(result: Result, *, alone: bool = True) -> list[str]:
+    """Return what the claims are based on and what they do not show, one sentence each.
+
+    ``alone``: only this clock was measured, so a sentence says what the other one would add.
+    """
     sentences = [_basis(result)]
     if result.clock == "instructions":
         sentences.append(
@@ -49,6 +52,8 @@ def limits(result: Result) -> list[str]:
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
             sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
+    if alone:
+        sentences.append(as_sentence(OTHER_CLOCK[result.clock]))
     failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
     if failed:
         sentences.append(
@@ -57,7 +62,12 @@ def limits(result: Result) -> list[str]:
     lost = sum(void.count for void in result.voids)
     if lost:
         sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
-    return sentences + [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes]
+    return sentences + [as_sentence(note) for note in result.notes]
+
+
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence of its own."""
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
 
 
 def _basis(result: Result) -> str:

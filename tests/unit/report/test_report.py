@@ -133,8 +133,8 @@ def test_markdown_of_a_wide_table_is_cut_not_wrapped(freezer_result: Result) -> 
 
 def test_a_bar_in_a_name_does_not_end_a_cell() -> None:
     table = Table("t", Block(("a|b",), ((Cell("c|d"),),)))
-    assert r"a\|b" in markdown._table(table)
-    assert r"c\|d" in markdown._table(table)
+    assert r"a\|b" in markdown.layout(table)
+    assert r"c\|d" in markdown.layout(table)
 
 
 @pytest.mark.parametrize(

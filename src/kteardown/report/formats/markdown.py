@@ -16,20 +16,21 @@ _GAP = len(" | ")
 
 def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
     """Return the whole report as Markdown, with a newline at the end."""
-    parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
-    parts.append("\n".join(f"- {_plain(line.text)}" for line in contents.verdicts(result, workloads)))
-    parts += [_table(table) for table in contents.all_tables(result, workloads, reference)]
+    parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]
+    parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
+    parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
-    parts.append(_table(contents.kernels_table(result)))
-    parts.append("\n".join(f"- {name}: {_plain(value)}" for name, value in contents.facts(result)))
+    parts.append(layout(contents.kernels_table(result)))
+    parts.append("\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result)))
     parts.append(f"To repeat it:\n\n    {result.command}")
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def layout(table: Table) -> str:
+    """Return one table under its title."""
     blocks = "\n\n".join(_block(block) for block in table.cut(_WIDTH, _GAP))
-    notes = "".join(f"\n\n{_plain(note)}" for note in table.notes)
-    return f"**{_plain(table.title)}**\n\n{blocks}{notes}"
+    notes = "".join(f"\n\n{plain(note)}" for note in table.notes)
+    return f"**{plain(table.title)}**\n\n{blocks}{notes}"
 
 
 def _block(block: Block) -> str:
@@ -52,10 +53,10 @@ def _block(block: Block) -> str:
 
 
 def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")
+    return plain(text).replace("|", "\\|")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Escape text that Markdown would read as markup.
 
     Underscores need no escape: inside a word they are not markup.

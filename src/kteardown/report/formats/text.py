@@ -16,7 +16,7 @@ from kteardown.report import contents
 from kteardown.report.table import Block, Table
 
 _GAP = 2
-_STYLES: Mapping[Verdict | None, str] = {
+STYLES: Mapping[Verdict | None, str] = {
     "better": "green",
     "worse": "bold red",
     "same": "cyan",
@@ -35,7 +35,7 @@ def render(
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
     console.print()
     for line in contents.verdicts(result, workloads):
-        console.print(Text(line.text, style=_STYLES[line.tone]))
+        console.print(Text(line.text, style=STYLES[line.tone]))
     room = None if console.options.ascii_only else (console.width, _GAP)
     for table in contents.all_tables(result, workloads, reference, room):
         show(table, console)
@@ -64,7 +64,7 @@ def _block(block: Block) -> RichTable:
     for name in block.columns:
         grid.add_column(name, justify="left" if name in block.left else "right", overflow="fold")
     for row in block.rows:
-        grid.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+        grid.add_row(*(Text(cell.text, style=STYLES[cell.tone]) for cell in row))
     return grid
 
 
