@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from kteardown.inputs.load import load_experiment
 from kteardown.model.plan import Plan
 from kteardown.report import forecast_text
 from kteardown.run.create import forecast_cost, plan_boots, plan_profiled_boots
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import Resolved, resolve
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +38,8 @@ def plan(
 ) -> None:
     """Print the order of the boots, the trials of each boot, and a forecast of time and memory.
 
-    The forecast is made from earlier runs on this host. Nothing is built or booted.
+    The forecast is made from earlier runs on this host. Nothing is built or booted. With --clock both, the
+    plan of each clock is printed; --json has them by clock.
 
     Examples:
 
@@ -46,15 +47,28 @@ def plan(
 
       kteardown plan freezer --clock wall --boots 20 --json
     """
-    wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-    resolved = resolve(wanted, ablate=kernels.ablate)
+    wanted = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
+    resolved = [resolve(one, ablate=kernels.ablate) for one in wanted]
+    if as_json:
+        found = {str(one.experiment.design.clock): _fields(one, jobs) for one in resolved}
+        typer.echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
+        return
+    for one in resolved:
+        _print(one, jobs, options.output())
+
+
+def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
+    """Return the plan for JSON."""
     planned = plan_boots(resolved)
     cost = forecast_cost(resolved, planned, jobs=jobs)
-    if as_json:
-        estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
-        typer.echo(json.dumps({**planned.model_dump(mode="json"), "estimate": estimate}, indent=1))
-        return
-    out = options.output()
+    estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
+    return {**planned.model_dump(mode="json"), "estimate": estimate}
+
+
+def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
+    """Print the plan of one clock."""
+    planned = plan_boots(resolved)
+    cost = forecast_cost(resolved, planned, jobs=jobs)
     design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
