@@ -15,9 +15,9 @@ from kteardown.model.result import Comparison, Part, Verdict
 VERDICTS: tuple[Verdict, ...] = ("better", "worse", "same", "inconclusive")
 
 CLOCKS: Mapping[Clock, str] = {
-    "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It shows "
-    "path length, growth and memory. It does not show caches, lock contention or the latency of interrupts "
-    "between CPUs. Several CPUs run in turn, in an order that rarely changes.",
+    "instructions": "the guest's instructions are counted, the same on every run and host. It shows path "
+    "length, growth and memory. It does not show seconds, caches, lock contention or the latency of "
+    "interrupts between CPUs. Several CPUs run in turn, in an order that rarely changes.",
     "wall": "real time; the boots of all kernels are interleaved in randomized blocks, with base twice "
     "(A/A). It shows the time on this machine, noise included; another machine can differ.",
 }
@@ -46,11 +46,19 @@ class Scale:
         return f"{scaled:,.0f}" if whole else number(scaled)
 
 
+_IN_INSTRUCTIONS: Mapping[str, Scale] = {
+    "ns": Scale(1, "instructions"),
+    "us": Scale(1e-3, "instructions"),
+    "per_s": Scale(1, "per 1e9 instructions"),
+}
+"""Units of time on the instruction clock: one guest nanosecond is one instruction, and no time of a host."""
+
+
 def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
     """Return a unit in which the largest of ``values`` has few digits. Instructions are never scaled."""
+    if clock == "instructions" and unit in _IN_INSTRUCTIONS:
+        return _IN_INSTRUCTIONS[unit]
     if unit == "ns":
-        if clock == "instructions":
-            return Scale(1, "instructions")
         largest = max((abs(value) for value in values), default=0.0)
         steps = ((1e4, 1.0, "ns"), (1e7, 1e3, "us"), (1e10, 1e6, "ms"))
         return next((Scale(by, name) for below, by, name in steps if largest < below), Scale(1e9, "s"))

@@ -43,8 +43,8 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
     sentences = [_basis(result)]
     if result.clock == "instructions":
         sentences.append(
-            "An instruction count shows path length, growth and memory. It does not show caches, real lock "
-            "contention, or the latency of interrupts between CPUs."
+            "An instruction count shows path length, growth and memory. It does not show seconds, caches, "
+            "real lock contention, or the latency of interrupts between CPUs."
         )
     else:
         sentences.append("Real time on one machine; another machine can differ.")

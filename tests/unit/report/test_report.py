@@ -82,7 +82,7 @@ def test_the_report_begins_with_the_verdict_and_ends_with_the_command(freezer_re
 
 
 def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wall_result: Result) -> None:
-    assert "does not show caches" in printed(freezer_result, 200)
+    assert "does not show seconds, caches" in printed(freezer_result, 200)
     assert "freeze_user_ns in instructions" in printed(freezer_result)
     assert "base twice (A/A)" in printed(wall_result, 200)
     assert "A/A" in printed(wall_result)
