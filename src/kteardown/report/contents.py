@@ -166,10 +166,15 @@ def kernels_table(result: Result) -> Table:
     return Table("Kernels", Block(columns, rows, left=frozenset(columns)), notes=notes)
 
 
-def facts(result: Result) -> list[tuple[str, str]]:
-    """Return names and values of the conditions of the run: clock, boots, unusable trials, host."""
+def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
+    """Return names and values of the conditions of the run: clock, boots, unusable trials, host.
+
+    ``alone``: only this clock was measured, so a line says what the other one would add.
+    """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
-    lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}"), ("other clock", OTHER_CLOCK[result.clock])]
+    lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
+    if alone:
+        lines.append(("other clock", OTHER_CLOCK[result.clock]))
     if result.clock == "wall" and result.comparisons:
         lines.append(("columns", _COLUMNS))
     lines.append(("boots", boots or "none"))

@@ -84,9 +84,16 @@ def test_the_cover_letter_fits_and_has_the_limits_of_both_clocks(both: RunFolder
         "One instruction of freeze_user_ns took 1.00",
     ):
         assert sentence in words
-    # What the other clock would add is said only where one clock was measured.
-    assert "would add" not in words
-    assert "would add" in output_of("report", "last/wall", "--format", "cover")
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "cover", "html"])
+def test_what_the_other_clock_would_add_is_said_only_where_it_was_not_measured(
+    both: RunFolder, form: str
+) -> None:
+    more = ("--output", "-") if form == "html" else ()
+    assert "clock would add" not in output_of("report", "last", "--format", form, *more)
+    alone = output_of("report", "last/wall", "--format", form, *more)
+    assert "instruction clock would add the exact" in " ".join(alone.split())
 
 
 def test_the_page_has_both_clocks_first_and_no_name_twice(both: RunFolder) -> None:

@@ -35,7 +35,7 @@ def render(material: BothMaterial, console: Console) -> None:
         console.print()
         console.print(Text(f"{TITLES[one.result.clock]}", style="bold underline"))
         console.print()
-        text.render(one.result, one.workloads, one.reference, console)
+        text.render(one.result, one.workloads, one.reference, console, alone=False)
 
 
 def show(material: BothMaterial, console: Console) -> None:
@@ -62,7 +62,7 @@ def _markdown(material: BothMaterial) -> str:
     ]
     for one in material.clocks:
         parts.append(f"# {TITLES[one.result.clock]}")
-        parts.append(markdown.render(one.result, one.workloads, one.reference).rstrip("\n"))
+        parts.append(markdown.render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 

@@ -139,7 +139,7 @@ def _page(
         metrics=list(dict.fromkeys(c.metric for c in compared)),
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
         environment_tables=_about_the_run(material),
-        facts=contents.facts(result),
+        facts=contents.facts(result, alone=opening is None),
         theme=stylesheet(),
         style=_asset("report.css"),
         script=_asset("report.js"),

@@ -14,14 +14,18 @@ _WIDTH = 100 - len("|  |")
 _GAP = len(" | ")
 
 
-def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
-    """Return the whole report as Markdown, with a newline at the end."""
+def render(
+    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, *, alone: bool = True
+) -> str:
+    """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
     parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]
     parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
     parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))
-    parts.append("\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result)))
+    parts.append(
+        "\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
+    )
     parts.append(f"To repeat it:\n\n    {result.command}")
     return "\n\n".join(parts) + "\n"
 

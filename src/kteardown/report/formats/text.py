@@ -26,9 +26,14 @@ STYLES: Mapping[Verdict | None, str] = {
 
 
 def render(
-    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, console: Console
+    result: Result,
+    workloads: Mapping[str, Workload],
+    reference: Reference | None,
+    console: Console,
+    *,
+    alone: bool = True,
 ) -> None:
-    """Print the whole report.
+    """Print the whole report. ``alone``: no other clock was measured.
 
     Tables are cut to the width of the console, which should be at least 80 columns.
     """
@@ -41,7 +46,7 @@ def render(
         show(table, console)
     show(contents.kernels_table(result), console)
     console.print()
-    console.print(_facts(contents.facts(result)))
+    console.print(_facts(contents.facts(result, alone=alone)))
     console.print()
     console.print(Text("To repeat it:", style="bold"))
     console.print(Text(f"  {result.command}"), soft_wrap=True)
