@@ -307,6 +307,7 @@ def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
     said = capsys.readouterr().err
     assert f"kteardown run --resume {found.name}\n" in said
     assert f"kteardown report {exact.name}" in said
+    assert said.index("the instruction clock:") < said.index("the wall clock:")
     done = exact.result_file.read_bytes()
     run_with(guest(0.5, 0.01))
     assert exact.result_file.read_bytes() == done

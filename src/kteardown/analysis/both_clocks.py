@@ -15,7 +15,7 @@ from itertools import chain
 from statistics import fmean, stdev
 
 from kteardown.analysis.estimate.rounding import tidy
-from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
+from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, ClockRate, ClockReading, OneClock, Reading
 from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
@@ -24,7 +24,6 @@ COUNTED = ("count", "kb")
 """Units of metrics that count objects or memory: their figures do not depend on how time is measured."""
 LEAST_MEDIANS = 4
 """A rate is fitted over at least as many medians."""
-_WORDS: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
 _CHANGED = ("better", "worse")
 
 _Key = tuple[str, str, str, str, tuple[tuple[str, ParamValue], ...]]
@@ -47,7 +46,7 @@ def read(exact: OneClock | None, wall: OneClock | None, *, counted: bool = False
     ``counted``: the figures count objects or memory, and do not depend on how time is measured.
     """
     if exact is None or wall is None:
-        return "undecided", f"{_WORDS['wall' if exact else 'instructions']} has no such comparison"
+        return "undecided", f"{CLOCK_NAMES['wall' if exact else 'instructions']} has no such comparison"
     if exact.verdict == wall.verdict and exact.verdict in (*_CHANGED, "same"):
         return "agree", "a count, which does not depend on the clock" if counted else ""
     if exact.verdict in _CHANGED and wall.verdict in _CHANGED:
@@ -85,7 +84,7 @@ def _undecided(exact: OneClock, wall: OneClock) -> str:
         ("wall", wall, exact),
     )
     return "; ".join(
-        f"{_WORDS[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
+        f"{CLOCK_NAMES[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
         for clock, side, other in sides
         if side.verdict not in (*_CHANGED, "same")
     )

@@ -15,11 +15,13 @@ from kteardown.cli.material import each_clock, material_of_folder, print_report,
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError, InputError
 from kteardown.inputs.load import load_experiment
+from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.rundir.find import RunFolder, find_runs
+from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
@@ -107,7 +109,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     try:
         for run in found.runs:
             if found.both_clocks:
-                reporter.note(f"the {run.path.name} clock:")
+                reporter.note(f"{CLOCK_NAMES[load(run).experiment.design.clock]}:")
             pipeline.finish(run, reporter, jobs=execution.jobs)
             if run is not found.runs[-1]:
                 reporter.note(f"done; its report: kteardown report {run.name}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from kteardown.model.both_clocks import BothClocks, OneClock
+from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats import benchstat, cover, html, markdown, mmtests, text
 from kteardown.report.sections.both_clocks_table import (
@@ -20,7 +20,6 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 
-TITLES = {"instructions": "The instruction clock alone", "wall": "The wall clock alone"}
 _NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
 _SIDE = ("ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
 
@@ -33,9 +32,13 @@ def render(material: BothMaterial, console: Console) -> None:
     show(material, console)
     for one in material.clocks:
         console.print()
-        console.print(Text(f"{TITLES[one.result.clock]}", style="bold underline"))
+        console.print(Text(_title(one), style="bold underline"))
         console.print()
         text.render(one.result, one.workloads, one.reference, console, alone=False)
+
+
+def _title(one: Material) -> str:
+    return f"{CLOCK_NAMES[one.result.clock]} alone".capitalize()
 
 
 def show(material: BothMaterial, console: Console) -> None:
@@ -61,7 +64,7 @@ def _markdown(material: BothMaterial) -> str:
         "\n".join(f"- {markdown.plain(sentence)}" for sentence in extra),
     ]
     for one in material.clocks:
-        parts.append(f"# {TITLES[one.result.clock]}")
+        parts.append(f"# {_title(one)}")
         parts.append(markdown.render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
