@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
+from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.plan import Plan
 from kteardown.report import forecast_text
 from kteardown.run.create import forecast_cost, plan_boots, plan_profiled_boots
@@ -72,7 +73,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
-    head = f"{resolved.experiment.name} on the {design.clock} clock: {boots}"
+    head = f"{resolved.experiment.name} on {CLOCK_NAMES[design.clock]}: {boots}"
     each = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (
