@@ -2,9 +2,10 @@
 
 An instruction count is exact and shows path length alone; the wall clock shows time, with noise. Each point
 therefore has both changes and one reading of the two. That a clock finds no change is evidence only if it
-could have found one: either its verdict is ``same``, or its interval contains no change, does not contain the
-other clock's ratio, and the other clock's change is at least its smallest detectable one. An inconclusive
-comparison that could not have seen the change decides nothing, so the reading is ``undecided``.
+could have found one: either its verdict is ``same``, or its interval contains no change and excludes half of
+the other clock's change (on the log scale), which is at least its smallest detectable one. Half, because time
+that is no instructions makes the same saving a smaller share. An inconclusive comparison that could not have
+seen the change decides nothing, so the reading is ``undecided``.
 """
 
 from __future__ import annotations
@@ -64,10 +65,9 @@ def _no_change(still: OneClock, changed: OneClock) -> str:
         return f"says the same ({still.reason})" if still.reason else "says the same"
     if still.ci is None or changed.ratio is None or not still.ci[0] <= 1 <= still.ci[1]:
         return ""
-    outside = not still.ci[0] <= changed.ratio <= still.ci[1]
-    return (
-        "finds no change, and could have seen one of this size" if outside and _sees(still, changed) else ""
-    )
+    half = math.sqrt(max(changed.ratio, 0.0))
+    excluded = not still.ci[0] <= half <= still.ci[1] and _sees(still, changed)
+    return "finds no change, and excludes half of this one" if excluded else ""
 
 
 def _sees(side: OneClock, changed: OneClock) -> bool:

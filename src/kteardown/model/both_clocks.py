@@ -43,7 +43,7 @@ class ClockReading(_BothModel):
 
     A side is None if its clock has no such comparison. ``reading`` says how the two relate: ``agree`` (both
     better, both worse, both the same), ``exact only`` (the wall clock finds no change, though it could have
-    seen one of this size), ``wall only``, ``disagree`` (opposite directions) or ``undecided``. ``reason``
+    seen one), ``wall only``, ``disagree`` (opposite directions) or ``undecided``. ``reason``
     says why in a few words.
     """
 

@@ -35,6 +35,8 @@ FLAT = side("inconclusive", 0.99, 0.05, mde=0.06, reason="the interval includes 
 """No change, and a change of 30% would have been found."""
 WIDE = side("inconclusive", 0.95, 0.6, mde=0.8, reason="the interval includes 0%")
 """No change found, nor could a change of 30% have been."""
+SMALLER = side("inconclusive", 0.87, 0.15, mde=0.2, reason="the interval includes 0%")
+"""Perhaps a change of half the size."""
 ALMOST = side("inconclusive", 0.7, 0.1, mde=0.1, reason="not significant after Holm's correction")
 """A change of 30% that is not certain."""
 
@@ -56,6 +58,7 @@ ALMOST = side("inconclusive", 0.7, 0.1, mde=0.1, reason="not significant after H
         (BETTER, WIDE, "undecided"),
         (WIDE, BETTER, "undecided"),
         (BETTER, ALMOST, "undecided"),
+        (BETTER, SMALLER, "undecided"),
         (SAME, WIDE, "undecided"),
         (FLAT, SAME, "undecided"),
         (WIDE, WIDE, "undecided"),
@@ -73,7 +76,7 @@ def test_two_sides_have_one_reading(exact: OneClock | None, wall: OneClock | Non
         (BETTER, BETTER, ""),
         (BETTER, WORSE, "better on the instruction clock and worse on the wall clock"),
         (BETTER, SAME, "the wall clock says the same (within 2%)"),
-        (BETTER, FLAT, "the wall clock finds no change, and could have seen one of this size"),
+        (BETTER, FLAT, "the wall clock finds no change, and excludes half of this one"),
         (SAME, WORSE, "the instruction clock says the same (within 2%)"),
         (
             BETTER,

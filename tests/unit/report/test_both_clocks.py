@@ -62,6 +62,8 @@ def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be
     assert first.title.startswith("zombies: freeze_user_ns with freezer-skip-exited, change on both clocks")
     assert first.keys.columns == ("zombies", "instructions", "wall clock", "mde", "reading")
     assert len(first.keys.rows) == 11
+    # Base is -60%: a change that is detected is a lower one, and smaller than all of it.
+    assert -100 < float(first.keys.rows[-1][3].text.rstrip("%")) < -5
     missing = first.keys.rows[0]
     assert [cell.text for cell in missing[2:]] == ["-", "-", "undecided"]
     assert "8 undecided: the wall clock has no such comparison" in first.notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +15,9 @@ from kteardown.report.table import Block, Cell, Table
 
 EXPLAINED = (
     "agree: both better, both worse or both the same; exact only, wall only: the other clock finds no "
-    "change, though it could have seen one of this size; disagree: opposite directions; undecided: a clock "
-    "is inconclusive; mde: the smallest change that the wall clock could have seen (80% power)"
+    "change, though it could have seen one; disagree: opposite directions; undecided: a clock is "
+    "inconclusive; mde: the smallest change in the direction of the exact one that the wall clock could "
+    "have seen (80% power)"
 )
 NO_RATE = 0.25
 """With a larger residual, no single rate is given."""
@@ -98,8 +100,8 @@ def _detail(r: ClockReading) -> str:
     if r.reading == "undecided":
         return f"{r.reason}{where}"
     least = ""
-    if r.reading == "exact only" and r.wall is not None and r.wall.mde is not None:
-        least = f"; the smallest change that it could have seen is {share(r.wall.mde)}"
+    if r.reading == "exact only" and (seen := _least_seen(r)) is not None:
+        least = f"; the smallest change that it could have seen is {percent(seen)}"
     exact, wall = (_short(side) for side in (r.instructions, r.wall))
     return f"{exact} on the instruction clock and {wall} on the wall clock{where}{least}"
 
@@ -130,7 +132,7 @@ def _table(rows: _Readings, *, narrow: bool) -> Table:
             *key,
             _cell(r.instructions, digits[0]),
             _cell(r.wall, digits[1]),
-            *(() if narrow else (Cell(share(r.wall.mde if r.wall else None)),)),
+            *(() if narrow else (Cell("-" if (seen := _least_seen(r)) is None else percent(seen)),)),
             Cell(r.reading, _tone(r)),
         )
         for key, r in zip(keys, rows, strict=True)
@@ -158,12 +160,24 @@ def _notes(rows: _Readings) -> tuple[str, ...]:
 
 
 def _least(rows: _Readings) -> str:
-    mdes = [r.wall.mde for r in rows if r.wall is not None and r.wall.mde is not None]
-    if not mdes:
+    ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=lambda ratio: abs(math.log(ratio)))
+    if not ratios:
         return ""
-    low, high = share(min(mdes)), share(max(mdes))
+    low, high = percent(ratios[0]), percent(ratios[-1])
     span = low if low == high else f"{low} to {high}"
     return f"smallest change that the wall clock could have seen (80% power): {span}"
+
+
+def _least_seen(r: ClockReading) -> float | None:
+    """Return the smallest change that the wall clock could have seen, as a ratio.
+
+    Its direction is that of the exact change: a factor of 2 is +100%, and -50% if the exact change is lower.
+    """
+    if r.wall is None or r.wall.mde is None:
+        return None
+    side = r.instructions or r.wall
+    lower = side.ratio is not None and side.ratio < 1
+    return 1 / (1 + r.wall.mde) if lower else 1 + r.wall.mde
 
 
 def _rate(rate: ClockRate) -> str:
