@@ -2,23 +2,27 @@
 
     experiment -> resolve -> build -> plan -> run directory -> boots -> records -> analysis -> result
 
-``kteardown run`` calls ``start`` and ``finish``. A run directory is the only state between them: ``finish``
-continues any run, and every report is made only from the run directory.
+``kteardown run`` calls ``start`` and ``finish``; with ``--clock both`` it calls ``start_both``, and then
+``finish`` for each clock. A run directory is the only state between them: ``finish`` continues any run, and
+every report is made only from the run directory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from kteardown.errors import GuestError
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
+from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, interim, saved
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
@@ -32,6 +36,22 @@ def start(experiment: Experiment, reporter: Reporter, *, ablate: bool, command: 
     resolved = settle(resolve(experiment, ablate=ablate), reporter)
     built = build_first(resolved, reporter)
     return create_run(resolved, built, command, reporter)
+
+
+def start_both(
+    experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str
+) -> RunFolder:
+    """Do what ``start`` does for an experiment on each clock, in one folder and in the order of ``CLOCKS``.
+
+    Raises InputError, BuildError, LabError.
+    """
+    resolved = [resolve(experiment, ablate=ablate) for experiment in experiments]
+    built = [build_first(each, reporter, measured_later=number > 0) for number, each in enumerate(resolved)]
+    folder = new_folder(runs_dir(), experiments[0].name)
+    for each, kernels in zip(resolved, built, strict=True):
+        run = RunDir.create_at(folder / each.experiment.design.clock)
+        create_run(each, kernels, command, reporter, run)
+    return mark_both_clocks(folder)
 
 
 def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Result:

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from kteardown import pipeline
+from kteardown.cli.options import Execution
+from kteardown.cli.run import finish
 from kteardown.errors import BuildError
 from kteardown.kernels.kbuild import compile_tree
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
@@ -26,7 +28,8 @@ from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report.interim import rows, rows_of
 from kteardown.run import lab, run_kernels
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.rundir.find import CLOCKS, RunFolder, find_runs, mark_both_clocks
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.vm import host
 from kteardown.vm.job import BootJob
@@ -280,10 +283,52 @@ def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable
     assert rows_of(make_run()) == []
 
 
-def lacking_its_variant(
-    run: RunDir, monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Reporter], Built]
+def on_both_clocks(make_run: Callable[..., RunDir]) -> RunFolder:
+    """Return a run on both clocks, without records."""
+    runs = [make_run(seeds=3), make_run(clock="wall", boots=4)]
+    folder = new_folder(runs[0].path.parent, "both")
+    for run, clock in zip(runs, CLOCKS, strict=True):
+        run.path.rename(folder / clock)
+    return mark_both_clocks(folder)
+
+
+def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Make ``run`` one whose variant is still to be built, by ``outcome`` once base has booted."""
+    def run_with(script: Callable[[BootJob], FakeBoot]) -> None:
+        monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
+        finish(find_runs("last"), Execution().reporter(), Execution(jobs=1))
+
+    found = on_both_clocks(make_run)
+    exact, wall = found.runs
+    with pytest.raises(KeyboardInterrupt):
+        run_with(guest(0.5, 0.01, iter(range(8))))
+    assert (sum(booted(exact).values()), sum(booted(wall).values())) == (6, 3)
+    said = capsys.readouterr().err
+    assert f"kteardown run --resume {found.name}\n" in said
+    assert f"kteardown report {exact.name}" in said
+    assert said.index("the instruction clock:") < said.index("the wall clock:")
+    done = exact.result_file.read_bytes()
+    run_with(guest(0.5, 0.01))
+    assert exact.result_file.read_bytes() == done
+    assert sum(booted(wall).values()) == 13
+    printed = capsys.readouterr().out
+    assert f"{VARIANT}: both clocks agree on all 2 points of freeze_user_ns" in printed.replace("\n", " ")
+    assert printed.index("on both clocks") < printed.index("The instruction clock alone")
+    assert printed.index("The instruction clock alone") < printed.index("The wall clock alone")
+
+
+def lacking_its_variant(
+    run: RunDir,
+    monkeypatch: pytest.MonkeyPatch,
+    outcome: Callable[[Reporter], Built],
+    *,
+    after_base: bool = True,
+) -> None:
+    """Make ``run`` one whose variant is still to be built, by ``outcome``.
+
+    ``after_base``: once base has booted.
+    """
     kernels = json.loads(run.kernels_file.read_bytes())
     run.save(run.kernels_file, json.dumps({BASE: kernels[BASE]}))
     request: dict[str, object] = {
@@ -299,7 +344,7 @@ def lacking_its_variant(
 
     def ensure(requests: Sequence[KernelRequest], *, reporter: Reporter, **_: object) -> Built:
         assert [wanted.name for wanted in requests] == [VARIANT]
-        while not booted(run)[BASE]:
+        while after_base and not booted(run)[BASE]:
             time.sleep(0.01)
         return outcome(reporter)
 
@@ -313,6 +358,20 @@ def built_variant(run: RunDir) -> Built:
         compiler=BASE, config_hash=VARIANT, image_hash=VARIANT,
     )  # fmt: skip
     return Built({VARIANT: image}, {})
+
+
+def test_on_the_wall_clock_nothing_boots_while_a_variant_is_built(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(_: Reporter) -> Built:
+        assert not booted(run)
+        return built_variant(run)
+
+    run = make_run(clock="wall", boots=4)
+    lacking_its_variant(run, monkeypatch, built, after_base=False)
+    result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    assert booted(run) == {BASE: 4, VARIANT: 4, "base-twin": 4}
+    assert result.boots["ok"] == 12
 
 
 def test_base_boots_while_its_variant_is_built(

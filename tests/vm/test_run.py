@@ -93,6 +93,40 @@ def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
     _check_layout(*(Path(kernels[name]["image"]).parent for name in ("base", "base-layout")))
 
 
+@pytest.mark.full
+def test_both_clocks_are_measured_with_the_same_kernels(tmp_path: Path) -> None:
+    runs, file = tmp_path / "runs", tmp_path / "both.json"
+    done = kteardown(
+        "run", "freezer", "--clock", "both", "--seeds", "2", "--boots", "2", "--repetitions", "2",
+        "--workload", "zombies", "--variant", "freezer-skip-exited", "--set", "zombies=0,300",
+        "--json", str(file), runs=runs,
+    )  # fmt: skip
+    assert done.stdout.startswith("freezer on both clocks")
+    both = result_of(file)
+    exact, wall = both["results"]["instructions"], both["results"]["wall"]
+    # On the wall clock base has its A/A twin, and perhaps a layout twin.
+    assert exact["boots"]["ok"] == 4
+    assert wall["boots"]["ok"] >= 6
+    assert exact["kernels"].keys() <= wall["kernels"].keys()
+    assert both["notes"] == []
+    (row,) = [
+        row
+        for row in both["readings"]
+        if row["metric"] == "freeze_user_ns" and row["point"]["zombies"] == 300
+    ]
+    assert row["instructions"]["verdict"] == "better"
+    assert row["wall"]["mde"] > 0
+    (folder,) = runs.iterdir()
+    assert {path.name for path in folder.iterdir()} == {"clocks.json", "instructions", "wall"}
+    before = (folder / "wall" / "records.ndjson").read_bytes()
+    again = tmp_path / "again.json"
+    kteardown("run", "--resume", "last", "--json", str(again), runs=runs)
+    assert (folder / "wall" / "records.ndjson").read_bytes() == before
+    assert result_of(again) == both
+    for form in ("cover", "markdown", "csv", "benchstat"):
+        assert "freeze_user_ns" in kteardown("report", "last", "--format", form, runs=runs).stdout
+
+
 def _check_layout(base: Path, twin: Path) -> None:
     """The function is in the twin and is never called, and the functions that the series changes moved.
 

@@ -9,22 +9,23 @@ or load of the host is used except ``environment_notes``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kteardown.analysis.ablation import ablations
 from kteardown.analysis.compared_pairs import Data
-from kteardown.analysis.comparisons import compare_all
+from kteardown.analysis.comparisons import Compared, compare_all
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, uncompared
 from kteardown.analysis.growth.laws import laws
-from kteardown.analysis.growth.slope_ratio import slope_ratios
+from kteardown.analysis.growth.slope_ratio import SlopeRatio, slope_ratios
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
-from kteardown.model.result import Comparison, KernelFacts, MetricVerdict, Result, Unavailable
+from kteardown.model.result import Comparison, Fault, KernelFacts, MetricVerdict, Result, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
@@ -63,22 +64,13 @@ def analyse(
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
-    data = Data(
-        experiment=experiment,
-        workloads=workloads,
-        collected=Dataset(boot for boot in boots if boot.start.block < limit),
-        moved=Dataset(_layout_blocks(used)),
-        expected=points,
-        variants=variants,
-        asked_for=[name for name in variants if not _for_ablation(kernels[name])],
-        rules=Rules(confidence or design.confidence, design.same_within),
-        resampler=Resampler(design.seed),
-    )
-    slopes = slope_ratios(data)
-    found = compare_all(data, slopes)
+    rules = Rules(confidence or design.confidence, design.same_within)
+    asked_for = [name for name in variants if not _for_ablation(kernels[name])]
+    data = _data(experiment, workloads, boots, points, limit, planned, variants, asked_for, rules)
     main = [boot for boot in boots if boot.start.block < limit]
-    broken = faults(main, variants, points, design.clock, data.rules.confidence)
-    comparisons = as_broken(found.comparisons, broken)
+    failed = faults(main, variants, points, design.clock, data.rules.confidence)
+    slopes = slope_ratios(data)
+    found = _judged(data, slopes, failed)
     voids = data.collected.voids(_in_every_block(data), limit, data.expected)
     result = Result(
         experiment=experiment.name,
@@ -87,19 +79,55 @@ def analyse(
         command=command,
         machine=dict(machine),
         kernels=_as_they_ran(kernels, data.collected),
-        comparisons=comparisons,
+        comparisons=found.comparisons,
         laws=laws(data, [BASE, *variants], predict_at or {}, slopes, found.slopes),
         boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
         voids=voids,
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
-        ablations=ablations(data, kernels, comparisons, unavailable),
+        ablations=ablations(data, kernels, found.comparisons, unavailable),
         outliers=found.outliers,
         distributions=distributions(data, [BASE, *variants]),
-        metric_verdicts=metrics_as_broken(found.metric_verdicts, broken),
-        faults=broken,
-        uncompared=uncompared(comparisons, _booted(variants, boots), points, voids),
+        metric_verdicts=found.metric_verdicts,
+        faults=failed,
+        uncompared=uncompared(found.comparisons, _booted(variants, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
+
+
+def _data(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    boots: Sequence[BootRecords],
+    points: Sequence[Point],
+    limit: int,
+    planned: int,
+    variants: Sequence[str],
+    asked_for: Sequence[str],
+    rules: Rules,
+) -> Data:
+    """Return the input of all comparisons. Blocks from ``planned`` on have base and its layout twin."""
+    used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
+    return Data(
+        experiment=experiment,
+        workloads=workloads,
+        collected=Dataset(boot for boot in boots if boot.start.block < limit),
+        moved=Dataset(_layout_blocks(used)),
+        expected=points,
+        variants=variants,
+        asked_for=asked_for,
+        rules=rules,
+        resampler=Resampler(experiment.design.seed),
+    )
+
+
+def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> Compared:
+    """Return everything that is compared, with the verdict ``broken`` where a variant is."""
+    found = compare_all(data, slopes)
+    return replace(
+        found,
+        comparisons=as_broken(found.comparisons, failed),
+        metric_verdicts=metrics_as_broken(found.metric_verdicts, failed),
+    )
 
 
 def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool:

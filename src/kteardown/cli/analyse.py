@@ -12,7 +12,7 @@ from kteardown.report import saved
 from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import json as result_json
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import find_run
+from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load
 
 
@@ -35,8 +35,12 @@ def analyse(run: options.RunArg = "last") -> None:
 
       kteardown diff last RUN/analysis-1/result.json
     """
-    snapshot = load(find_run(run))
-    directory, out = snapshot.run, options.output()
+    for directory in find_runs(run).runs:
+        _analyse(directory)
+
+
+def _analyse(directory: RunDir) -> None:
+    snapshot, out = load(directory), options.output()
     from kteardown.analysis.conclude import conclude
 
     if saved.read(directory) is None:

@@ -27,7 +27,7 @@ def build(
 ) -> None:
     """Build the kernels of an experiment, unless they are in the cache, and print their image files."""
     # Kernels do not depend on the clock, but --layout-twin is accepted only with the wall clock.
-    designed = replace(options.Designed(), clock=options.ClockChoice.wall if kernels.layout_twin else None)
+    designed = replace(options.Designed(), clock=options.ClocksChoice.wall if kernels.layout_twin else None)
     wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
     built = build_kernels(resolve(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet))
     table = Table("kernel", "release", "source", "image", box=None)

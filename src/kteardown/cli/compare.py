@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.run import command_line, finish
+from kteardown.cli.run import finish, start
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.git_branch import of_branch
@@ -75,9 +74,8 @@ def compare(
     reporter = execution.reporter()
     source, variants = base_and_variants(source, series or [], branch or [])
     parts = options.Parts(variant=variants)
-    experiment = options.changed(experiment_for(workload, source), parts, kernels, designed)
-    run = pipeline.start(experiment, reporter, ablate=kernels.ablate, command=command_line())
-    finish(run, reporter, execution)
+    experiments = options.on_clocks(experiment_for(workload, source), parts, kernels, designed)
+    finish(start(experiments, reporter, ablate=kernels.ablate), reporter, execution)
 
 
 def base_and_variants(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:

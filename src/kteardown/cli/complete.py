@@ -19,6 +19,8 @@ from kteardown.inputs.load import (
 from kteardown.kernels.series import known_series
 from kteardown.model.experiment import MACHINE_PARAMETERS
 from kteardown.paths import cache_dir, data_dir, runs_dir
+from kteardown.rundir.directory import CLOCKS_FILE
+from kteardown.rundir.find import CLOCKS
 
 Offer = tuple[str, str]
 """A word and its description."""
@@ -84,6 +86,9 @@ def _runs(_: typer.Context) -> Iterator[Offer]:
         for path in sorted(runs_dir().iterdir(), reverse=True):
             if (path / "experiment.json").is_file():
                 yield path.name, ""
+            elif (path / CLOCKS_FILE).is_file():
+                yield path.name, "both clocks"
+                yield from ((f"{path.name}/{clock}", "") for clock in CLOCKS)
 
 
 def _kernels(_: typer.Context) -> Iterator[Offer]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +14,13 @@ from rich.console import Console
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
-from kteardown.report.diff import Difference, Side, compare_results, read
+from kteardown.report.diff import Difference, Side, compare_results, read, read_all
 from kteardown.report.diff_tables import comparison_tables, passages, summary
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
-from kteardown.rundir.find import find_run
+from kteardown.rundir.find import find_runs
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +46,8 @@ def diff(
 
     Prints the differences between the environments and between the kernels, then every comparison that both
     have: the change on each side with its interval and verdict, whether the intervals overlap, and the base
-    of B divided by the base of A. The exit code is 0 also if the results differ.
+    of B divided by the base of A. The exit code is 0 also if the results differ. Of a run on both clocks,
+    each clock is compared with the same clock of the other run; --json then has the differences by clock.
 
     Examples:
 
@@ -51,27 +55,65 @@ def diff(
 
       kteardown diff last ./from-the-author/result.json --json
     """
-    one, other = _side(a), _side(b)
-    guests = guest_differences(one[1], other[1]) if one[1] and other[1] else []
-    found = compare_results(one[0], other[0], (a, b), tuple(guests))
+    found = {clock: _difference(one, other) for clock, one, other in _pairs(a, b)}
     if as_json:
-        typer.echo(found.model_dump_json(indent=1))
-    else:
-        print_difference(found, options.output())
+        fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
+        typer.echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
+        return
+    for each in found.values():
+        print_difference(each, options.output())
 
 
-def _side(name: str) -> tuple[Side, RunDir | None]:
-    """Return the result called ``name``, and its run unless ``name`` is a file."""
+@dataclass(frozen=True)
+class _Named:
+    """A result under the name by which it was given, and its run unless it was read from a file."""
+
+    name: str
+    side: Side
+    run: RunDir | None = None
+
+
+def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
+    """Yield the clock and the results to compare: where a side has both clocks, those of the same clock.
+
+    Raises InputError if the sides have no clock in common.
+    """
+    ones, others = _sides(a), _sides(b)
+    if len(ones) == len(others) == 1:
+        yield ones[0].side.clock, ones[0], others[0]
+        return
+    of_clock = {other.side.clock: other for other in others}
+    shared = [one for one in ones if one.side.clock in of_clock]
+    if not shared:
+        raise InputError(f"{a} and {b} were not measured on the same clock", hint="name other runs.")
+    for one in shared:
+        yield one.side.clock, one, of_clock[one.side.clock]
+
+
+def _sides(name: str) -> list[_Named]:
+    """Return the results called ``name``, of which a run on both clocks has two."""
     path = Path(name)
     if path.is_file():
         try:
-            return read(path.read_bytes(), name), None
+            return [_Named(name, side) for side in read_all(path.read_bytes(), name)]
         except OSError as error:
             raise InputError(
                 f"{name}: cannot be read: {error.strerror}", hint="name a file that you can read."
             ) from error
-    run = find_run(name)
-    return read(result_json.dumps(pipeline.result_of(run)).encode(), str(run.result_file)), run
+    found = find_runs(name)
+    return [
+        _Named(
+            run.name if found.both_clocks else name,
+            read(result_json.dumps(pipeline.result_of(run)).encode(), str(run.result_file)),
+            run,
+        )
+        for run in found.runs
+    ]
+
+
+def _difference(one: _Named, other: _Named) -> Difference:
+    guests = guest_differences(one.run, other.run) if one.run and other.run else []
+    return compare_results(one.side, other.side, (one.name, other.name), tuple(guests))
 
 
 def print_difference(found: Difference, out: Console) -> None:

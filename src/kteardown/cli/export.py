@@ -12,7 +12,7 @@ import typer
 from kteardown.cli import options
 from kteardown.cli.extras import need
 from kteardown.errors import InputError, LabError
-from kteardown.rundir.find import all_runs, find_run
+from kteardown.rundir.find import all_runs, find_runs
 
 
 class ExportFormat(StrEnum):
@@ -48,7 +48,7 @@ def export(
     need("query", "`export`")
     from kteardown.sql.database import TABLES, database
 
-    chosen = [find_run(name) for name in runs] if runs else all_runs()
+    chosen = [run for name in runs for run in find_runs(name).runs] if runs else all_runs()
     try:
         to.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:

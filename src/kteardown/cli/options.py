@@ -25,7 +25,8 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.override import Overrides, apply, parse_seconds
 from kteardown.inputs.sweep_syntax import parse_assignments
-from kteardown.model.experiment import Experiment
+from kteardown.model.experiment import Clock, Experiment
+from kteardown.rundir.find import CLOCKS
 
 _WHAT, _HOW, _OUT = "What is compared", "How it is measured", "Execution and output"
 
@@ -35,6 +36,14 @@ class ClockChoice(StrEnum):
 
     instructions = "instructions"
     wall = "wall"
+
+
+class ClocksChoice(StrEnum):
+    """The clocks of a run, which can have both."""
+
+    instructions = "instructions"
+    wall = "wall"
+    both = "both"
 
 
 class ArchChoice(StrEnum):
@@ -164,12 +173,13 @@ class Designed:
     """The design: clock, points, number of boots, stopping rule, and the guests' machine."""
 
     clock: Annotated[
-        ClockChoice | None,
+        ClocksChoice | None,
         typer.Option(
             "--clock",
             help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
             "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
-            "kernels in random order and an A/A twin. Default: that of the experiment.",
+            "kernels in random order and an A/A twin. both: first the one, then the other, and both changes "
+            "of each point side by side. Default: that of the experiment.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -226,7 +236,7 @@ class Designed:
             help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
             "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
             "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
-            "40 boots, 20 seeds).",
+            "40 boots, 20 seeds). With --clock both, the rule is applied to each clock.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -235,7 +245,7 @@ class Designed:
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="With --until: the maximum time to measure: 90s, 30m, 2h.",
+            help="With --until: the maximum time to measure on each clock: 90s, 30m, 2h.",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -346,7 +356,7 @@ def changed(
     return apply(
         experiment,
         Overrides(
-            clock=designed.clock.value if designed.clock else None,
+            clock=_one_clock(designed.clock),
             source=parts.source,
             arch=kernels.arch.value if kernels.arch else None,
             boots=designed.boots,
@@ -365,6 +375,26 @@ def changed(
             predict=parse_assignments(designed.predict or (), "--predict"),
             quick=designed.quick,
         ),
+    )
+
+
+def on_clocks(
+    experiment: Experiment, parts: Parts, kernels: Kernels, designed: Designed
+) -> tuple[Experiment, ...]:
+    """Return ``experiment`` changed by these options, once for each clock that is to be measured.
+
+    Raises InputError.
+    """
+    if designed.clock is not ClocksChoice.both:
+        return (changed(experiment, parts, kernels, designed),)
+    return tuple(
+        changed(
+            experiment,
+            parts,
+            dataclasses.replace(kernels, layout_twin=kernels.layout_twin and clock == "wall"),
+            dataclasses.replace(designed, clock=ClocksChoice(clock)),
+        )
+        for clock in CLOCKS
     )
 
 
@@ -408,6 +438,10 @@ def write_text(path: Path, text: str) -> None:
         raise LabError(
             f"{path}: cannot be written: {error.strerror}", hint="free disk space, or name another file."
         ) from error
+
+
+def _one_clock(choice: ClocksChoice | None) -> Clock | None:
+    return next((clock for clock in CLOCKS if choice is not None and clock == choice.value), None)
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,11 +12,12 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
+from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.plan import Plan
 from kteardown.report import forecast_text, power_text
 from kteardown.report.formats import text
 from kteardown.run.create import design_power, forecast_cost, plan_boots, plan_profiled_boots
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import Resolved, resolve
 
 
 def register(app: typer.Typer) -> None:
@@ -41,6 +42,7 @@ def plan(
     design can decide.
 
     The forecast, and how much boots differ, are from earlier runs on this host. Nothing is built or booted.
+    With --clock both, the plan of each clock is printed; --json has them by clock.
 
     Examples:
 
@@ -48,21 +50,34 @@ def plan(
 
       kteardown plan freezer --clock wall --boots 20 --json
     """
-    wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-    resolved = resolve(wanted, ablate=kernels.ablate)
+    wanted = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
+    resolved = [resolve(one, ablate=kernels.ablate) for one in wanted]
+    if as_json:
+        found = {str(one.experiment.design.clock): _fields(one, jobs) for one in resolved}
+        typer.echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
+        return
+    for one in resolved:
+        _print(one, jobs, options.output())
+
+
+def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
+    """Return the plan for JSON."""
+    planned = plan_boots(resolved)
+    cost = forecast_cost(resolved, planned, jobs=jobs)
+    estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
+    added = {"estimate": estimate, "decides": asdict(design_power(resolved))}
+    return {**planned.model_dump(mode="json"), **added}
+
+
+def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
+    """Print the plan of one clock."""
     planned = plan_boots(resolved)
     cost = forecast_cost(resolved, planned, jobs=jobs)
     power = design_power(resolved)
-    if as_json:
-        estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
-        added = {"estimate": estimate, "decides": asdict(power)}
-        typer.echo(json.dumps({**planned.model_dump(mode="json"), **added}, indent=1))
-        return
-    out = options.output()
     design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
-    head = f"{resolved.experiment.name} on the {design.clock} clock: {boots}"
+    head = f"{resolved.experiment.name} on {CLOCK_NAMES[design.clock]}: {boots}"
     each = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (

@@ -8,15 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.extras import need
+from kteardown.cli.material import each_clock, material_of_folder, print_report, written
 from kteardown.cli.run import gate
 from kteardown.errors import InputError, LabError
-from kteardown.report.context import Material, material_of
-from kteardown.report.formats import text
-from kteardown.rundir.find import find_run
-from kteardown.rundir.snapshot import load
+from kteardown.report.context import BothMaterial, Material
+from kteardown.rundir.find import find_runs
 
 
 class ReportFormat(StrEnum):
@@ -65,6 +63,9 @@ def report(
     to RUN.html and charts to the folder RUN-charts, both in the current folder; the other formats are
     written to standard output.
 
+    The report of a run on both clocks has both side by side, and then each by itself. RUN/instructions and
+    RUN/wall are the runs of one clock.
+
     Examples:
 
       kteardown report last --format cover
@@ -73,37 +74,48 @@ def report(
 
       kteardown report last --format svg --chart forest --output ./figures
     """
-    snapshot = load(find_run(run))
-    result = pipeline.result_of(snapshot.run)
-    if form is ReportFormat.text and output is None:
-        text.render(result, snapshot.workloads, snapshot.published, options.output())
-    else:
+    found = find_runs(run)
+    printed = form is ReportFormat.text and output is None
+    if not printed:
         options.need_folders(output)
-        _make(material_of(snapshot, result), form, output, chart)
-    gate(snapshot.run.name, result, snapshot.workloads, fail_on)
+    material = material_of_folder(found, samples=not printed)
+    if printed:
+        print_report(material)
+    else:
+        _make(material, form, output, chart)
+    for one in each_clock(material):
+        gate(one.name, one.result, one.workloads, fail_on)
 
 
-def _make(material: Material, form: ReportFormat, output: Path | None, chart: str) -> None:
+def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | None, chart: str) -> None:
     if form is ReportFormat.svg or form is ReportFormat.png:
         need("pictures", f"--format {form.value}")
+        if isinstance(material, BothMaterial):
+            raise InputError(
+                f"{material.name} was measured on both clocks: --format {form.value} draws the charts of one",
+                hint=f"name one: {' or '.join(one.name for one in material.clocks)}.",
+            )
         for file in _pictures(material, "svg" if form is ReportFormat.svg else "png", output, chart):
             typer.echo(str(file))
         return
-    from kteardown.report.formats.registry import TEXTS
-
     if form is ReportFormat.text:
         raise InputError(
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
-    made = TEXTS[form.value](material)
+    made = written(material, form.value)
     if output is None and form is ReportFormat.html:
-        output = Path(f"{material.name}.html")
+        output = Path(f"{_file_name(material)}.html")
         typer.echo(str(output))
     if output is None or str(output) == "-":
         typer.echo(made, nl=False)
     else:
         options.write_text(output, made)
+
+
+def _file_name(material: Material | BothMaterial) -> str:
+    """Return the run's id as part of a file's name; that of one clock of a run on both has a slash."""
+    return material.name.replace("/", "-")
 
 
 def _pictures(material: Material, form: Literal["svg", "png"], output: Path | None, chart: str) -> list[Path]:
@@ -121,7 +133,7 @@ def _pictures(material: Material, form: Literal["svg", "png"], output: Path | No
             f"--output {output}: is one file, and {len(charts)} charts are selected",
             hint=f"name a folder, or one chart with --chart:\n  {names(charts)}",
         )
-    folder = output.parent if output and single else output or Path(f"{material.name}-charts")
+    folder = output.parent if output and single else output or Path(f"{_file_name(material)}-charts")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

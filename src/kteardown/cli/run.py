@@ -11,18 +11,18 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
+from kteardown.cli.material import each_clock, material_of_folder, print_report, written
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BrokenError, GateError, InputError
 from kteardown.inputs.load import load_experiment
+from kteardown.model.both_clocks import CLOCK_NAMES
+from kteardown.model.experiment import Experiment
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
-from kteardown.report.formats import json as result_json
-from kteardown.report.formats import markdown, text
 from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.sections.fault_lines import broken_message, uncompared_sentences
-from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import find_run
+from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
 
@@ -65,6 +65,8 @@ def run(
 
       kteardown run freezer --clock wall --until verdict --budget 1h
 
+      kteardown run freezer --clock both --quick
+
       kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
 
       kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2
@@ -78,37 +80,53 @@ def run(
                 "--resume: a run is resumed as it was planned, so no option may change the experiment",
                 hint=f"run `kteardown run --resume {resume}`.",
             )
-        done = find_run(resume)
+        found = find_runs(resume)
     else:
         if not experiment:
             raise InputError(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
-        wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
-        done = pipeline.start(wanted, reporter, ablate=kernels.ablate, command=command_line())
-    finish(done, reporter, execution)
+        experiments = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
+        found = start(experiments, reporter, ablate=kernels.ablate)
+    finish(found, reporter, execution)
 
 
-def finish(run: RunDir, reporter: TerminalReporter, execution: options.Execution) -> None:
+def start(experiments: Sequence[Experiment], reporter: TerminalReporter, *, ablate: bool) -> RunFolder:
+    """Build what is needed first and create the run of an experiment, or of one experiment on each clock.
+
+    Raises InputError, BuildError, LabError.
+    """
+    if len(experiments) > 1:
+        return pipeline.start_both(experiments, reporter, ablate=ablate, command=command_line())
+    (experiment,) = experiments
+    return RunFolder.of(pipeline.start(experiment, reporter, ablate=ablate, command=command_line()))
+
+
+def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
     """Boot the rest of the plan, print the report, write the files of ``execution``, apply the gate.
 
     Raises InputError, BuildError, GuestError, LabError, BrokenError, GateError.
     """
-    reporter.note(f"run directory: {run.path}")
+    reporter.note(f"run directory: {found.path}")
     try:
-        result = pipeline.finish(run, reporter, jobs=execution.jobs)
+        for run in found.runs:
+            if found.both_clocks:
+                reporter.note(f"{CLOCK_NAMES[load(run).experiment.design.clock]}:")
+            pipeline.finish(run, reporter, jobs=execution.jobs)
+            if run is not found.runs[-1]:
+                reporter.note(f"done; its report: kteardown report {run.name}")
     except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish it with: kteardown run --resume {run.name}")
+        reporter.note(f"interrupted; finish it with: kteardown run --resume {found.name}")
         raise
-    snapshot = load(run)
-    text.render(result, snapshot.workloads, snapshot.published, options.output())
-    if execution.json_file:
-        options.write_text(execution.json_file, result_json.dumps(result))
-    if execution.markdown_file:
-        report = markdown.render(result, snapshot.workloads, snapshot.published)
-        options.write_text(execution.markdown_file, report)
-    check_broken(run.name, result)
-    gate(run.name, result, snapshot.workloads, execution.fail_on)
+    material = material_of_folder(found)
+    print_report(material)
+    for file, form in ((execution.json_file, "json"), (execution.markdown_file, "markdown")):
+        if file:
+            options.write_text(file, written(material, form))
+    for one in each_clock(material):
+        check_broken(one.name, one.result)
+    for one in each_clock(material):
+        gate(one.name, one.result, one.workloads, execution.fail_on)
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:

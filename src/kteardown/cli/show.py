@@ -11,7 +11,7 @@ from rich.table import Table
 from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import find_run
+from kteardown.rundir.find import find_run, find_runs
 from kteardown.rundir.snapshot import load_plan
 
 
@@ -27,10 +27,14 @@ def show(
     ] = None,
 ) -> None:
     """Show the boots of a run, the outcome of each, and the file of its console."""
-    found = find_run(run)
     if console is not None:
-        _print_console(found, console)
+        _print_console(find_run(run), console)
         return
+    for found in find_runs(run).runs:
+        _print_boots(found)
+
+
+def _print_boots(found: RunDir) -> None:
     planned = load_plan(found)
     ended = {boot.boot: boot for boot in found.boots()}
     out = options.output()

@@ -14,7 +14,7 @@ from kteardown.inputs.published import Reference
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
-from kteardown.report.formatting import CLOCKS, VERDICTS, percent, point_text, tone
+from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone
 from kteardown.report.metric_words import leading, metric_sentence, verdict_of
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
@@ -178,10 +178,15 @@ def kernels_table(result: Result) -> Table:
     return Table("Kernels", Block(columns, rows, left=frozenset(columns)), notes=notes)
 
 
-def facts(result: Result) -> list[tuple[str, str]]:
-    """Return names and values of the conditions of the run: clock, boots, unusable trials, host."""
+def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
+    """Return names and values of the conditions of the run: clock, boots, unusable trials, host.
+
+    ``alone``: only this clock was measured, so a line says what the other one would add.
+    """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
     lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
+    if alone:
+        lines.append(("other clock", OTHER_CLOCK[result.clock]))
     if result.clock == "wall" and result.comparisons:
         lines.append(("columns", _COLUMNS))
     lines.append(("boots", boots or "none"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Reference
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.result import Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
@@ -21,6 +23,26 @@ class Material:
     workloads: Mapping[str, Workload]
     reference: Reference | None = None
     evidence: Evidence = field(default_factory=Evidence)
+
+
+@dataclass(frozen=True)
+class BothMaterial:
+    """A run on both clocks: the material of each, and each comparison on both. ``name``: the run's id."""
+
+    name: str
+    instructions: Material
+    wall: Material
+    both: BothClocks
+
+    @property
+    def clocks(self) -> tuple[Material, Material]:
+        """Both materials in the order of reports."""
+        return self.instructions, self.wall
+
+
+def side_by_side(name: str, instructions: Material, wall: Material) -> BothMaterial:
+    """Return the material of a run on both clocks."""
+    return BothMaterial(name, instructions, wall, both_clocks(instructions.result, wall.result))
 
 
 def material_of(snapshot: Snapshot, result: Result) -> Material:

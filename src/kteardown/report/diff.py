@@ -61,6 +61,12 @@ class Side(_Read):
     comparisons: tuple[_Comparison, ...]
 
 
+class _Both(_Read):
+    """The results in the JSON of a run on both clocks, by clock."""
+
+    results: dict[str, Side]
+
+
 class SideValue(BaseModel):
     """The result of one side for one comparison."""
 
@@ -123,6 +129,15 @@ def read(text: str | bytes, name: str) -> Side:
             hint="use the kteardown that wrote it, or a newer one.",
         )
     return side
+
+
+def read_all(text: str | bytes, name: str) -> list[Side]:
+    """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
+    try:
+        both = _Both.model_validate_json(text)
+    except ValidationError:
+        return [read(text, name)]
+    return list(both.results.values())
 
 
 def compare_results(a: Side, b: Side, names: tuple[str, str], guests: tuple[str, ...] = ()) -> Difference:

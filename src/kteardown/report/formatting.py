@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kteardown.model.both_clocks import OneClock
 from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Part, Verdict
@@ -14,12 +15,21 @@ from kteardown.model.result import Comparison, Part, Verdict
 VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 
 CLOCKS: Mapping[Clock, str] = {
-    "instructions": "one guest nanosecond is one guest instruction, the same on every run and host. It shows "
-    "path length, growth and memory. It does not show caches, lock contention or the latency of interrupts "
-    "between CPUs. Several CPUs run in turn, in an order that rarely changes.",
+    "instructions": "the guest's instructions are counted, the same on every run and host. It shows path "
+    "length, growth and memory. It does not show seconds, caches, lock contention or the latency of "
+    "interrupts between CPUs. Several CPUs run in turn, in an order that rarely changes.",
     "wall": "real time; the boots of all kernels are interleaved in randomized blocks, with base twice "
     "(A/A). It shows the time on this machine, noise included; another machine can differ.",
 }
+
+
+OTHER_CLOCK: Mapping[Clock, str] = {
+    "instructions": "the wall clock would add whether the change shows in real time, with caches, contention "
+    "and noise (--clock both measures on both)",
+    "wall": "the instruction clock would add the exact change of the path length, also where it is too small "
+    "for the noise of this machine (--clock both measures on both)",
+}
+"""By clock, what a report would show in addition if the other clock had been measured too."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +46,19 @@ class Scale:
         return f"{scaled:,.0f}" if whole else number(scaled)
 
 
+_IN_INSTRUCTIONS: Mapping[str, Scale] = {
+    "ns": Scale(1, "instructions"),
+    "us": Scale(1e-3, "instructions"),
+    "per_s": Scale(1, "per 1e9 instructions"),
+}
+"""Units of time on the instruction clock: one guest nanosecond is one instruction, and no time of a host."""
+
+
 def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
     """Return a unit in which the largest of ``values`` has few digits. Instructions are never scaled."""
+    if clock == "instructions" and unit in _IN_INSTRUCTIONS:
+        return _IN_INSTRUCTIONS[unit]
     if unit == "ns":
-        if clock == "instructions":
-            return Scale(1, "instructions")
         largest = max((abs(value) for value in values), default=0.0)
         steps = ((1e4, 1.0, "ns"), (1e7, 1e3, "us"), (1e10, 1e6, "ms"))
         return next((Scale(by, name) for below, by, name in steps if largest < below), Scale(1e9, "s"))
@@ -127,7 +145,7 @@ def interval(ci: tuple[float, float], decimals: int = 1) -> str:
     return f"[{low}, {high}]"
 
 
-def decimals(comparisons: Iterable[Comparison | Part]) -> int:
+def decimals(comparisons: Iterable[Comparison | Part | OneClock]) -> int:
     """Return the number of decimals for changes: one, or two where most intervals are narrower than 0.2%."""
     widths = sorted(c.ci[1] - c.ci[0] for c in comparisons if c.ci and not c.exact)
     return 2 if widths and widths[len(widths) // 2] < 0.002 else 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
-from kteardown.report.formatting import VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
 from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
 from kteardown.report.sections.fault_lines import (
     fault_sentence,
@@ -50,13 +50,16 @@ def claims(material: Material) -> list[Claim]:
     ]
 
 
-def limits(result: Result) -> list[str]:
-    """Return what the claims are based on and what they do not show, one sentence each."""
+def limits(result: Result, *, alone: bool = True) -> list[str]:
+    """Return what the claims are based on and what they do not show, one sentence each.
+
+    ``alone``: only this clock was measured, so a sentence says what the other one would add.
+    """
     sentences = [_basis(result)]
     if result.clock == "instructions":
         sentences.append(
-            "An instruction count shows path length, growth and memory. It does not show caches, real lock "
-            "contention, or the latency of interrupts between CPUs."
+            "An instruction count shows path length, growth and memory. It does not show seconds, caches, "
+            "real lock contention, or the latency of interrupts between CPUs."
         )
     else:
         sentences.append("Real time on one machine; another machine can differ.")
@@ -64,6 +67,8 @@ def limits(result: Result) -> list[str]:
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
             sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
+    if alone:
+        sentences.append(as_sentence(OTHER_CLOCK[result.clock]))
     sentences += [f"{fault_sentence(f)}." for f in result.faults if f.status != "broken"]
     sentences += [f"{text}." for text in uncompared_sentences(result)]
     failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
@@ -74,7 +79,12 @@ def limits(result: Result) -> list[str]:
     lost = sum(void.count for void in result.voids)
     if lost:
         sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
-    return sentences + [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes]
+    return sentences + [as_sentence(note) for note in result.notes]
+
+
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence of its own."""
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
 
 
 def _basis(result: Result) -> str:

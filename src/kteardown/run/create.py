@@ -54,25 +54,32 @@ def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
     return _build(_requests(resolved, reporter), reporter)
 
 
-def build_first(resolved: Resolved, reporter: Reporter) -> Built:
+def build_first(resolved: Resolved, reporter: Reporter, *, measured_later: bool = False) -> Built:
     """Build what must be built before the first guest boots.
 
     On the instruction clock other work on the host cannot change a figure, so base boots while the variants
     are built (``run.measure``). Their patches are applied here, so that a patch that does not apply ends the
-    command at once. Raises BuildError, InputError, LabError.
+    command at once. ``measured_later``: the other clock is measured first and builds the variants, so that
+    the wall clock finds them in the cache. Raises BuildError, InputError, LabError.
     """
     requests = _requests(resolved, reporter)
-    later = requests[1:]
-    if resolved.experiment.design.clock == "wall" or not run_kernels.deferrable(later):
+    later = [request for request in requests[1:] if request.name != LAYOUT]
+    at_once = resolved.experiment.design.clock == "wall" and not measured_later
+    if at_once or not run_kernels.deferrable(later):
         return _build(requests, reporter)
     missing = {request.name for request in build.missing(later, cache_dir=cache_dir())}
     build.check_patches([r for r in later if r.name in missing], cache_dir=cache_dir(), reporter=reporter)
     return _build([request for request in requests if request.name not in missing], reporter)
 
 
-def create_run(resolved: Resolved, built: Built, command: str, reporter: Reporter) -> RunDir:
-    """Write a run directory with all that measuring, resuming and reporting need. Raises LabError."""
-    run = RunDir.create(runs_dir(), resolved.experiment.name)
+def create_run(
+    resolved: Resolved, built: Built, command: str, reporter: Reporter, run: RunDir | None = None
+) -> RunDir:
+    """Write a run directory with all that measuring, resuming and reporting need: a new one, or ``run``.
+
+    Raises LabError.
+    """
+    run = run or RunDir.create(runs_dir(), resolved.experiment.name)
     plan = plan_boots(resolved, built.left_out)
     snapshot.write_inputs(run, resolved.workloads, resolved.published, plan)
     run_kernels.save_requests(run, resolved, built.left_out, Sources(cache_dir(), reporter))

@@ -131,7 +131,9 @@ def _due(snapshot: Snapshot, after: Result | None) -> Plan:
 
 
 def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
-    """Return the boots of kernels that are already built."""
+    """Return the boots of kernels that are already built; on the wall clock a build would disturb them."""
+    if snapshot.experiment.design.clock == "wall":
+        return due.model_copy(update={"boots": ()})
     boots = tuple(boot for boot in due.boots if boot.kernel not in missing and boot.kernel != TWIN)
     return due.model_copy(update={"boots": boots})
 

@@ -14,6 +14,8 @@
 - ``profile/``: plan, records and consoles of the profiled boots, and their stacks as ``*.folded``;
 - ``result.json`` and ``report.md``: the analysis at the end of the run; ``analysis-N/``: later ones;
 - ``lock``: locked by the process that works on the run.
+
+A run on both clocks is a folder with ``clocks.json`` and a run directory for each clock, see ``rundir.find``.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ from kteardown.model.record import Record, parse
 from kteardown.rundir import counting
 from kteardown.rundir.counting import BootRecords
 
+CLOCKS_FILE = "clocks.json"
+"""The file of a folder that has a run directory for each clock."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
 
@@ -57,8 +61,9 @@ class RunDir:
 
     @property
     def name(self) -> str:
-        """The run's id."""
-        return self.path.name
+        """The run's id; of one clock of a run on both, the id of that run and the clock: ``ID/wall``."""
+        both = (self.path.parent / CLOCKS_FILE).is_file()
+        return f"{self.path.parent.name}/{self.path.name}" if both else self.path.name
 
     @property
     def is_whole(self) -> bool:
@@ -73,26 +78,18 @@ class RunDir:
 
     @classmethod
     def create(cls, root: Path, experiment: str, *, now: datetime | None = None) -> RunDir:
-        """Create a directory ``YYYYMMDD-HHMMSS-experiment`` in ``root``, with a suffix if that exists.
+        """Create a run directory in ``root``, named as by ``new_folder``. Raises LabError."""
+        return cls.create_at(new_folder(root, experiment, now=now))
 
-        ``now`` is local time. Raises LabError if the directory cannot be created.
-        """
-        stem = f"{now or datetime.now():%Y%m%d-%H%M%S}-{experiment}"
-        number = 1
-        while True:
-            path = root / (stem if number == 1 else f"{stem}-{number}")
-            try:
-                root.mkdir(parents=True, exist_ok=True)
-                path.mkdir()
-                (path / "console").mkdir()
-                return cls(path)
-            except FileExistsError:
-                if not root.is_dir():
-                    hint = "set KTEARDOWN_RUNS to a folder."
-                    raise LabError(f"KTEARDOWN_RUNS: {root} is not a folder", hint=hint) from None
-                number += 1
-            except OSError as error:
-                raise write_failed(error, path) from error
+    @classmethod
+    def create_at(cls, path: Path) -> RunDir:
+        """Create a run directory at ``path``, of which only the last folder may exist. Raises LabError."""
+        try:
+            path.mkdir(exist_ok=True)
+            (path / "console").mkdir()
+        except OSError as error:
+            raise write_failed(error, path) from error
+        return cls(path)
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
@@ -203,6 +200,28 @@ class RunDir:
             hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
             "the run, which repeats the missing boots. Another program has written to this file.",
         )
+
+
+def new_folder(root: Path, experiment: str, *, now: datetime | None = None) -> Path:
+    """Create a folder ``YYYYMMDD-HHMMSS-experiment`` in ``root``, with a suffix if that exists.
+
+    ``now`` is local time. Raises LabError if the folder cannot be created.
+    """
+    stem = f"{now or datetime.now():%Y%m%d-%H%M%S}-{experiment}"
+    number = 1
+    while True:
+        path = root / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+            return path
+        except FileExistsError:
+            if not root.is_dir():
+                hint = "set KTEARDOWN_RUNS to a folder."
+                raise LabError(f"KTEARDOWN_RUNS: {root} is not a folder", hint=hint) from None
+            number += 1
+        except OSError as error:
+            raise write_failed(error, path) from error
 
 
 def _parsable(lines: Iterable[bytes]) -> Iterator[Record]:

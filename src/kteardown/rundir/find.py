@@ -1,23 +1,98 @@
-"""Find run directories: by id, by path, or all of them."""
+"""Find runs: by id, by path, or all of them.
+
+A run on both clocks is a folder with ``clocks.json``, which is written last, and a whole run directory for
+each clock: ``instructions`` and ``wall``. Each of the two is a run of its own wherever one run is asked for.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from kteardown import version
 from kteardown.errors import InputError, LabError
+from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import CLOCKS_FILE, RunDir
+
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+"""The exact clock first, because it is the faster one to a first answer."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What one command measured: one run, or one for each clock in the order of ``CLOCKS``."""
+
+    path: Path
+    runs: tuple[RunDir, ...]
+
+    @property
+    def name(self) -> str:
+        """The id by which all of it is found."""
+        return self.runs[0].name if len(self.runs) == 1 else self.path.name
+
+    @property
+    def both_clocks(self) -> bool:
+        """Whether it has a run for each clock."""
+        return len(self.runs) > 1
+
+    @classmethod
+    def of(cls, run: RunDir) -> RunFolder:
+        """Return a run that has its folder for itself, or one clock alone of a run on both."""
+        return cls(run.path, (run,))
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Return the run at ``path``, on one clock or both. Raises InputError if there is none."""
+        return _read(path) or cls.of(RunDir.open(path))
+
+
+def mark_both_clocks(folder: Path) -> RunFolder:
+    """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises LabError."""
+    text = json.dumps({"schema": 1, "kteardown": version(), "clocks": CLOCKS}, indent=1)
+    RunDir(folder).save(folder / CLOCKS_FILE, text)
+    return RunFolder.open(folder)
 
 
 def find_run(name: str) -> RunDir:
-    """Return a run by its id or the beginning of it, by its path, or ``last``.
+    """Return one run by its id or the beginning of it, by its path, or ``last``.
+
+    ``ID/wall`` is one clock of a run on both. Raises InputError if there is no such run, if the beginning of
+    an id fits several, or if the run was measured on both clocks.
+    """
+    found = find_runs(name)
+    if found.both_clocks:
+        raise InputError(
+            f"{found.name} was measured on both clocks, and only one run can be used here",
+            hint=f"name one clock: {' or '.join(run.name for run in found.runs)}.",
+        )
+    return found.runs[0]
+
+
+def find_runs(name: str) -> RunFolder:
+    """Return a run, on one clock or both, by its id or the beginning of it, by its path, or ``last``.
 
     Raises InputError if there is no such run, or if the beginning of an id fits several.
     """
-    if "/" in name or Path(name).is_dir():
-        return RunDir.open(Path(name))
-    runs = all_runs()
+    if Path(name).is_dir():
+        return RunFolder.open(Path(name))
+    whole, _, clock = name.partition("/")
+    if clock in CLOCKS and whole:
+        found = find_runs(whole)
+        own = [run for run in found.runs if run.path.name == clock]
+        if not own or not found.both_clocks:
+            raise InputError(
+                f"{found.name} was not measured on both clocks", hint=f"name the run: {found.name}."
+            )
+        return RunFolder.of(own[0])
+    return RunFolder.open(Path(name)) if "/" in name else _by_name(name)
+
+
+def _by_name(name: str) -> RunFolder:
+    runs = all_folders()
     found = runs[-1:] if name == "last" else [run for run in runs if run.name.startswith(name)]
     exact = [run for run in found if run.name == name]
     if len(exact or found) != 1:
@@ -28,17 +103,38 @@ def find_run(name: str) -> RunDir:
             if runs
             else "start a run, as in `kteardown run freezer --quick`, or set KTEARDOWN_RUNS to your runs.",
         )
-    return (exact or found)[0]
+    return RunFolder.open((exact or found)[0].path)
 
 
 def all_runs() -> Sequence[RunDir]:
-    """Return every run directory, oldest first. Raises LabError if the folder of runs cannot be read."""
+    """Return every run directory, oldest first, those of both clocks one after the other.
+
+    Raises LabError if the folder of runs cannot be read.
+    """
+    return [run for folder in all_folders() for run in folder.runs]
+
+
+def all_folders() -> Sequence[RunFolder]:
+    """Return every run, on one clock or both, oldest first.
+
+    Raises LabError if the folder of runs cannot be read.
+    """
     root = runs_dir()
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
-        return [run for run in map(RunDir, paths) if run.is_whole]
+        return [found for found in map(_read, paths) if found is not None]
     except OSError as error:
         raise LabError(
             f"{root}: cannot be read: {error.strerror}",
             hint="set KTEARDOWN_RUNS to a folder that you can read.",
         ) from error
+
+
+def _read(path: Path) -> RunFolder | None:
+    """Return the run at ``path`` if it is whole."""
+    if RunDir(path).is_whole:
+        return RunFolder(path, (RunDir(path),))
+    if not (path / CLOCKS_FILE).is_file():
+        return None
+    runs = tuple(run for clock in CLOCKS if (run := RunDir(path / clock)).is_whole)
+    return RunFolder(path, runs) if runs else None

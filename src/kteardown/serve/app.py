@@ -42,11 +42,12 @@ def make_app() -> Starlette:
     pages = Pages()
     routes = {
         "/": pages.runs,
-        "/runs/{run}": pages.run,
-        "/runs/{run}/live": pages.live,
-        "/runs/{run}/report.html": pages.report,
-        "/runs/{run}/result.json": pages.result_json,
-        "/runs/{run}/report.md": pages.markdown,
+        "/runs/{run:path}/live": pages.live,
+        "/runs/{run:path}/report.html": pages.report,
+        "/runs/{run:path}/result.json": pages.result_json,
+        "/runs/{run:path}/report.md": pages.markdown,
+        # Last, because the id of one clock of a run on both has a slash.
+        "/runs/{run:path}": pages.run,
         "/compare": pages.compare,
         "/history": pages.history,
         "/static/{version}/serve.css": _asset("text/css", stylesheet() + _read("serve.css")),

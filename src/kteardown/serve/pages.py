@@ -23,8 +23,9 @@ from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
+from kteardown.report.context import BothMaterial
 from kteardown.report.diff import compare_results, read
-from kteardown.report.formats import text
+from kteardown.report.formats import both_clocks, text
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
@@ -32,7 +33,7 @@ from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.serve import live
 from kteardown.serve.chart import picture
-from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished, has_result
+from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished, has_result, on_both_clocks
 
 _PAGE = 100
 _WIDTH = 118
@@ -98,9 +99,9 @@ class Pages:
         run = self._find(request.path_params["run"])
         listed = self._runs.listed(run)
         try:
-            found, unreadable = finished(run), ""
+            found, unreadable, both = finished(run), "", on_both_clocks(run)
         except KteardownError as error:
-            found, unreadable = None, error.message
+            found, unreadable, both = None, error.message, None
         others = [other for other in self._runs.all() if other.name != run.name and other.state == "done"]
         return self._page(
             "run.html.j2",
@@ -109,6 +110,8 @@ class Pages:
             unreadable=unreadable,
             verdicts=contents.verdicts(found.result, found.workloads) if found else [],
             report=_report(found) if found else "",
+            both=_side_by_side(both) if both else "",
+            clocks=[material.name for material in both.clocks] if both else [],
             others=sorted(others, key=lambda other: _differs(listed, other)),
             **self._progress(run, listed),
         )
@@ -218,7 +221,7 @@ class Pages:
         file = getattr(run, which)
         if not (has_result(run) and file.is_file()):
             raise HTTPException(404, f"{run.name} has no result yet")
-        name = f"{run.name}-{file.name}"
+        name = f"{run.name.replace('/', '-')}-{file.name}"
         return Response(
             file.read_bytes(), media_type=kind, headers={"content-disposition": f'inline; filename="{name}"'}
         )
@@ -241,6 +244,13 @@ def _report(found: FinishedRun) -> str:
     out = io.StringIO()
     console = Console(file=out, width=_WIDTH, color_system=None, force_terminal=False)
     text.render(found.result, found.workloads, found.reference, console)
+    return out.getvalue()
+
+
+def _side_by_side(both: BothMaterial) -> str:
+    """Return both clocks side by side as they are printed on a terminal."""
+    out = io.StringIO()
+    both_clocks.show(both, Console(file=out, width=_WIDTH, color_system=None, force_terminal=False))
     return out.getvalue()
 
 

@@ -16,13 +16,13 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
-from kteardown.report.context import material_of
+from kteardown.report.context import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import all_runs
+from kteardown.rundir.find import CLOCKS, RunFolder, all_runs
 from kteardown.rundir.lock import is_locked
 from kteardown.rundir.snapshot import load
 
@@ -121,6 +121,17 @@ def has_result(run: RunDir) -> bool:
 def finished(run: RunDir) -> FinishedRun | None:
     """Return the run with the result that is shown, or None if there is none yet. Raises KteardownError."""
     return _finished(run.result_file, _stamp(run.result_file)) if has_result(run) else None
+
+
+def on_both_clocks(run: RunDir) -> BothMaterial | None:
+    """Return both clocks side by side if ``run`` is one of them and both have a result.
+
+    Raises KteardownError if a result cannot be read.
+    """
+    folder = RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
+    found = [(own.name, finished(own)) for own in folder.runs]
+    materials = [Material(name, f.result, f.workloads, f.reference) for name, f in found if f is not None]
+    return side_by_side(folder.name, *materials) if len(materials) == len(CLOCKS) else None
 
 
 def charts(run: RunDir, found: FinishedRun) -> str:

@@ -12,7 +12,8 @@ from kteardown.model.point import points_of
 from kteardown.model.result import Ablation, Distribution, Part, PatchParts
 from kteardown.model.samples import Evidence, Stacks
 from kteardown.report.context import Material
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.rundir.find import CLOCKS, RunFolder, mark_both_clocks
 from unit.run_dirs import fill
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
@@ -89,10 +90,21 @@ def stacks() -> tuple[Stacks, ...]:
     return tuple(Stacks(kernel, "zombies", "zombies", {"zombies": 30000}, ns) for kernel, ns in of.items())
 
 
-def write_run(root: Path, experiment: Experiment | None = None) -> RunDir:
-    """Write the run directory that measuring ``experiment`` would produce: two variants at three points."""
+def write_both(root: Path) -> RunFolder:
+    """Write what measuring the freezer on both clocks would produce: two variants at three points."""
+    folder = new_folder(root, "freezer")
+    for clock, boots in zip(CLOCKS, (3, 6), strict=True):
+        write_run(root, freezer(clock, zombies=(0, 3000, 15000), boots=boots), folder / clock)
+    return mark_both_clocks(folder)
+
+
+def write_run(root: Path, experiment: Experiment | None = None, at: Path | None = None) -> RunDir:
+    """Write the run directory that measuring ``experiment`` would produce: two variants at three points.
+
+    It is a new folder of ``root``, or ``at``.
+    """
     wanted = experiment or freezer(zombies=(0, 3000, 15000), boots=3)
-    run = RunDir.create(root, wanted.name)
+    run = RunDir.create_at(at) if at else RunDir.create(root, wanted.name)
     facts = dict.fromkeys(("source", "compiler", "config_hash", "image_hash"), "simulated")
     image = {**facts, "release": "6.12.117", "arch": "x86_64", "image": "bzImage", "modules": []}
     environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.model.experiment import Clock
 from kteardown.report.context import Material
 from kteardown.report.formats import benchstat, cover, mmtests
 from kteardown.report.formats.registry import TEXTS
+from kteardown.report.formatting import scale
 from kteardown.report.summary import claims, limits
 from unit.report.contexts import instructions, rich, wall
 
@@ -82,7 +84,9 @@ def test_an_inconclusive_metric_is_not_significantly_different() -> None:
 def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     counted = " ".join(limits(instructions().result))
     assert "5 boots of each kernel with a seed each" in counted
-    assert "does not show caches" in counted
+    assert "does not show seconds, caches" in counted
+    assert "The wall clock would add whether the change shows in real time" in counted
+    assert "would add" not in " ".join(limits(instructions().result, alone=False))
     timed = " ".join(limits(wall().result.model_copy(update={"boots": {"ok": 9, "panic": 2}})))
     assert "10 boots of each kernel in randomized blocks" in timed
     assert "2 panic" in timed
@@ -145,3 +149,19 @@ def test_benchstat_has_a_tilde_for_insignificant_changes() -> None:
 )
 def test_benchstat_values_have_four_digits(value: float, expected: str) -> None:
     assert benchstat._value(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "clock", "value", "text"),
+    [
+        ("ns", "instructions", 1_042_311.0, "1,042,311 instructions"),
+        ("us", "instructions", 1_500.0, "1,500,000 instructions"),
+        ("per_s", "instructions", 279.0, "279 per 1e9 instructions"),
+        ("kb", "instructions", 64.5, "64.50 kB"),
+        ("us", "wall", 1_500.0, "1,500 us"),
+        ("per_s", "wall", 279.0, "279 1/s"),
+    ],
+)
+def test_no_time_is_printed_for_instructions(unit: str, clock: Clock, value: float, text: str) -> None:
+    found = scale(unit, clock, [value])
+    assert f"{found.text(value)} {found.unit}" == text

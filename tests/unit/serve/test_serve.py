@@ -23,6 +23,7 @@ from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from unit.cli.test_main import kteardown
+from unit.report.contexts import write_both
 from unit.run import killable
 
 _EVIL = "<script>alert(1)</script>"
@@ -313,3 +314,21 @@ def test_pages_work_without_runs_and_an_interrupt_stops_the_server(tmp_path: Pat
         out, errors = site.process.communicate(timeout=60)
         waiting.close()
     assert (site.process.returncode, out, errors) == (0, "stopped\n", "")
+
+
+def test_a_run_on_both_clocks_has_a_page_for_each_with_both_side_by_side(tmp_path: Path) -> None:
+    found = write_both(tmp_path / "runs")
+    for run in found.runs:
+        kteardown("analyse", run.name, home=tmp_path)
+    with serving(tmp_path) as site:
+        listed = site.ask("/")
+        for run, other in zip(found.runs, reversed(found.runs), strict=True):
+            assert f'href="/runs/{run.name}"' in listed.text
+            page = site.ask(f"/runs/{run.name}")
+            assert page.status == 200
+            assert f'href="/runs/{other.name}"' in page.text
+            assert "both clocks agree on all 3 points of freeze_user_ns" in " ".join(page.text.split())
+            assert json.loads(site.ask(f"/runs/{run.name}/result.json").text)["clock"] == run.path.name
+            assert site.ask(f"/runs/{run.name}/report.html").status == 200
+        assert site.ask(f"/runs/{found.name}").status == 404
+        assert site.ask(f"/runs/{found.name}/wall/../../x").status == 404

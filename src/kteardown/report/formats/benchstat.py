@@ -151,6 +151,8 @@ def _unit(material: Material, group: Group) -> tuple[str, float]:
         if material.result.clock == "instructions":
             return "instructions", 1.0 if unit == "ns" else 1e3
         return "sec", 1e-9 if unit == "ns" else 1e-6
+    if unit == "per_s" and material.result.clock == "instructions":
+        return "1/1e9 instructions", 1.0
     return {"kb": ("B", 1e3), "per_s": ("1/s", 1.0)}.get(unit, (unit, 1.0))
 
 

@@ -11,10 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
-from kteardown.report.context import Material
+from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, decimals, scale
+from kteardown.report.sections.both_clocks_table import (
+    clock_sentences,
+    clock_tables,
+    least_seen,
+    rate_sentences,
+)
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports, is_broken
-from kteardown.report.summary import claims, limits
+from kteardown.report.summary import as_sentence, claims, limits
 from kteardown.report.table import Block, Cell, Table
 
 WIDTH = 72
@@ -41,6 +47,30 @@ def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as a quotation: its lines are not wrapped."""
     quoted = [f"  | {line}".rstrip() for line in fault.lines[:_FAULT_LINES]]
     return "\n".join([_wrapped(f"The log of {fault.kernel}:"), *quoted])
+
+
+def render_both(material: BothMaterial) -> str:
+    """Return the text of a run on both clocks: how the clocks relate, then the claims of each."""
+    both, workloads = material.both, material.instructions.workloads
+    result = material.instructions.result
+    parts = [_wrapped(result.question)]
+    parts += [_wrapped("Both clocks:")]
+    parts += [_wrapped(line.text, "- ") for line in clock_sentences(both, workloads)]
+    for heading, one in (("In instructions:", material.instructions), ("On the wall clock:", material.wall)):
+        texts = [claim.text for claim in claims(one)] or ["The results support no claim."]
+        parts += [heading, *(_wrapped(text, "- ") for text in texts)]
+    parts += [_layout(table) for table in clock_tables(both, workloads, narrow=True)]
+    parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in _limits_of_both(material))]))
+    parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _limits_of_both(material: BothMaterial) -> list[str]:
+    """Return the limits of each clock, without what the other clock would add, and those of the pair."""
+    both, workloads = material.both, material.instructions.workloads
+    each = [text for one in material.clocks for text in limits(one.result, alone=False)]
+    pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
+    return list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
 
 
 def _tables(material: Material) -> Iterator[Table]:

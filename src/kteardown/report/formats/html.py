@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kteardown.model.result import Comparison
 from kteardown.report import contents
 from kteardown.report.charts.figure import Chart, Gallery, dumps
 from kteardown.report.charts.flame import flame_gallery
@@ -29,10 +30,16 @@ from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import variants
-from kteardown.report.context import Material
+from kteardown.report.context import BothMaterial, Material
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formatting import VERDICTS
 from kteardown.report.sections.ablation_table import ablation_tables
+from kteardown.report.sections.both_clocks_table import (
+    EXPLAINED,
+    clock_sentences,
+    clock_tables,
+    rate_sentences,
+)
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.fault_lines import fault_reports
 from kteardown.report.sections.growth_table import law_tables
@@ -41,7 +48,7 @@ from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
 from kteardown.report.summary import claims, limits
-from kteardown.report.table import Block, Table
+from kteardown.report.table import Block, Cell, Table
 
 _SEPARATOR = "\x1f"
 """Separates two chosen options in a key; report.js has the same constant."""
@@ -57,14 +64,57 @@ class Section:
     galleries: tuple[Gallery, ...]
     tables: tuple[Table, ...]
     rows: LongTable | None = None
+    sentences: tuple[Cell, ...] = ()
+    """Shown below the title."""
+    notes: tuple[str, ...] = ()
+    """Shown below the sentences."""
 
     def __bool__(self) -> bool:
-        return bool(self.galleries or self.tables or self.rows)
+        return bool(self.galleries or self.tables or self.rows or self.sentences)
 
 
 def html_report(material: Material) -> str:
     """Return the whole page."""
-    sections = [section for section in _sections(material) if section]
+    return _page(material, list(_sections(material)))
+
+
+def html_both(both: BothMaterial) -> str:
+    """Return the page of a run on both clocks: side by side, then the instruction clock, then the other."""
+    exact, wall = replace(both.instructions, name=both.name), both.wall
+    side_by_side = Section(
+        "Both clocks",
+        "clocks",
+        "",
+        (),
+        tuple(clock_tables(both.both, exact.workloads)),
+        sentences=tuple(clock_sentences(both.both, exact.workloads)),
+        notes=(EXPLAINED, *rate_sentences(both.both, exact.workloads), *both.both.notes),
+    )
+    verdict = Section(
+        "Verdict",
+        "verdict",
+        "",
+        (),
+        tuple(_about_the_run(wall)),
+        sentences=tuple(contents.verdicts(wall.result, wall.workloads)),
+        notes=tuple(limits(wall.result, alone=False)),
+    )
+    sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
+    return _page(exact, sections, opening=side_by_side, others=wall.result.asked_for)
+
+
+def _page(
+    material: Material,
+    every: Sequence[Section],
+    *,
+    opening: Section | None = None,
+    others: Sequence[Comparison] = (),
+) -> str:
+    """Return the page of ``material`` with these sections, ``opening`` before the verdict.
+
+    ``others`` are further comparisons that the filters must know.
+    """
+    sections = [section for section in every if section]
     charts = {chart.name: chart for chart in _charts(sections)}
     environment = Environment(
         loader=PackageLoader("kteardown.report", "page"),
@@ -77,26 +127,42 @@ def html_report(material: Material) -> str:
     environment.filters["whole"] = _whole
     environment.filters["about_charts"] = _about_charts
     result = material.result
+    compared = (*result.asked_for, *others)
     return environment.get_template("report.html.j2").render(
         material=material,
         result=result,
         faults=fault_reports(result),
+        opening=opening,
         cards=cards(material),
         lines=contents.verdicts(result, material.workloads),
         claims=claims(material),
-        limits=limits(result),
+        limits=limits(result, alone=opening is None),
         sections=sections,
         variants=variants(result),
-        metrics=list(dict.fromkeys(c.metric for c in result.asked_for)),
-        verdicts=[v for v in VERDICTS if any(c.verdict == v for c in result.asked_for)],
+        metrics=list(dict.fromkeys(c.metric for c in compared)),
+        verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
         environment_tables=_about_the_run(material),
-        facts=contents.facts(result),
+        facts=contents.facts(result, alone=opening is None),
         theme=stylesheet(),
         style=_asset("report.css"),
         script=_asset("report.js"),
         plotly=_packed(_plotly()) if charts else "",
         figures=_packed(json.dumps({name: dumps(chart.figure) for name, chart in charts.items()})),
     )
+
+
+def _of_wall(section: Section) -> Section:
+    """Return a section under names of its own, for a page that has the same one of the other clock."""
+    galleries = tuple(
+        replace(
+            gallery,
+            name=f"wall-{gallery.name}",
+            charts={key: replace(chart, name=f"wall-{chart.name}") for key, chart in gallery.charts.items()},
+        )
+        for gallery in section.galleries
+    )
+    title, anchor = f"{section.title}, wall clock", f"wall-{section.anchor}"
+    return replace(section, title=title, anchor=anchor, galleries=galleries)
 
 
 def all_charts(material: Material) -> list[Chart]:

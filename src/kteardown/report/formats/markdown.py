@@ -15,15 +15,19 @@ _WIDTH = 100 - len("|  |")
 _GAP = len(" | ")
 
 
-def render(result: Result, workloads: Mapping[str, Workload], reference: Reference | None) -> str:
-    """Return the whole report as Markdown, with a newline at the end."""
-    parts = [f"## {_plain(result.experiment)}: {_plain(result.question)}"]
-    parts.append("\n".join(f"- {_plain(line.text)}" for line in contents.verdicts(result, workloads)))
+def render(
+    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, *, alone: bool = True
+) -> str:
+    """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
+    parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]
+    parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
     parts += [_console(fault) for fault in fault_reports(result)]
-    parts += [_table(table) for table in contents.all_tables(result, workloads, reference)]
+    parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
-    parts.append(_table(contents.kernels_table(result)))
-    parts.append("\n".join(f"- {name}: {_plain(value)}" for name, value in contents.facts(result)))
+    parts.append(layout(contents.kernels_table(result)))
+    parts.append(
+        "\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
+    )
     parts.append(f"To repeat it:\n\n    {result.command}")
     return "\n\n".join(parts) + "\n"
 
@@ -31,13 +35,14 @@ def render(result: Result, workloads: Mapping[str, Workload], reference: Referen
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as an indented block."""
     quoted = "\n".join(f"    {line}" for line in fault.lines)
-    return f"**{_plain(fault.title.text)}**\n\n{quoted}\n\nThe whole console: {fault.source}"
+    return f"**{plain(fault.title.text)}**\n\n{quoted}\n\nThe whole console: {fault.source}"
 
 
-def _table(table: Table) -> str:
+def layout(table: Table) -> str:
+    """Return one table under its title."""
     blocks = "\n\n".join(_block(block) for block in table.cut(_WIDTH, _GAP))
-    notes = "".join(f"\n\n{_plain(note)}" for note in table.notes)
-    return f"**{_plain(table.title)}**\n\n{blocks}{notes}"
+    notes = "".join(f"\n\n{plain(note)}" for note in table.notes)
+    return f"**{plain(table.title)}**\n\n{blocks}{notes}"
 
 
 def _block(block: Block) -> str:
@@ -60,10 +65,10 @@ def _block(block: Block) -> str:
 
 
 def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")
+    return plain(text).replace("|", "\\|")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Escape text that Markdown would read as markup.
 
     Underscores need no escape: inside a word they are not markup.

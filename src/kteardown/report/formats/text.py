@@ -18,7 +18,7 @@ from kteardown.report.table import Block, Table
 
 _GAP = 2
 _FAULT_LINES = 24
-_STYLES: Mapping[Verdict | None, str] = {
+STYLES: Mapping[Verdict | None, str] = {
     "broken": "bold white on red",
     "better": "green",
     "worse": "bold red",
@@ -30,16 +30,21 @@ _STYLES: Mapping[Verdict | None, str] = {
 
 
 def render(
-    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, console: Console
+    result: Result,
+    workloads: Mapping[str, Workload],
+    reference: Reference | None,
+    console: Console,
+    *,
+    alone: bool = True,
 ) -> None:
-    """Print the whole report.
+    """Print the whole report. ``alone``: no other clock was measured.
 
     Tables are cut to the width of the console, which should be at least 80 columns.
     """
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
     console.print()
     for line in contents.verdicts(result, workloads):
-        console.print(Text(line.text, style=_STYLES[line.tone]))
+        console.print(Text(line.text, style=STYLES[line.tone]))
     for fault in fault_reports(result):
         _show_fault(fault, console)
     room = None if console.options.ascii_only else (console.width, _GAP)
@@ -47,7 +52,7 @@ def render(
         show(table, console)
     show(contents.kernels_table(result), console)
     console.print()
-    console.print(_facts(contents.facts(result)))
+    console.print(_facts(contents.facts(result, alone=alone)))
     console.print()
     console.print(Text("To repeat it:", style="bold"))
     console.print(Text(f"  {result.command}"), soft_wrap=True)
@@ -78,7 +83,7 @@ def _block(block: Block) -> RichTable:
     for name in block.columns:
         grid.add_column(name, justify="left" if name in block.left else "right", overflow="fold")
     for row in block.rows:
-        grid.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+        grid.add_row(*(Text(cell.text, style=STYLES[cell.tone]) for cell in row))
     return grid
 
 

@@ -1,0 +1,185 @@
+"""Read the results of one experiment on both clocks side by side. Pure.
+
+An instruction count is exact and shows path length alone; the wall clock shows time, with noise. Each point
+therefore has both changes and one reading of the two. That a clock finds no change is evidence only if it
+could have found one: either its verdict is ``same``, or its interval contains no change and excludes half of
+the other clock's change (on the log scale), which is at least its smallest detectable one. Half, because time
+that is no instructions makes the same saving a smaller share. An inconclusive comparison that could not have
+seen the change decides nothing, so the reading is ``undecided``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import chain
+from statistics import fmean, stdev
+
+from kteardown.analysis.estimate.rounding import tidy
+from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, ClockRate, ClockReading, OneClock, Reading
+from kteardown.model.experiment import Clock
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, MetricVerdict, Result
+
+COUNTED = ("count", "kb")
+"""Units of metrics that count objects or memory: their figures do not depend on how time is measured."""
+LEAST_MEDIANS = 4
+"""A rate is fitted over at least as many medians."""
+_CHANGED = ("better", "worse")
+
+_Key = tuple[str, str, str, str, tuple[tuple[str, ParamValue], ...]]
+
+
+def both_clocks(instructions: Result, wall: Result) -> BothClocks:
+    """Return every comparison of requested variants as both clocks see it."""
+    exact, timed = _by_key(instructions), _by_key(wall)
+    whole, whole_timed = _by_metric(instructions), _by_metric(wall)
+    return BothClocks(
+        metrics=tuple(
+            _reading(whole.get(key), whole_timed.get(key)) for key in dict.fromkeys((*whole, *whole_timed))
+        ),
+        readings=tuple(_reading(exact.get(key), timed.get(key)) for key in dict.fromkeys((*exact, *timed))),
+        rates=_rates(exact, timed),
+        notes=_notes(instructions, wall),
+        results={"instructions": instructions, "wall": wall},
+    )
+
+
+def read(exact: OneClock | None, wall: OneClock | None, *, counted: bool = False) -> tuple[Reading, str]:
+    """Return the reading of what both clocks say, and its reason in a few words.
+
+    ``counted``: the figures count objects or memory, and do not depend on how time is measured.
+    """
+    if exact is None or wall is None:
+        return "undecided", f"{CLOCK_NAMES['wall' if exact else 'instructions']} has no such comparison"
+    if exact.verdict == wall.verdict and exact.verdict in (*_CHANGED, "same"):
+        return "agree", "a count, which does not depend on the clock" if counted else ""
+    if exact.verdict in _CHANGED and wall.verdict in _CHANGED:
+        return "disagree", f"{exact.verdict} on the instruction clock and {wall.verdict} on the wall clock"
+    if exact.verdict in _CHANGED and (why := _no_change(wall, exact)):
+        return "exact only", f"the wall clock {why}"
+    if wall.verdict in _CHANGED and (why := _no_change(exact, wall)):
+        return "wall only", f"the instruction clock {why}"
+    return "undecided", _undecided(exact, wall)
+
+
+def _no_change(still: OneClock, changed: OneClock) -> str:
+    """Return how ``still`` shows that it does not have the change of ``changed``; empty if it does not."""
+    if still.verdict == "same":
+        return f"says the same ({still.reason})" if still.reason else "says the same"
+    if still.ci is None or changed.ratio is None or not still.ci[0] <= 1 <= still.ci[1]:
+        return ""
+    half = math.sqrt(max(changed.ratio, 0.0))
+    excluded = not still.ci[0] <= half <= still.ci[1] and _sees(still, changed)
+    return "finds no change, and excludes half of this one" if excluded else ""
+
+
+def _sees(side: OneClock, changed: OneClock) -> bool:
+    """Return whether the change of ``changed`` is at least the smallest one that ``side`` can detect."""
+    if side.mde is None or not changed.ratio or changed.ratio <= 0:
+        return False
+    return abs(math.log(changed.ratio)) >= math.log1p(side.mde)
+
+
+def _undecided(exact: OneClock, wall: OneClock) -> str:
+    """Return which clock has no verdict, and why."""
+    sides: tuple[tuple[Clock, OneClock, OneClock], ...] = (
+        ("instructions", exact, wall),
+        ("wall", wall, exact),
+    )
+    return "; ".join(
+        f"{CLOCK_NAMES[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
+        for clock, side, other in sides
+        if side.verdict not in (*_CHANGED, "same")
+    )
+
+
+def _too_small(side: OneClock, other: OneClock) -> str:
+    small = other.verdict in _CHANGED and side.mde is not None and not _sees(side, other)
+    return "; the change is smaller than it can detect" if small else ""
+
+
+def _reading(
+    exact: Comparison | MetricVerdict | None, wall: Comparison | MetricVerdict | None
+) -> ClockReading:
+    known = next(c for c in (exact, wall) if c is not None)
+    sides = [None if c is None else OneClock.of(c) for c in (exact, wall)]
+    reading, reason = read(sides[0], sides[1], counted=known.unit in COUNTED)
+    return ClockReading(
+        workload=known.workload,
+        variant=known.variant,
+        metric=known.metric,
+        statistic=known.statistic,
+        unit=known.unit,
+        better=known.better,
+        point=known.point if isinstance(known, Comparison) else {},
+        instructions=sides[0],
+        wall=sides[1],
+        reading=reading,
+        reason=reason,
+    )
+
+
+def _rates(exact: Mapping[_Key, Comparison], wall: Mapping[_Key, Comparison]) -> tuple[ClockRate, ...]:
+    """Return a rate for each metric of times whose medians were measured on both clocks."""
+    medians: dict[tuple[str, str], dict[tuple[object, ...], float]] = {}
+    for key, counted in exact.items():
+        timed = wall.get(key)
+        if timed is None or counted.unit != "ns" or counted.statistic != "median":
+            continue
+        found = medians.setdefault((counted.workload, counted.metric), {})
+        for kernel, one, other in (
+            ("base", counted.base.median, timed.base.median),
+            (counted.variant, counted.changed.median, timed.changed.median),
+        ):
+            if one > 0 and other > 0:
+                found[kernel, *counted.point.items()] = other / one
+    return tuple(
+        _rate(*name, list(ratios.values()))
+        for name, ratios in medians.items()
+        if len(ratios) >= LEAST_MEDIANS
+    )
+
+
+def _rate(workload: str, metric: str, ratios: list[float]) -> ClockRate:
+    logs = [math.log(ratio) for ratio in ratios]
+    return ClockRate(
+        workload=workload,
+        metric=metric,
+        rate=_tidy(math.exp(fmean(logs))),
+        residual=_tidy(math.expm1(stdev(logs))),
+        low=_tidy(min(ratios)),
+        high=_tidy(max(ratios)),
+        medians=len(ratios),
+    )
+
+
+def _tidy(value: float) -> float:
+    """Return the digits that are equal on every host."""
+    return tidy(value) or 0.0
+
+
+def _notes(instructions: Result, wall: Result) -> tuple[str, ...]:
+    """Return what makes the two results less comparable than those of one command."""
+    kernels = dict.fromkeys(chain(instructions.kernels, wall.kernels))
+    differ = [
+        name
+        for name in kernels
+        if (one := instructions.kernels.get(name)) is not None
+        and (other := wall.kernels.get(name)) is not None
+        and one.image_hash != other.image_hash
+    ]
+    return (f"the clocks measured different images of {', '.join(differ)}",) if differ else ()
+
+
+def _by_metric(result: Result) -> dict[tuple[str, str, str, str], MetricVerdict]:
+    """Return the verdicts of metrics with several points; that of one point is its comparison's."""
+    return {
+        (m.workload, m.metric, m.statistic, m.variant): m for m in result.metric_verdicts if m.planned > 1
+    }
+
+
+def _by_key(result: Result) -> dict[_Key, Comparison]:
+    return {
+        (c.workload, c.metric, c.statistic, c.variant, tuple(c.point.items())): c for c in result.asked_for
+    }

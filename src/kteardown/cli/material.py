@@ -1,0 +1,54 @@
+"""What the verbs that report a run make of it, measured on one clock or on both."""
+
+from __future__ import annotations
+
+from kteardown import pipeline
+from kteardown.cli import options
+from kteardown.report.context import BothMaterial, Material, material_of, side_by_side
+from kteardown.report.formats import text
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import RunFolder
+from kteardown.rundir.snapshot import load
+
+
+def material_of_folder(found: RunFolder, *, samples: bool = False) -> Material | BothMaterial:
+    """Return the material of a run, with its ``samples`` if the format needs them.
+
+    Nothing is written. Raises InputError, GuestError.
+    """
+    materials = [_material(run, samples=samples) for run in found.runs]
+    return materials[0] if len(materials) == 1 else side_by_side(found.name, materials[0], materials[1])
+
+
+def each_clock(material: Material | BothMaterial) -> tuple[Material, ...]:
+    """Return the material of each clock that was measured."""
+    return material.clocks if isinstance(material, BothMaterial) else (material,)
+
+
+def print_report(material: Material | BothMaterial) -> None:
+    """Print the report on standard output."""
+    if isinstance(material, BothMaterial):
+        from kteardown.report.formats import both_clocks
+
+        both_clocks.render(material, options.output())
+    else:
+        text.render(material.result, material.workloads, material.reference, options.output())
+
+
+def written(material: Material | BothMaterial, form: str) -> str:
+    """Return the report in one of the text formats."""
+    if isinstance(material, BothMaterial):
+        from kteardown.report.formats import both_clocks
+
+        return both_clocks.TEXTS[form](material)
+    from kteardown.report.formats.registry import TEXTS
+
+    return TEXTS[form](material)
+
+
+def _material(run: RunDir, *, samples: bool) -> Material:
+    snapshot = load(run)
+    result = pipeline.result_of(run)
+    if samples:
+        return material_of(snapshot, result)
+    return Material(run.name, result, snapshot.workloads, snapshot.published)

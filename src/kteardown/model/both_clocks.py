@@ -1,0 +1,88 @@
+"""The models of a run on both clocks: each comparison with its exact and its wall change, and a reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.model.experiment import Clock
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.model.workload import Better
+
+CLOCK_NAMES: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
+Reading = Literal["disagree", "exact only", "wall only", "agree", "undecided"]
+READINGS: tuple[Reading, ...] = get_args(Reading)
+"""In the order of reports: what a reader must not miss is first."""
+
+
+class _BothModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OneClock(_BothModel):
+    """What one clock says about a comparison; the fields are those of ``Comparison``."""
+
+    ratio: float | None
+    ci: tuple[float, float] | None
+    verdict: Verdict
+    mde: float | None
+    exact: bool
+    reason: str
+
+    @classmethod
+    def of(cls, c: Comparison | MetricVerdict) -> OneClock:
+        """Return the side of one comparison, or of the verdict of one metric."""
+        return cls.model_validate({name: getattr(c, name) for name in cls.model_fields})
+
+
+class ClockReading(_BothModel):
+    """A comparison on both clocks.
+
+    A side is None if its clock has no such comparison. ``reading`` says how the two relate: ``agree`` (both
+    better, both worse, both the same), ``exact only`` (the wall clock finds no change, though it could have
+    seen one), ``wall only``, ``disagree`` (opposite directions) or ``undecided``. ``reason``
+    says why in a few words.
+    """
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str
+    unit: str
+    better: Better
+    point: dict[str, ParamValue]
+    instructions: OneClock | None
+    wall: OneClock | None
+    reading: Reading
+    reason: str
+
+
+class ClockRate(_BothModel):
+    """The wall nanoseconds of one instruction, fitted over the medians of a metric of all kernels and points.
+
+    ``rate`` is the geometric mean; ``residual`` the typical relative deviation of a median from it (the
+    standard deviation of the logarithms); ``low`` and ``high`` are the extremes of the ``medians``.
+    """
+
+    workload: str
+    metric: str
+    rate: float
+    residual: float
+    low: float
+    high: float
+    medians: int
+
+
+class BothClocks(_BothModel, populate_by_name=True, alias_generator=lambda n: n.rstrip("_")):
+    """The JSON of a run on both clocks: every comparison read on both, and the whole result of each clock."""
+
+    schema_: int = 1
+    metrics: tuple[ClockReading, ...] = ()
+    """The verdicts of headline metrics over all their points; a reading of these has an empty ``point``."""
+    readings: tuple[ClockReading, ...]
+    rates: tuple[ClockRate, ...]
+    notes: tuple[str, ...]
+    results: dict[Clock, Result]

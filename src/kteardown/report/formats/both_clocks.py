@@ -1,0 +1,121 @@
+"""The report of a run on both clocks, in every text format: both clocks side by side, then each by itself."""
+
+from __future__ import annotations
+
+import csv as csv_files
+import io
+import json as json_text
+from collections.abc import Callable, Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
+from kteardown.report.context import BothMaterial, Material
+from kteardown.report.formats import benchstat, cover, html, markdown, mmtests, text
+from kteardown.report.sections.both_clocks_table import (
+    EXPLAINED,
+    clock_sentences,
+    clock_tables,
+    rate_sentences,
+)
+
+_NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
+_SIDE = ("ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
+
+
+def render(material: BothMaterial, console: Console) -> None:
+    """Print the report: both clocks side by side, then the whole report of each."""
+    result = material.instructions.result
+    console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
+    console.print()
+    show(material, console)
+    for one in material.clocks:
+        console.print()
+        console.print(Text(_title(one), style="bold underline"))
+        console.print()
+        text.render(one.result, one.workloads, one.reference, console, alone=False)
+
+
+def _title(one: Material) -> str:
+    return f"{CLOCK_NAMES[one.result.clock]} alone".capitalize()
+
+
+def show(material: BothMaterial, console: Console) -> None:
+    """Print both clocks side by side."""
+    both, workloads = material.both, material.instructions.workloads
+    for line in clock_sentences(both, workloads):
+        console.print(Text(line.text, style=text.STYLES[line.tone]))
+    for table in clock_tables(both, workloads):
+        text.show(table, console)
+    console.print()
+    for sentence in (EXPLAINED, *rate_sentences(both, workloads), *both.notes):
+        console.print(Text(sentence, style="dim"))
+
+
+def _markdown(material: BothMaterial) -> str:
+    both, workloads = material.both, material.instructions.workloads
+    result = material.instructions.result
+    extra = (EXPLAINED, *rate_sentences(both, workloads), *both.notes)
+    parts = [
+        f"# {markdown.plain(result.experiment)} on both clocks: {markdown.plain(result.question)}",
+        "\n".join(f"- {markdown.plain(line.text)}" for line in clock_sentences(both, workloads)),
+        *(markdown.layout(table) for table in clock_tables(both, workloads)),
+        "\n".join(f"- {markdown.plain(sentence)}" for sentence in extra),
+    ]
+    for one in material.clocks:
+        parts.append(f"# {_title(one)}")
+        parts.append(markdown.render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
+    return "\n\n".join(parts) + "\n"
+
+
+def dumps(both: BothClocks) -> str:
+    """Return the JSON of a run on both clocks, with a newline at the end."""
+    fields = both.model_dump(mode="json", by_alias=True)
+    return json_text.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _csv(material: BothMaterial) -> str:
+    """Return a header, then a row for each comparison with both sides and their reading."""
+    both = material.both
+    names = list(dict.fromkeys(name for r in both.readings for name in r.point))
+    out = io.StringIO()
+    writer = csv_files.writer(out, lineterminator="\n")
+    sides = [f"{clock}_{field}" for clock in ("instructions", "wall") for field in _SIDE]
+    writer.writerow(["experiment", *_NAMED, *names, *sides, "reading", "reason"])
+    for r in both.readings:
+        writer.writerow(
+            [
+                material.instructions.result.experiment,
+                *(getattr(r, field) for field in _NAMED),
+                *(r.point.get(name) for name in names),
+                *_side(r.instructions),
+                *_side(r.wall),
+                r.reading,
+                r.reason,
+            ]
+        )
+    return out.getvalue()
+
+
+def _side(side: OneClock | None) -> list[object]:
+    if side is None:
+        return [None] * len(_SIDE)
+    return [side.ratio, *(side.ci or (None, None)), side.verdict, side.mde, side.exact]
+
+
+def _each(one: Callable[[Material], str]) -> Callable[[BothMaterial], str]:
+    """Return a format that has each clock by itself, below its name."""
+    return lambda material: "\n".join(f"clock: {m.result.clock}\n\n{one(m)}" for m in material.clocks)
+
+
+TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {
+    "markdown": _markdown,
+    "json": lambda m: dumps(m.both),
+    "html": html.html_both,
+    "cover": cover.render_both,
+    "csv": _csv,
+    "mmtests": _each(mmtests.render),
+    "benchstat": _each(benchstat.render),
+}
+"""The text formats by name, as ``registry.TEXTS`` has those of one clock."""

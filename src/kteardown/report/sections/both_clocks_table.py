@@ -1,0 +1,224 @@
+"""Both clocks side by side: a sentence for each variant and headline metric, then a row for each point."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from kteardown.model.both_clocks import (
+    CLOCK_NAMES,
+    READINGS,
+    BothClocks,
+    ClockRate,
+    ClockReading,
+    OneClock,
+    Reading,
+)
+from kteardown.model.result import Verdict
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline, metric_label, point_cells
+from kteardown.report.formatting import change_of, decimals, number, percent, point_text, share
+from kteardown.report.sections.fault_lines import fault_lines
+from kteardown.report.table import Block, Cell, Table
+
+EXPLAINED = (
+    "agree: both better, both worse or both the same; exact only, wall only: the other clock finds no "
+    "change, though it could have seen one; disagree: opposite directions; undecided: a clock is "
+    "inconclusive; mde: the smallest change in the direction of the exact one that the wall clock could "
+    "have seen (80% power)"
+)
+NO_RATE = 0.25
+"""With a larger residual, no single rate is given."""
+_LEADS: Mapping[Reading, str] = {
+    "disagree": "THE CLOCKS DISAGREE",
+    "exact only": "only the instruction clock finds a change",
+    "wall only": "only the wall clock finds a change",
+    "agree": "both clocks agree",
+    "undecided": "undecided",
+}
+_TONES: Mapping[Reading, Verdict] = {
+    "disagree": "worse",
+    "exact only": "inconclusive",
+    "wall only": "inconclusive",
+    "undecided": "inconclusive",
+}
+"""The tones of readings; where the clocks agree it is that of the verdict."""
+
+_Readings = Sequence[ClockReading]
+
+
+def clock_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[Cell]:
+    """Return what failed on either clock, then a sentence for each variant and headline metric.
+
+    Where the clocks disagree, the sentence comes first.
+    """
+    failed = [
+        Cell(f"{CLOCK_NAMES[clock]}: {line.text}", line.tone)
+        for clock, result in both.results.items()
+        for line in fault_lines(result)
+    ]
+    if not both.readings:
+        return failed or [Cell("nothing could be compared on both clocks", "inconclusive")]
+    grouped = sorted(_groups(both, workloads), key=lambda rows: READINGS.index(_lead(rows)) > 0)
+    whole = {(m.variant, m.workload, m.metric, m.statistic): m for m in both.metrics}
+    return failed + [
+        Cell(
+            _sentence(rows, whole.get((first.variant, first.workload, first.metric, first.statistic))),
+            _tone(next(r for r in rows if r.reading == _lead(rows))),
+        )
+        for rows in grouped
+        for first in rows[:1]
+    ]
+
+
+def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow: bool = False) -> list[Table]:
+    """Return a table for each headline metric and variant, with a row for each point.
+
+    ``narrow``: for a cover letter, without the column ``mde``.
+    """
+    return [_table(rows, narrow=narrow) for rows in _groups(both, workloads)]
+
+
+def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return what an instruction takes on this machine, for each headline metric that has a rate."""
+    return [_rate(rate) for rate in both.rates if is_headline(workloads, rate.workload, rate.metric)]
+
+
+def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
+    """Return the smallest changes that the wall clock could have seen; empty if no comparison has one."""
+    return _least([r for rows in _groups(both, workloads) for r in rows])
+
+
+def _groups(both: BothClocks, workloads: Mapping[str, Workload]) -> list[_Readings]:
+    found: dict[tuple[str, ...], list[ClockReading]] = {}
+    for variant in dict.fromkeys(r.variant for r in both.readings):
+        for r in both.readings:
+            if r.variant == variant and is_headline(workloads, r.workload, r.metric):
+                found.setdefault((variant, r.workload, r.metric, r.statistic), []).append(r)
+    return list(found.values())
+
+
+def _lead(rows: _Readings) -> Reading:
+    """Return the reading that the sentence begins with."""
+    found = {r.reading for r in rows}
+    return next(reading for reading in READINGS if reading in found)
+
+
+def _sentence(rows: _Readings, metric: ClockReading | None) -> str:
+    counts = Counter(r.reading for r in rows)
+    if metric is not None:
+        name = metric_label(metric.metric, metric.statistic)
+        points = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
+        return (
+            f"{metric.variant}: {_LEADS[metric.reading]} on {name} over all points ({_detail(metric)}); "
+            f"its points: {points}"
+        )
+    first = _lead(rows)
+    last = [r for r in rows if r.reading == first][-1]
+    total, here = len(rows), counts[first]
+    at = "" if total == 1 else f"{'all' if here == total else f'{here} of'} {total} points of "
+    others = "".join(
+        f", {other} on {counts[other]}" for other in READINGS if counts[other] and other != first
+    )
+    name = metric_label(last.metric, last.statistic)
+    return f"{last.variant}: {_LEADS[first]} on {at}{name} ({_detail(last)}){others}"
+
+
+def _detail(r: ClockReading) -> str:
+    where = f" at {point_text(r.point)}" if r.point else ""
+    if r.reading == "undecided":
+        return f"{r.reason}{where}"
+    least = ""
+    if r.reading == "exact only" and (seen := _least_seen(r)) is not None:
+        least = f"; the smallest change that it could have seen is {percent(seen)}"
+    exact, wall = (_short(side) for side in (r.instructions, r.wall))
+    return f"{exact} on the instruction clock and {wall} on the wall clock{where}{least}"
+
+
+def _short(side: OneClock | None) -> str:
+    if side is None or side.ratio is None:
+        return side.verdict if side else "nothing"
+    return (
+        percent(side.ratio) if side.verdict in ("better", "worse") else f"{side.verdict} ({_change(side, 1)})"
+    )
+
+
+def _tone(r: ClockReading) -> Verdict | None:
+    if r.reading == "agree":
+        return r.instructions.verdict if r.instructions else None
+    return _TONES[r.reading]
+
+
+def _table(rows: _Readings, *, narrow: bool) -> Table:
+    first = rows[0]
+    exact = [r.instructions for r in rows]
+    wall = [r.wall for r in rows]
+    digits = [decimals([side for side in sides if side is not None]) for sides in (exact, wall)]
+    names, keys = point_cells([r.point for r in rows])
+    columns = (*names, "instructions", "wall clock", *(() if narrow else ("mde",)), "reading")
+    lines = tuple(
+        (
+            *key,
+            _cell(r.instructions, digits[0]),
+            _cell(r.wall, digits[1]),
+            *(() if narrow else (Cell("-" if (seen := _least_seen(r)) is None else percent(seen)),)),
+            Cell(r.reading, _tone(r)),
+        )
+        for key, r in zip(keys, rows, strict=True)
+    )
+    name = metric_label(first.metric, first.statistic)
+    title = f"{first.workload}: {name} with {first.variant}, change on both clocks; {first.better} is better"
+    return Table(title, Block(columns, lines, left=frozenset(("reading",))), notes=_notes(rows))
+
+
+def _cell(side: OneClock | None, digits: int) -> Cell:
+    return Cell("-") if side is None else Cell(_change(side, digits), side.verdict)
+
+
+def _change(side: OneClock, digits: int) -> str:
+    return change_of(side.ratio, side.ci, exact=side.exact, decimals=digits)
+
+
+def _notes(rows: _Readings) -> tuple[str, ...]:
+    """Return the reasons of the readings, and the smallest changes that the wall clock could have seen."""
+    reasons = Counter((r.reading, r.reason) for r in rows if r.reason)
+    ordered = sorted(reasons.items(), key=lambda item: READINGS.index(item[0][0]))
+    notes = [f"{count} {reading}: {reason}" for (reading, reason), count in ordered]
+    least = _least(rows)
+    return (*notes, least) if least else tuple(notes)
+
+
+def _least(rows: _Readings) -> str:
+    ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=lambda ratio: abs(math.log(ratio)))
+    if not ratios:
+        return ""
+    low, high = percent(ratios[0]), percent(ratios[-1])
+    span = low if low == high else f"{low} to {high}"
+    return f"smallest change that the wall clock could have seen (80% power): {span}"
+
+
+def _least_seen(r: ClockReading) -> float | None:
+    """Return the smallest change that the wall clock could have seen, as a ratio.
+
+    Its direction is that of the exact change: a factor of 2 is +100%, and -50% if the exact change is lower.
+    """
+    if r.wall is None or r.wall.mde is None:
+        return None
+    side = r.instructions or r.wall
+    lower = side.ratio is not None and side.ratio < 1
+    return 1 / (1 + r.wall.mde) if lower else 1 + r.wall.mde
+
+
+def _rate(rate: ClockRate) -> str:
+    over = f"over {rate.medians} medians of base and the variants"
+    span = f"{number(rate.low)} to {number(rate.high)} ns"
+    if rate.residual > NO_RATE:
+        return (
+            f"instructions of {rate.metric} cannot be converted to time: one took {span} on this machine, "
+            f"{over}"
+        )
+    return (
+        f"one instruction of {rate.metric} took {number(rate.rate)} ns on this machine, with a residual of "
+        f"{share(rate.residual)} ({span}), fitted {over}"
+    )
