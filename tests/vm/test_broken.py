@@ -152,7 +152,7 @@ def test_hangs_and_exhausted_memory(tmp_path: Path) -> None:
     result = compare(tmp_path, series(SLOW), expect=6)
     check(result, SLOW)
     excerpts = {fault["kernel"]: "\n".join(fault["excerpt"]) for fault in result["faults"]}
-    for name in ("hang", "hang-irqs-off"):
+    for name in ("hang", "hang-irqs-off", "leak-lock"):
         assert "try_to_freeze_tasks" in excerpts[f"broken-{name}"], excerpts
         assert "kernel/power/process.c:" in excerpts[f"broken-{name}"]
 

@@ -69,6 +69,8 @@ _END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
 _REGISTERS = re.compile(
     r"^(?:Code: |R(?!IP)[A-Z0-9]{2}: |[CF]S: |CR\d: |DR\d: |x\d+ *: |sp : |pstate: |PGD )"
 )
+_BLOCKED = re.compile(r"^task:\S+\s+state:D")
+_IDLE = re.compile(r"\b(?:do_idle|default_idle_call|cpu_startup_entry)\+")
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
 
@@ -125,10 +127,18 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:
-    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
+    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log.
+
+    If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed them.
+    """
     lines = [line for line in lines_of(console) if not _REGISTERS.match(line)]
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
-    return tuple(lines[-_EXCERPT:] if panic is None else lines[panic : panic + _EXCERPT])
+    if panic is None:
+        return tuple(lines[-_EXCERPT:])
+    blocked = next((number for number, line in enumerate(lines) if _BLOCKED.match(line)), None)
+    idle = any(_IDLE.search(line) for line in lines[panic : panic + _EXCERPT])
+    start = blocked if idle and blocked is not None else panic
+    return tuple(lines[start : start + _EXCERPT])
 
 
 def _belongs(first: ProblemKind, later: ProblemKind) -> bool:

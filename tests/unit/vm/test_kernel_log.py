@@ -94,6 +94,17 @@ def test_the_end_of_a_panic_is_its_beginning_not_the_log_that_is_printed_again()
     assert len(lines) == 40
 
 
+def test_where_the_cpus_are_idle_the_blocked_tasks_are_shown() -> None:
+    console = (
+        "Kernel panic - not syncing: NMI: Not continuing\nCall Trace:\n do_idle+0x1/0x2\n"
+        "sysrq: Show Blocked State\ntask:init            state:D stack:0     pid:1\nCall Trace:\n"
+        " __mutex_lock.constprop.0+0x1/0x2\n try_to_freeze_tasks+0x1/0x2\n"
+    )
+    lines = last_lines_of(console)
+    assert lines[0].startswith("task:init") and lines[-1].startswith("try_to_freeze_tasks")
+    assert last_lines_of(console.replace("do_idle", "spin"))[0].startswith("Kernel panic")
+
+
 def test_the_signature_has_no_addresses_or_numbers() -> None:
     one = "WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 f+0x2f9/0x300"
     other = "WARNING: CPU: 1 PID: 31 at kernel/power/process.c:54 f+0x2fb/0x302"
