@@ -23,8 +23,8 @@ _ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
 }
 
 _ARGUMENTS = (
-    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console, bit 6
-    # the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
+    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
+    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
     *("loglevel=5", "panic=-1", "panic_print=224"),
     # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
     "printk.devkmsg=on",

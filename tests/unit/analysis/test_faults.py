@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.model.record import BootEnd, Check, KernelProblem, Outcome, TrialStart
 from kteardown.model.result import Result
+from kteardown.report.sections.both_clocks_table import clock_sentences
 from kteardown.report.sections.fault_lines import broken_message, fault_lines, uncompared_sentences
 from kteardown.rundir.counting import BootRecords
-from unit.simulation import analysed, freezer, simulate
+from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
 VARIANT = "freezer-skip-exited"
 Change = Callable[[BootRecords], BootRecords]
@@ -111,6 +113,18 @@ def test_a_warning_and_an_invariant_are_faults_of_boots_that_end_ok() -> None:
     assert [(f.kind, f.status) for f in found.faults] == [("warning", "broken"), ("invariant", "broken")]
     assert found.faults[0].excerpt == (WARNING, "Call Trace:")
     assert found.faults[1].message == "all_zombies: 7 of 9"
+
+
+def test_all_metrics_of_a_broken_variant_are_broken() -> None:
+    found = result({(VARIANT, 0): warns(1)})
+    assert {m.verdict for m in found.metric_verdicts if m.variant == VARIANT} == {"broken"}
+
+
+def test_a_fault_on_one_clock_is_first_where_both_are_side_by_side() -> None:
+    good, bad = result({}), result({(VARIANT, n): crash("hang", 1) for n in range(4)}, "wall", boots=4)
+    first, *_ = clock_sentences(both_clocks(good, bad), WORKLOADS)
+    assert first.text.startswith(f"the wall clock: BROKEN: {VARIANT}: it hangs, in 4 of 4 boots")
+    assert first.tone == "broken"
 
 
 def test_what_base_does_too_is_not_the_fault_of_the_variant() -> None:

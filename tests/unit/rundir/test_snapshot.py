@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -142,7 +143,16 @@ def test_the_report_of_a_run_of_schema_1_is_that_of_its_version(home: Path) -> N
     path = copy_of(SCHEMA_1, home / "runs")
     found = json.loads(output("report", "last", "--format", "json"))
     kept = json.loads((path / "result.json").read_text())
-    assert {name: found[name] for name in kept} == kept
+    assert known(found, kept) == kept
+
+
+def known(new: Any, old: Any) -> Any:
+    """The part of a result whose fields an older one has too: fields may only be added."""
+    if isinstance(old, dict):
+        return {name: known(new[name], value) for name, value in old.items()}
+    if isinstance(old, list) and len(old) == len(new):
+        return [known(*pair) for pair in zip(new, old, strict=True)]
+    return new
 
 
 def test_a_new_analysis_of_a_run_of_schema_1_keeps_the_old_result(home: Path) -> None:
@@ -151,7 +161,13 @@ def test_a_new_analysis_of_a_run_of_schema_1_keeps_the_old_result(home: Path) ->
     output("analyse", "last")
     assert (path / "result.json").read_bytes() == old
     new = json.loads((path / "analysis-1" / "result.json").read_text())
-    assert new["comparisons"] == json.loads(old)["comparisons"]
+    # The correction for the number of tests is of this version; the figures are the same.
+    figures = ("workload", "variant", "metric", "point", "base", "changed", "ratio", "ci", "p")
+    of_old, of_new = (
+        [{name: c[name] for name in figures} for c in result["comparisons"]]
+        for result in (json.loads(old), new)
+    )
+    assert of_new == of_old
     output("analyse", "last")
     assert (path / "analysis-2" / "report.md").is_file()
 

@@ -107,7 +107,8 @@ def _lead(rows: _Readings) -> Reading:
 
 def _sentence(rows: _Readings, metric: ClockReading | None) -> str:
     counts = Counter(r.reading for r in rows)
-    if metric is not None:
+    # Opposite points are never hidden by what the metric is over all of them.
+    if metric is not None and not counts["disagree"]:
         name = metric_label(metric.metric, metric.statistic)
         points = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
         return (
