@@ -138,6 +138,12 @@ class Claim:
         return [name for name in sorted({*before, *self.now}) if before.get(name) != self.now.get(name)]
 
     @property
+    def moved_text(self) -> str:
+        """The same as a text."""
+        everything = set(self.now) <= set(self.moved)
+        return "everything that it depends on" if everything else ", ".join(self.moved)
+
+    @property
     def state(self) -> State:
         """Whether its figures are those of this tree."""
         if self.measured is None:

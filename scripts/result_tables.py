@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from rich.console import Console
 
@@ -32,8 +33,8 @@ from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
 
-UNITS = {"": 1.0, "million": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9, "percent": 0.01}
-"""What a value is divided by, by the name of the unit in which it is shown."""
+UNITS = {"": 1.0, "million": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9, "percent": 0.01, "page": 256}
+"""What a value is divided by, by the name of the unit in which it is shown. A MB has 256 pages."""
 _OF_LAWS = ("per_unit", "exponent", "law")
 _WIDTH = 112
 _FIGURE = re.compile(r"\{(\w+)\}")
@@ -107,7 +108,7 @@ def caption(claim: Claim) -> str:
         for result in results
     ]
     facts = [" and ".join(releases), " and ".join(sizes), claim.measured.date if claim.measured else ""]
-    return f"Measured with `{claim.spec.command}` ({', '.join(fact for fact in facts if fact)})."
+    return f"Measured with `{results[0].command}` ({', '.join(fact for fact in facts if fact)})."
 
 
 def result_of(claim: Claim, spec: TableSpec) -> Result:
@@ -156,7 +157,7 @@ def _of_laws(result: Result, spec: TableSpec) -> Iterator[Fact]:
 
 
 def _of_law(law: Law, by: float) -> dict[str, str]:
-    figures = {"law": law.model, "per_unit": "-", "exponent": "-", "per_unit_ci": "", "exponent_ci": ""}
+    figures = {"law": law.model, "per_unit": "-", "exponent": "", "per_unit_ci": "", "exponent_ci": ""}
     if law.per_unit is not None:
         figures["per_unit"] = brief(law.per_unit / by)
     if law.exponent is not None:
@@ -239,13 +240,19 @@ def _markdown(lines: Sequence[Sequence[str]], keys: int) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 
 
+def _is_of(spec: TableSpec, one: Any) -> bool:
+    kernel = getattr(one, "variant", None) or getattr(one, "kernel", None)
+    return not spec.kernels or kernel in spec.kernels
+
+
 def _on_terminal(spec: TableSpec, result: Result) -> str:
     """What a terminal shows of these metrics, as a block of code."""
-    about = {
-        name: tuple(one for one in value if one.metric in spec.metrics)
+    about: dict[str, Any] = {
+        name: tuple(one for one in value if one.metric in spec.metrics and _is_of(spec, one))
         for name, value in result
         if isinstance(value, tuple) and value and hasattr(value[0], "metric")
     }
+    about["kernels"] = {name: k for name, k in result.kernels.items() if name in (spec.kernels or (name,))}
     part = result.model_copy(update=about)
     names = dict.fromkeys(c.workload for c in part.comparisons)
     out = io.StringIO()

@@ -67,7 +67,7 @@ def check(root: Path) -> list[str]:
             )
         elif claim.moved:
             since = f"changed since it was measured on {claim.measured.date}"
-            lines.append(f"results/{claim.name}: {', '.join(claim.moved)} {since}: {again}")
+            lines.append(f"results/{claim.name}: {claim.moved_text} {since}: {again}")
     return lines
 
 
@@ -134,7 +134,7 @@ def listing(root: Path) -> list[str]:
     for claim in known:
         lines += [f"{claim.name}: {claim.state}{_age(claim)}", f"    {claim.spec.about}"]
         if claim.measured and claim.moved:
-            lines.append(f"    changed since: {', '.join(claim.moved)}")
+            lines.append(f"    changed since: {claim.moved_text}")
         lines += [f"    {note}" for note in _elsewhere(claim)]
         lines.append(f"    {claim.spec.command}")
         lines.append(f"    shown in {', '.join(sorted(places.get(claim.name, ()))) or 'no text'}")
