@@ -6,7 +6,7 @@ UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
 
 .PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench tables results \
-	results-analyse docs man clean
+	results-renew results-analyse docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
@@ -75,6 +75,9 @@ tables: .venv/.ready-dev
 
 results: .venv/.ready-dev
 	@$(PY) scripts/results.py $(if $(NAME),measure $(NAME),list)
+
+results-renew: .venv/.ready-dev
+	@$(PY) scripts/results.py renew
 
 results-analyse: .venv/.ready-dev
 	@$(PY) scripts/results.py analyse $(NAME)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+from typer import TyperException
 from typer.main import get_command
 
 from content_ids import agent_files, files_id, listed, text_id
@@ -204,7 +205,10 @@ def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]
     if program != "kteardown" or verb not in ("run", "compare"):
         raise ValueError(f"not a command that measures: {command}")
     commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
-    given = commands[verb].make_context(verb, arguments).params
+    try:
+        given = commands[verb].make_context(verb, arguments).params
+    except TyperException as error:
+        raise ValueError(f"{command}: {error}") from error
     kernels, designed = _group(Kernels, given), _group(Designed, given)
     if verb == "run":
         parts = _group(Parts, given)

@@ -3,6 +3,7 @@
     results.py list                every result: its state, its age, how long it took, what shows it
     results.py measure NAME...     measures again, or continues where it was interrupted; then splices
     results.py analyse NAME...     analyses the last run anew, after a change of the analysis alone
+    results.py renew               does what each result needs of these two, the quickest first
     results.py tables              writes the tables and figures into the texts
     results.py check               fails where a text is not what results/ gives, or a result is stale
 
@@ -13,6 +14,7 @@ beside the user's runs, so that ``analyse`` finds their records.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -126,6 +128,24 @@ def analyse(root: Path, name: str) -> None:
     keep(claim, found, claim.now, claim.measured.duration_s)
 
 
+def renew(root: Path) -> list[str]:
+    """Measure or analyse every result that is not current, the quickest first; return why some are not.
+
+    What was never measured comes last. One that cannot be renewed does not keep the others from it.
+    """
+    stale = [claim for claim in claims(root) if claim.state != "current"]
+    failed = []
+    for claim in sorted(stale, key=lambda one: one.measured.duration_s if one.measured else math.inf):
+        try:
+            if claim.moved == ["analysis"] and _runs(_runs_of(claim.name)):
+                analyse(root, claim.name)
+            else:
+                measure(root, claim.name)
+        except (Refused, ValueError, KteardownError) as error:
+            failed.append(str(error))
+    return failed
+
+
 def listing(root: Path) -> list[str]:
     """A paragraph for each result, and what on this machine differs from where it was measured."""
     known = claims(root)
@@ -229,6 +249,11 @@ def main(arguments: list[str]) -> int:
                 print(
                     f"results: {len(claims(ROOT))} results, none is stale, and every text has their figures"
                 )
+            case ["renew"]:
+                failed = renew(ROOT)
+                print("\n".join(write_tables(ROOT)))
+                if failed:
+                    raise Refused("\n".join(failed))
             case ["tables"]:
                 print("\n".join(write_tables(ROOT)) or "every text was as it should be")
             case ["measure" | "analyse" as verb, *names] if names:
