@@ -70,6 +70,8 @@ class TableSpec(_Spec):
     cell: str = "{value}"
     base: str = "{value}"
     unit: str = ""
+    divide: Annotated[float, Field(gt=0)] = 1
+    """How many of what a cell is about the value is for, such as the pages of 12 MB."""
     labels: dict[str, str] = {}
     clock: Clock | None = None
     terminal: bool = False

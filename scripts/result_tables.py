@@ -33,8 +33,8 @@ from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
 
-UNITS = {"": 1.0, "million": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9, "percent": 0.01, "page": 256}
-"""What a value is divided by, by the name of the unit in which it is shown. A MB has 256 pages."""
+UNITS = {"": 1.0, "million": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9, "percent": 0.01}
+"""What a value is divided by, by the name of the unit in which it is shown."""
 _OF_LAWS = ("per_unit", "exponent", "law")
 _WIDTH = 112
 _FIGURE = re.compile(r"\{(\w+)\}")
@@ -134,7 +134,7 @@ def _of_comparisons(result: Result, spec: TableSpec) -> Iterator[Fact]:
         for c in result.comparisons
     ]
     digits = decimals(c for c, metric in found if metric)
-    by = UNITS[spec.unit]
+    by = UNITS[spec.unit] * spec.divide
     for c, metric in found:
         if metric:
             yield Fact(metric, BASE, c.point, {"value": brief(c.base.compared / by)})
@@ -153,7 +153,7 @@ def _changed(c: Comparison, digits: int, by: float) -> dict[str, str]:
 def _of_laws(result: Result, spec: TableSpec) -> Iterator[Fact]:
     for law in result.laws:
         if law.metric in spec.metrics:
-            yield Fact(law.metric, law.kernel, law.point, _of_law(law, UNITS[spec.unit]))
+            yield Fact(law.metric, law.kernel, law.point, _of_law(law, UNITS[spec.unit] * spec.divide))
 
 
 def _of_law(law: Law, by: float) -> dict[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import claims
+import result_tables
 import results
 import splice
 from kteardown import analysis
@@ -326,3 +327,31 @@ def test_every_claim_of_this_tree_can_be_read_and_its_places_exist() -> None:
     for claim in found:
         assert {"agent", "analysis", "design", "kernels"} < set(claim.now)
     assert splice.splice(ROOT, found).problems == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.016234, "0.0162"), (4.66, "4.66"), (68.0, "68"), (99.96, "100"), (1028754.2, "1,028,754")],
+)
+def test_a_number_has_three_digits_or_all_before_the_point(value: float, text: str) -> None:
+    assert result_tables.brief(value) == text
+    assert result_tables.brief(-value) == (f"-{text}" if value else "0")
+
+
+def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    spec = claims.TableSpec(
+        rows=("kernel",), metrics=("freeze_user_ns",), kernels=("base",), where={"zombies": (1200,)}
+    )
+    divided = spec.model_copy(update={"divide": 1200})
+    (base,) = {
+        c.base.median
+        for c in claim.results["instructions"].comparisons
+        if c.point == {"zombies": 1200} and c.metric == "freeze_user_ns"
+    }
+    assert result_tables.table(spec, claim).splitlines()[-1].split("|")[2].strip() == f"{base:,.0f}"
+    assert result_tables.table(divided, claim).splitlines()[-1].split("|")[2].strip() == result_tables.brief(
+        base / 1200
+    )
+    with pytest.raises(result_tables.NoFigure):
+        result_tables.table(spec.model_copy(update={"metrics": ("no_ns",)}), claim)
