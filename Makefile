@@ -5,14 +5,17 @@ PY := .venv/bin/python
 UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
 
-.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench docs man clean
+.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench tables results \
+	results-renew results-analyse docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
 	@echo "make test      set up, lint, unit tests, then tests that build and boot one base kernel"
 	@echo "make test-all  the same with every test that builds and boots kernels (hours), and a record of it"
-	@echo "make lint      ruff, mypy --strict, import layers, sizes, clang-format, agent with sanitizers"
+	@echo "make lint      ruff, mypy --strict, import layers, sizes, clang-format, agent with sanitizers, published figures"
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
+	@echo "make tables    the published tables and figures, from results/ into the texts"
+	@echo "make results   the published results and their state; with NAME=... measures one again"
 	@echo "make docs      the documentation as a site, in build/site"
 	@echo "make man       the man pages, in build/man"
 
@@ -38,6 +41,7 @@ lint: .venv/.ready-dev
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
 	$(PY) scripts/full_run.py check
+	$(PY) scripts/results.py check
 
 format: .venv/.ready-dev
 	.venv/bin/ruff format
@@ -65,6 +69,18 @@ bench: .venv/.ready-dev
 	$(PY) bench/stats_speed.py
 	$(PY) bench/report_speed.py
 	$(PY) bench/validate_stats.py --quick
+
+tables: .venv/.ready-dev
+	@$(PY) scripts/results.py tables
+
+results: .venv/.ready-dev
+	@$(PY) scripts/results.py $(if $(NAME),measure $(NAME),list)
+
+results-renew: .venv/.ready-dev
+	@$(PY) scripts/results.py renew
+
+results-analyse: .venv/.ready-dev
+	@$(PY) scripts/results.py analyse $(NAME)
 
 docs: .venv/.ready-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict

@@ -9,14 +9,14 @@ A result is recorded only if every test passed and nothing that it vouches for c
 
 from __future__ import annotations
 
-import hashlib
 import json
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from content_ids import files_id, listed
 
 ROOT = Path(__file__).parents[1]
 WHOLE = ("agent", "kernels", "workloads")
@@ -38,13 +38,6 @@ def begun_file(root: Path) -> Path:
     return root / "build" / "full-run" / "begun.json"
 
 
-def listed(root: Path) -> list[str]:
-    """The files that git lists below ``root``, new ones included."""
-    command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *WHOLE, *EACH]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    return sorted(name for name in done.stdout.split("\0") if name and (root / name).is_file())
-
-
 def unit_of(name: str) -> str:
     """What a file belongs to: one of ``WHOLE``, or a folder of one of ``EACH``."""
     for folder in EACH:
@@ -53,13 +46,12 @@ def unit_of(name: str) -> str:
     return name.split("/", maxsplit=1)[0]
 
 
-def content_ids(root: Path, names: Iterable[str]) -> Ids:
-    """A hash of the names and contents of all files of each unit."""
-    hashes: dict[str, Any] = {}
-    for name in sorted(names):
-        content = hashlib.sha256((root / name).read_bytes()).hexdigest()
-        hashes.setdefault(unit_of(name), hashlib.sha256()).update(f"{name}\0{content}\0".encode())
-    return {unit: found.hexdigest()[:16] for unit, found in sorted(hashes.items())}
+def content_ids(root: Path) -> Ids:
+    """The content id of each unit."""
+    units: dict[str, list[str]] = {}
+    for name in listed(root, (*WHOLE, *EACH)):
+        units.setdefault(unit_of(name), []).append(name)
+    return {unit: files_id(root, names) for unit, names in sorted(units.items())}
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -88,7 +80,7 @@ def begin(root: Path) -> int:
     begun.parent.mkdir(parents=True, exist_ok=True)
     for old in begun.parent.glob("*.xml"):
         old.unlink()
-    begun.write_text(json.dumps(content_ids(root, listed(root))))
+    begun.write_text(json.dumps(content_ids(root)))
     return 0
 
 
@@ -98,7 +90,7 @@ def record(root: Path, reports: list[Path]) -> int:
     if bad := [name for name, suite in suites.items() if suite["failed"] or not suite["passed"]]:
         print(f"full run: not recorded, tests failed in {', '.join(bad)}", file=sys.stderr)
         return 1
-    now = content_ids(root, listed(root))
+    now = content_ids(root)
     if moved := changed(json.loads(begun_file(root).read_text()), now):
         print(
             f"full run: not recorded, {', '.join(moved)} changed while the tests ran; "
@@ -123,7 +115,7 @@ def check(root: Path) -> str:
     if not file.is_file():
         return "warning: no full run of the tests is recorded: `make test-all` was never run on this tree"
     recorded = json.loads(file.read_text())
-    if stale := changed(recorded["vouches_for"], content_ids(root, listed(root))):
+    if stale := changed(recorded["vouches_for"], content_ids(root)):
         return (
             f"warning: changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
             "run `make test-all` before this is handed over"

@@ -1,1 +1,8 @@
 """Statistics: from records to a result."""
+
+RULES = 2
+"""The number of the rules by which records become figures and verdicts.
+
+Increase it with every change after which the same records give another result: what is published in
+``results/`` is then stale until it is analysed or measured again.
+"""

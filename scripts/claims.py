@@ -1,0 +1,239 @@
+"""What is published: each folder of ``results/`` is a claim, with the command that measures it.
+
+- ``claim.toml``, written by hand: the command, and the tables and sentences that are made from the result;
+- ``measured.json``, written by ``results.py measure``: when, how long it took, and the content id of
+  everything in this tree that the result depends on;
+- ``result.json``, written with it: the result, reduced to what tables can show. With ``--clock both`` there
+  is one for each clock, ``instructions/result.json`` and ``wall/result.json``.
+
+What a claim depends on is derived from its command, so that nothing can be forgotten, by ``ids``: once when
+it is measured, and whenever it is checked. Kernel releases and the version of QEMU are in the result but are
+no part of this: another machine has others, and the tree is not stale for that.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+from typer import TyperException
+from typer.main import get_command
+
+from content_ids import agent_files, files_id, listed, text_id
+from kteardown import analysis
+from kteardown.cli import app
+from kteardown.cli.compare import base_and_variants, experiment_for
+from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.inputs.load import fragments, load_experiment
+from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
+from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Result
+from kteardown.model.workload import Workload
+
+State = Literal["current", "stale", "not measured"]
+_NO_FIGURE = {"name", "question", "reference", "folder", "predict", "quick"}
+"""Fields of an experiment that change nothing of what is measured once --quick is applied."""
+_WORDS = {"help", "summary", "invariants"}
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Below(_Spec):
+    """A place in a text without markers: below the paragraph of ``file`` that begins with ``below``."""
+
+    file: Annotated[str, Field(alias="in")]
+    below: str
+
+
+class TableSpec(_Spec):
+    """A table: its rows and columns are named by axes, which are ``metric``, ``kernel`` or a parameter.
+
+    ``cell`` and ``base`` are texts with figures in braces, see ``result_tables``; ``base`` is for cells of
+    the base kernel.
+    """
+
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    metrics: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+    where: dict[str, tuple[ParamValue, ...]] = {}
+    cell: str = "{value}"
+    base: str = "{value}"
+    unit: str = ""
+    divide: Annotated[float, Field(gt=0)] = 1
+    """How many of what a cell is about the value is for, such as the pages of 12 MB."""
+    labels: dict[str, str] = {}
+    clock: Clock | None = None
+    terminal: bool = False
+    """The part of the report on a terminal that is about these metrics, instead of a table."""
+    shown: tuple[Below, ...] = ()
+
+
+class Sentence(_Spec):
+    """A sentence of ``file`` in which every ``{...}`` is a figure."""
+
+    file: Annotated[str, Field(alias="in")]
+    text: str
+    unit: str = ""
+
+
+class ClaimSpec(_Spec):
+    """A whole ``claim.toml``."""
+
+    about: str
+    command: str
+    tables: dict[str, TableSpec] = {}
+    sentences: tuple[Sentence, ...] = ()
+
+
+class Measured(_Spec):
+    """A whole ``measured.json``. ``duration_s`` is the time of the whole command, builds included."""
+
+    date: str
+    duration_s: float
+    ids: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One folder of ``results/``."""
+
+    root: Path
+    name: str
+    spec: ClaimSpec
+
+    @property
+    def folder(self) -> Path:
+        """Its folder."""
+        return self.root / "results" / self.name
+
+    @cached_property
+    def measured(self) -> Measured | None:
+        """What was recorded when it was measured; None if it was not."""
+        file = self.folder / "measured.json"
+        return Measured.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+    @cached_property
+    def results(self) -> Mapping[Clock, Result]:
+        """The result on each clock."""
+        found = [Result.model_validate_json(file.read_bytes()) for file in result_files(self.folder)]
+        return {result.clock: result for result in found}
+
+    @cached_property
+    def now(self) -> dict[str, str]:
+        """The content ids of the tree as it is."""
+        return ids(self.root, self.spec.command)
+
+    @property
+    def moved(self) -> list[str]:
+        """What has changed since it was measured, by name."""
+        before = self.measured.ids if self.measured else {}
+        return [name for name in sorted({*before, *self.now}) if before.get(name) != self.now.get(name)]
+
+    @property
+    def moved_text(self) -> str:
+        """The same as a text."""
+        everything = set(self.now) <= set(self.moved)
+        return "everything that it depends on" if everything else ", ".join(self.moved)
+
+    @property
+    def state(self) -> State:
+        """Whether its figures are those of this tree."""
+        if self.measured is None:
+            return "not measured"
+        return "stale" if self.moved else "current"
+
+
+def claims(root: Path) -> list[Claim]:
+    """Every claim, by name. Raises ValueError that names a file that is wrong."""
+    return [load(root, file.parent.name) for file in sorted(root.glob("results/*/claim.toml"))]
+
+
+def load(root: Path, name: str) -> Claim:
+    """The claim in ``results/NAME``. Raises ValueError that names the file."""
+    file = root / "results" / name / "claim.toml"
+    try:
+        spec = ClaimSpec.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ValueError(f"{file.relative_to(root)}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{file.relative_to(root)}: {error}") from error
+    return Claim(root, name, spec)
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The results in a folder: one, or one for each clock."""
+    return sorted(folder.glob("result.json")) or sorted(
+        file for clock in get_args(Clock) for file in folder.glob(f"{clock}/result.json")
+    )
+
+
+def ids(root: Path, command: str) -> dict[str, str]:
+    """The content id of everything in the tree that the result of ``command`` depends on, by its name."""
+    experiment, switches = experiment_of(root, command)
+    names = sorted({sweep.workload for sweep in experiment.workloads})
+    workloads = {name: _workload(root, name) for name in names}
+    design = experiment.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE)
+    symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
+    found = {
+        "agent": files_id(root, agent_files(root, names)),
+        "analysis": str(analysis.RULES),
+        "design": text_id(json.dumps([design, switches], sort_keys=True)),
+        "kernels": wanted_digest(symbols)[:16],
+    }
+    for name, workload in workloads.items():
+        described = _without_words(workload.model_dump(mode="json", exclude_defaults=True))
+        found[f"workloads/{name}"] = text_id(json.dumps(described, sort_keys=True))
+    for variant in experiment.variants:
+        folder = f"series/{variant.split('@')[0]}"
+        if (root / folder).is_dir():
+            found[folder] = files_id(root, listed(root, [folder]))
+    return dict(sorted(found.items()))
+
+
+def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]:
+    """The experiment that a command measures, and the options that are no part of one. Raises ValueError."""
+    program, verb, *arguments = shlex.split(command)
+    if program != "kteardown" or verb not in ("run", "compare"):
+        raise ValueError(f"not a command that measures: {command}")
+    commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    try:
+        given = commands[verb].make_context(verb, arguments).params
+    except TyperException as error:
+        raise ValueError(f"{command}: {error}") from error
+    kernels, designed = _group(Kernels, given), _group(Designed, given)
+    if verb == "run":
+        parts = _group(Parts, given)
+        own = root / "experiments" / f"{given['experiment']}.toml"
+        known = load_experiment(str(own) if own.is_file() else given["experiment"])
+    else:
+        source, variants = base_and_variants(given["source"] or "", given["series"] or [], [])
+        known, parts = experiment_for(given["workload"], source), Parts(variant=variants)
+    switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
+    return changed(known, parts, kernels, designed), switches
+
+
+def _group(kind: Any, given: Mapping[str, Any]) -> Any:
+    return kind(**{field.name: given[field.name] for field in fields(kind)})
+
+
+def _workload(root: Path, name: str) -> Workload:
+    with (root / "workloads" / f"{name}.toml").open("rb") as stream:
+        return Workload.model_validate(tomllib.load(stream))
+
+
+def _without_words(described: Any) -> Any:
+    """A description without the texts that are only for readers."""
+    if isinstance(described, dict):
+        return {key: _without_words(value) for key, value in described.items() if key not in _WORDS}
+    return described

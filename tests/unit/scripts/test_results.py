@@ -1,0 +1,358 @@
+"""The published figures: what makes them stale, where they are spliced, and what the check says.
+
+The result is the recorded run of ``tests/data/runs``, of the whole way: its command is the claim's.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import claims
+import result_tables
+import results
+import splice
+from kteardown import analysis
+from kteardown.model.result import Result
+from kteardown.paths import runs_dir
+
+ROOT = Path(__file__).parents[3]
+RUN = ROOT / "tests/data/runs/20261122-112017-freezer"
+COMMAND = json.loads((RUN / "environment.json").read_text())["command"]
+SERIES = "series/freezer-skip-exited"
+PAGE, COVER, PATCH = "docs/page.md", f"{SERIES}/0000-cover-letter.md", f"{SERIES}/0002-thaw.patch"
+SERIES_COST = "{per_unit thaw_ns freezer-skip-exited}"
+CLAIM = f"""
+about = "A zombie's cost"
+command = "{COMMAND}"
+
+[tables.thaw]
+rows = ["kernel"]
+columns = ["metric"]
+metrics = ["thaw_ns"]
+cell = "{{per_unit}}"
+
+[tables.points]
+rows = ["zombies"]
+columns = ["kernel"]
+metrics = ["freeze_user_ns"]
+where = {{ zombies = [1200, 0] }}
+cell = "{{value}}, {{change}} {{verdict}}"
+labels = {{ base = "6.12" }}
+shown = [{{ in = "{COVER}", below = "Instructions for" }}]
+
+[[sentences]]
+in = "{SERIES}/0002-*.patch"
+text = "Thawing costs {SERIES_COST} instructions a zombie instead of {{per_unit thaw_ns base}}."
+"""
+TEXTS = {
+    PAGE: "# Page\n\n<!-- results: zombie thaw -->\n<!-- end of results -->\nAfter.\n",
+    COVER: "# Cover\n\n## Figures\nInstructions for a freeze,\nby zombies:\n\n| old |\n|---|\n\nAfter.\n",
+}
+MESSAGE = "Subject: thaw\n\nThawing costs 1,234 instructions a\nzombie instead of 5.\n---\n\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree in git with a claim that is not measured, a page, a cover letter and a patch."""
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    tree = tmp_path / "tree"
+    for folder in ("agent", "workloads", "kernels", "experiments", SERIES):
+        shutil.copytree(ROOT / folder, tree / folder)
+    patch = next(tree.glob(f"{SERIES}/0002-*.patch"))
+    text = patch.read_text()
+    patch.unlink()
+    (tree / PATCH).write_text(MESSAGE + text[text.index("diff --git ") :])
+    for name, text in {**TEXTS, "results/zombie/claim.toml": CLAIM}.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    return tree
+
+
+@pytest.fixture
+def measured(tree: Path) -> Path:
+    """The tree after its claim was measured: the recorded run is complete, and only had to be kept."""
+    folder = runs_dir().parent / "published/zombie"
+    shutil.copytree(RUN, folder / RUN.name)
+    begun = {"ids": claims.load(tree, "zombie").now, "seconds": 60.0, "runs": []}
+    (folder / "begun.json").write_text(json.dumps(begun))
+    results.measure(tree, "zombie")
+    results.write_tables(tree)
+    return tree
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    """Change one place of a file."""
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+
+
+def change_series(tree: Path) -> None:
+    replace(tree / PATCH, "+\t\tif (READ_ONCE(p->exit_state))", "+\t\tif (READ_ONCE(p->exit_state) != 0)")
+
+
+def change_experiment(tree: Path) -> None:
+    (tree / "experiments/freezer.toml").write_text(
+        (tree / "experiments/freezer.toml").read_text().replace("repetitions = 9", "repetitions = 8")
+    )
+
+
+def change_workload(tree: Path) -> None:
+    replace(tree / "workloads/zombies.toml", "silence_s = ", "silence_s = 1")
+
+
+def change_agent(tree: Path) -> None:
+    replace(tree / "agent/workload.h", "#include <stdint.h>", "#include <stdint.h>\n#include <float.h>")
+
+
+def change_library(tree: Path) -> None:
+    file = tree / "agent/lib/suspend.c"
+    file.write_text(file.read_text() + "int one_more;\n")
+
+
+def change_configuration(tree: Path) -> None:
+    file = tree / "kernels/base.config"
+    file.write_text(file.read_text() + "\nCONFIG_ONE_MORE=y\n")
+
+
+def test_what_was_measured_is_current_and_in_the_texts(measured: Path) -> None:
+    assert results.check(measured) == []
+    assert claims.load(measured, "zombie").state == "current"
+    assert (
+        "<!-- results: zombie thaw -->\n"
+        "|                     | thaw_ns |\n"
+        "| ------------------- | ------: |\n"
+        "| base                |    52.9 |\n"
+        "| freezer-skip-exited |    22.9 |\n"
+        "\n"
+        f"Measured with `{COMMAND}` (6.12.117, 3 seeds, "
+    ) in (measured / PAGE).read_text()
+    assert (measured / PAGE).read_text().endswith("<!-- end of results -->\nAfter.\n")
+
+
+def test_a_cover_letter_gets_its_table_without_a_mark(measured: Path) -> None:
+    text = (measured / COVER).read_text()
+    assert "old" not in text and "<!--" not in text
+    result = Result.model_validate_json((measured / "results/zombie/result.json").read_bytes())
+    last = [c for c in result.comparisons if c.metric == "freeze_user_ns"][-1]
+    row = f"| 1,200   | {last.base.median:,.0f} | {last.changed.median:,.0f}, "
+    assert "by zombies:\n\n| zombies |   6.12 | " in text
+    assert row in text and text.index(row) < text.index("| 0       |")
+    assert text.count("Measured with") == 1 and text.endswith("\n\nAfter.\n")
+
+
+def test_a_sentence_of_a_message_gets_its_figures(measured: Path) -> None:
+    text = (measured / PATCH).read_text()
+    assert "Thawing costs 22.9 instructions a\nzombie instead of 52.9.\n---\n" in text
+
+
+def test_splicing_again_changes_nothing(measured: Path) -> None:
+    before = {name: (measured / name).read_text() for name in (PAGE, COVER, PATCH)}
+    assert results.write_tables(measured) == []
+    assert before == {name: (measured / name).read_text() for name in before}
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (change_series, SERIES),
+        (change_experiment, "design"),
+        (change_workload, "workloads/zombies"),
+        (change_agent, "agent"),
+        (change_library, "agent"),
+        (change_configuration, "kernels"),
+    ],
+)
+def test_one_changed_line_makes_the_check_fail_until_it_is_measured_again(
+    measured: Path, change: Callable[[Path], None], name: str
+) -> None:
+    change(measured)
+    lines = "\n".join(results.check(measured))
+    assert f"results/zombie: {name} changed since it was measured on " in lines
+    assert f"{PAGE}: not what results/ gives: run `make tables`" in lines
+
+    results.write_tables(measured)
+    for shown in (PAGE, COVER):
+        assert f"\n**Stale**: measured before the last change of {name}; " in (measured / shown).read_text()
+    (line,) = results.check(measured)
+    assert line.endswith("run `make results NAME=zombie`")
+
+    # Measured again: what is kept are the ids of the tree as it is now.
+    claim = claims.load(measured, "zombie")
+    results.keep(claim, [RUN / "result.json"], claim.now, 60.0)
+    results.write_tables(measured)
+    assert results.check(measured) == []
+    assert "Stale" not in (measured / PAGE).read_text() + (measured / COVER).read_text()
+
+
+def test_words_make_nothing_stale(measured: Path) -> None:
+    before = claims.load(measured, "zombie").now
+    replace(measured / PATCH, "Subject: thaw", "Subject: thaw faster")
+    (measured / PATCH).rename(measured / SERIES / "0002-thaw-faster.patch")
+    replace(measured / COVER, "After.", "Afterwards.")
+    (measured / "agent/core/main.c").write_text(
+        "// One more comment.\n" + (measured / "agent/core/main.c").read_text()
+    )
+    (measured / "agent/workloads/forkexit/forkexit.c").write_text("another workload")
+    (measured / "kernels/base.config").write_text(
+        "# A comment.\n\n" + (measured / "kernels/base.config").read_text()
+    )
+    replace(measured / "workloads/zombies.toml", 'summary = "', 'summary = "In short: ')
+    assert claims.load(measured, "zombie").now == before
+    assert results.check(measured) == []
+
+
+def test_other_versions_of_kernel_and_qemu_make_nothing_stale_but_are_listed(measured: Path) -> None:
+    file = measured / "results/zombie/result.json"
+    text = file.read_text()
+    file.write_text(text.replace('"x86_64": "', '"x86_64": "99.').replace("6.12.117", "6.12.99"))
+    assert claims.load(measured, "zombie").state == "current"
+    assert "with QEMU 99." in "\n".join(results.listing(measured))
+
+
+def test_a_change_of_the_analysis_alone_needs_no_guest(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "RULES", analysis.RULES + 1)
+    assert any("the rules of the analysis have changed" in line for line in results.check(measured))
+    results.analyse(measured, "zombie")
+    results.write_tables(measured)
+    assert results.check(measured) == []
+    change_series(measured)
+    with pytest.raises(results.Refused, match=f"{SERIES} changed since; measure it"):
+        results.analyse(measured, "zombie")
+
+
+def test_everything_that_is_stale_is_renewed_and_a_failure_does_not_end_it(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (measured / "results/zombie/measured.json").read_text()
+    other = measured / "results/other/claim.toml"
+    other.parent.mkdir()
+    other.write_text('about = "No such experiment"\ncommand = "kteardown run freezer --source tar:no"\n')
+    monkeypatch.setattr(analysis, "RULES", analysis.RULES + 1)
+    (failed,) = results.renew(measured)
+    assert failed.startswith("other: kteardown run freezer --source tar:no ended with ")
+    assert claims.load(measured, "zombie").state == "current"
+    assert (measured / "results/zombie/measured.json").read_text() != before
+
+
+def test_nothing_is_kept_where_the_tree_changes_while_it_is_measured(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = runs_dir().parent / "published/zombie"
+    shutil.copytree(RUN, folder / RUN.name)
+    begun = {"ids": claims.load(tree, "zombie").now, "seconds": 0.0, "runs": []}
+    (folder / "begun.json").write_text(json.dumps(begun))
+
+    def ids_of_a_busy_tree(root: Path, command: str) -> dict[str, str]:
+        found = claims.ids(root, command)
+        if not (root / "changed").exists():
+            change_series(root)
+            (root / "changed").touch()
+        return found
+
+    monkeypatch.setattr("results.ids", ids_of_a_busy_tree)
+    with pytest.raises(results.Refused, match="the tree changed while it was measured"):
+        results.measure(tree, "zombie")
+    assert claims.load(tree, "zombie").state == "not measured"
+
+
+def test_a_table_that_was_never_measured_says_so_and_has_no_figure(tree: Path) -> None:
+    results.write_tables(tree)
+    assert (
+        "-->\n**Not measured** on this text yet: `make results NAME=zombie`.\n<!--"
+        in (tree / PAGE).read_text()
+    )
+    assert "by zombies:\n\n**Not measured** on this text yet" in (tree / COVER).read_text()
+    assert "costs 1,234 instructions" in (tree / PATCH).read_text()
+    assert results.check(tree) == []
+    assert results.unmeasured(tree) == "warning: never measured (`make results-renew`): zombie"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        (PAGE, "zombie thaw", "zombie thawing", "there is no table thawing in results/zombie"),
+        (PAGE, "<!-- end of results -->", "", "a block of results has no end"),
+        (COVER, "Instructions for", "Cycles for", "0 paragraphs, not one"),
+        (PATCH, "Thawing costs", "Thawing takes", "0 sentences, not one"),
+        ("results/zombie/claim.toml", "{per_unit thaw_ns base}", "{per_unit thaw_ns twin}", "no such figure"),
+        ("results/zombie/claim.toml", "[tables.thaw]", "[tables.other]", "no table thaw in results/zombie"),
+        ("results/zombie/claim.toml", 'rows = ["zombies"]', "row = []", "results/zombie/claim.toml: "),
+        ("results/zombie/claim.toml", " --seeds 3", " --seeds 0", "--seeds 0 .*greater than"),
+    ],
+)
+def test_a_place_that_is_wrong_is_named(measured: Path, name: str, old: str, new: str, problem: str) -> None:
+    replace(measured / name, old, new)
+    with pytest.raises((results.Refused, ValueError), match=problem):
+        results.write_tables(measured)
+
+
+def test_a_figure_that_was_edited_by_hand_is_found(measured: Path) -> None:
+    replace(measured / PATCH, "costs 22.9 ", "costs 23 ")
+    assert results.check(measured) == [f"{PATCH}: not what results/ gives: run `make tables`"]
+    assert results.write_tables(measured) == [PATCH]
+    assert results.check(measured) == []
+
+
+def test_a_result_is_kept_smaller_and_says_the_same(measured: Path) -> None:
+    whole = Result.model_validate_json((RUN / "result.json").read_bytes())
+    file = measured / "results/zombie/result.json"
+    kept = Result.model_validate_json(file.read_bytes())
+    assert file.stat().st_size < 0.7 * (RUN / "result.json").stat().st_size
+    assert [c.verdict for c in kept.comparisons] == [c.verdict for c in whole.comparisons]
+    for one, other in zip(kept.comparisons, whole.comparisons, strict=True):
+        assert one.ratio == pytest.approx(other.ratio, rel=1e-8)
+    assert len(kept.laws) == len(whole.laws)
+
+
+def test_the_part_of_a_report_on_a_terminal(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    spec = claims.TableSpec(metrics=("freeze_user_ns",), terminal=True)
+    text = "\n\n".join(splice.paragraphs(claim, spec))
+    assert text.startswith("    freezer: How much do zombies")
+    assert "zombies: growth of freeze_user_ns" in text and "thaw_ns" not in text.split("Measured")[0]
+    assert "Kernels" not in text
+
+
+def test_every_claim_of_this_tree_can_be_read_and_its_places_exist() -> None:
+    found = claims.claims(ROOT)
+    for claim in found:
+        assert {"agent", "analysis", "design", "kernels"} < set(claim.now)
+    assert splice.splice(ROOT, found).problems == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.016234, "0.0162"), (4.66, "4.66"), (68.0, "68"), (99.96, "100"), (1028754.2, "1,028,754")],
+)
+def test_a_number_has_three_digits_or_all_before_the_point(value: float, text: str) -> None:
+    assert result_tables.brief(value) == text
+    assert result_tables.brief(-value) == (f"-{text}" if value else "0")
+
+
+def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    spec = claims.TableSpec(
+        rows=("kernel",), metrics=("freeze_user_ns",), kernels=("base",), where={"zombies": (1200,)}
+    )
+    divided = spec.model_copy(update={"divide": 1200})
+    (base,) = {
+        c.base.median
+        for c in claim.results["instructions"].comparisons
+        if c.point == {"zombies": 1200} and c.metric == "freeze_user_ns"
+    }
+    assert result_tables.table(spec, claim).splitlines()[-1].split("|")[2].strip() == f"{base:,.0f}"
+    assert result_tables.table(divided, claim).splitlines()[-1].split("|")[2].strip() == result_tables.brief(
+        base / 1200
+    )
+    with pytest.raises(result_tables.NoFigure):
+        result_tables.table(spec.model_copy(update={"metrics": ("no_ns",)}), claim)
