@@ -69,6 +69,8 @@ _END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
 _REGISTERS = re.compile(
     r"^(?:Code: |R(?!IP)[A-Z0-9]{2}: |[CF]S: |CR\d: |DR\d: |x\d+ *: |sp : |pstate: |PGD )"
 )
+# After a panic the kernel prints the stacks of all CPUs, beginning with that of the panic.
+_ALL_CPUS = re.compile(r"^NMI backtrace for cpu ")
 _BLOCKED = re.compile(r"^task:\S+\s+state:D")
 _IDLE = re.compile(r"\b(?:do_idle|default_idle_call|cpu_startup_entry)\+")
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
@@ -152,7 +154,7 @@ def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
     """Return the report that begins at ``start``, up to its end mark, without registers."""
     found: list[str] = []
     for line in lines[start:]:
-        if (found and _MARK.match(line)) or len(found) == _EXCERPT:
+        if (found and (_MARK.match(line) or _ALL_CPUS.match(line))) or len(found) == _EXCERPT:
             break
         if not _REGISTERS.match(line):
             found.append(line)

@@ -36,7 +36,7 @@ def render(material: Material) -> str:
     texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
     parts = [_wrapped(result.question)]
     parts += [_wrapped(text, "- ") for text in texts]
-    parts += [_console(fault) for fault in fault_reports(result)]
+    parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [_layout(table) for table in _tables(material)]
     parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in limits(result))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")

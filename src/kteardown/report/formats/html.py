@@ -41,7 +41,7 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 from kteardown.report.sections.distribution_table import distribution_tables
-from kteardown.report.sections.fault_lines import fault_reports
+from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
@@ -132,6 +132,7 @@ def _page(
         material=material,
         result=result,
         faults=fault_reports(result),
+        uncompared=uncompared_sentences(result),
         opening=opening,
         cards=cards(material),
         lines=contents.verdicts(result, material.workloads),

@@ -21,7 +21,7 @@ def render(
     """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
     parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]
     parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
-    parts += [_console(fault) for fault in fault_reports(result)]
+    parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))

@@ -46,7 +46,8 @@ def render(
     for line in contents.verdicts(result, workloads):
         console.print(Text(line.text, style=STYLES[line.tone]))
     for fault in fault_reports(result):
-        _show_fault(fault, console)
+        if fault.lines:
+            _show_fault(fault, console)
     room = None if console.options.ascii_only else (console.width, _GAP)
     for table in contents.all_tables(result, workloads, reference, room):
         show(table, console)

@@ -90,7 +90,7 @@ def uncompared_sentences(result: Result) -> list[str]:
 
 
 def fault_reports(result: Result) -> list[FaultReport]:
-    """Return the faults with what the kernel printed, for those that printed anything."""
+    """Return the faults with what the kernel printed, which is nothing for an invariant that failed."""
     return [
         FaultReport(
             fault.kernel,
@@ -99,7 +99,6 @@ def fault_reports(result: Result) -> list[FaultReport]:
             f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)",
         )
         for fault in result.faults
-        if fault.excerpt
     ]
 
 
