@@ -68,7 +68,7 @@ def analyse(
     asked_for = [name for name in variants if not _for_ablation(kernels[name])]
     data = _data(experiment, workloads, boots, points, limit, planned, variants, asked_for, rules)
     main = [boot for boot in boots if boot.start.block < limit]
-    failed = faults(main, variants, points, design.clock, data.rules.confidence)
+    failed = faults(main, variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
     found = _judged(data, slopes, failed)
     voids = data.collected.voids(_in_every_block(data), limit, data.expected)
@@ -89,7 +89,7 @@ def analyse(
         distributions=distributions(data, [BASE, *variants]),
         metric_verdicts=found.metric_verdicts,
         faults=failed,
-        uncompared=uncompared(found.comparisons, _booted(variants, boots), points, voids),
+        uncompared=uncompared(found.comparisons, _booted(asked_for, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
 

@@ -65,6 +65,8 @@ def read(exact: OneClock | None, wall: OneClock | None, *, counted: bool = False
 
 def _no_change(still: OneClock, changed: OneClock) -> str:
     """Return how ``still`` shows that it does not have the change of ``changed``; empty if it does not."""
+    if still.verdict not in ("same", "inconclusive"):
+        return ""
     if still.verdict == "same":
         return f"says the same ({still.reason})" if still.reason else "says the same"
     if still.ci is None or changed.ratio is None or not still.ci[0] <= 1 <= still.ci[1]:

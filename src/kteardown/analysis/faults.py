@@ -3,8 +3,10 @@
 A fault is a boot that ended in a panic, a hang or out of memory, an invariant that did not hold, or a problem
 that the kernel reported in its log. Faults of one kind are counted by boots, the unit of replication.
 
-On the instruction clock a boot is repeatable, so one fault at a point that base passed, with the same seed,
-proves that the variant is broken. Otherwise the counts of boots with and without the fault are compared by
+On the instruction clock a boot is repeatable. One fault at a point that base passed with the same seed, and
+at which base has it with no seed, proves that the variant is broken. Many reports in the log are printed only
+once in a boot, and a change of timing moves them to another point: such a report is proof only if base has it
+nowhere. Otherwise the counts of boots with and without the fault are compared by
 Fisher's exact test, one-sided (R. Fisher, "The Design of Experiments", 1935, chapter 2), with the A/A twin
 counted as base: below 1 - confidence the variant is broken, else it is suspected to be. No correction for
 several tests is made: a fault that is missed costs more than one that is examined in vain.
@@ -14,21 +16,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from kteardown.model.experiment import Clock
 from kteardown.model.point import Key, Point, key
-from kteardown.model.record import BASE, LAYOUT, TWIN, KernelProblem, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BASE,
+    LAYOUT,
+    OUTCOMES,
+    TWIN,
+    KernelProblem,
+    ProblemKind,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.result import (
     Comparison,
     Fault,
     FaultKind,
+    FaultPoint,
     FaultStatus,
     MetricVerdict,
     Uncompared,
     VoidTrials,
 )
 from kteardown.rundir.counting import BootRecords, trials
-from kteardown.vm.kernel_log import signature
 
 _OF_A_CRASH = ("panic", "oops", "stall", "corruption")
 """Problems that are a part of how a boot ended, if it did not end ok."""
@@ -83,7 +95,9 @@ def faults(
                 kind=kind,
                 status=status,
                 message=mine[0].message,
-                points=tuple(shown.get(place, dict(place[1])) for place in places),
+                points=tuple(
+                    FaultPoint(workload=place[0], point=shown.get(place, dict(place[1]))) for place in places
+                ),
                 boots=tuple(dict.fromkeys(one.boot.boot for one in mine)),
                 of=len(ran[kernel]),
                 base_boots=len({one.boot.boot for one in of_base}),
@@ -109,7 +123,8 @@ def as_broken(comparisons: Sequence[Comparison], found: Sequence[Fault]) -> tupl
 
 
 def _as_broken(comparison: Comparison, found: Sequence[Fault]) -> Comparison:
-    here = [fault for fault in found if comparison.point in fault.points]
+    place = FaultPoint(workload=comparison.workload, point=comparison.point)
+    here = [fault for fault in found if place in fault.points]
     if not here:
         return comparison
     return comparison.model_copy(update={"verdict": "broken", "reason": f"{here[0].kind} at this point"})
@@ -183,7 +198,12 @@ def _status(
 
 
 def _is_proof(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> bool:
-    """Return whether base, booted with the same seed, passed a point at which this fault occurred."""
+    """Return whether base, booted with the same seed, passed a point at which this fault occurred.
+
+    Base must have the fault at this point with no seed; a report in the log, nowhere.
+    """
+    if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
+        return False
     same_seed = [boot for boot in base if boot.start.block == one.boot.start.block]
     base_bad = {place for other in of_base for place in other.places}
     if not one.places:
@@ -231,4 +251,4 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
 
 def _of_problem(boot: BootRecords, problem: KernelProblem, places: Mapping[int, tuple[str, Key]]) -> _Seen:
     where = frozenset(places[trial] for trial in problem.trials if trial in places)
-    return _Seen(boot, problem.kind, signature(problem.line), problem.line, where, problem.excerpt)
+    return _Seen(boot, problem.kind, problem.signature or problem.line, problem.line, where, problem.excerpt)

@@ -67,6 +67,7 @@ class BootStart(_Record):
 class KernelProblem(BaseModel):
     """A problem that the kernel reported in its log: ``line`` is the first line of the report.
 
+    ``signature`` is what two reports of the same problem have in common, in another boot or kernel.
     ``trials`` are the trials in which it was reported, by index; empty if it was before the first one.
     ``excerpt`` is the report, up to 40 lines; lines of a stack have their source line added if the kernel's
     line table is known.
@@ -76,6 +77,7 @@ class KernelProblem(BaseModel):
 
     kind: ProblemKind
     line: str
+    signature: str = ""
     trials: tuple[int, ...] = ()
     excerpt: tuple[str, ...] = ()
 

@@ -331,6 +331,13 @@ class VoidTrials(_Result):
     count: int
 
 
+class FaultPoint(_Result):
+    """A point of a workload at which a kernel failed."""
+
+    workload: str
+    point: dict[str, ParamValue]
+
+
 class Fault(_Result):
     """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
 
@@ -347,7 +354,7 @@ class Fault(_Result):
     kind: FaultKind
     status: FaultStatus
     message: str
-    points: tuple[dict[str, ParamValue], ...]
+    points: tuple[FaultPoint, ...]
     boots: tuple[int, ...]
     of: int
     base_boots: int

@@ -29,7 +29,8 @@ _KINDS: Sequence[tuple[ProblemKind, re.Pattern[str]]] = (
             r"|bad unlock balance|(?:lock|locks|held lock|lock\(s\)) (?:held|freed)"
             r"|suspicious RCU usage|Nested lock"
             r"|\S*-(?:un)?safe (?:->|lock order)|\S+-safe)"
-            r"|^INFO: possible (?:circular|recursive|irq lock)"
+            r"|^INFO: possible (?:circular|recursive|irq lock)|^INFO: trying to register non-static key"
+            r"|^\[ BUG: Invalid wait context \]"
             r"|^BUG: (?:sleeping function called|scheduling while atomic|lock held|held lock|spinlock "
             r"|using \S+ in preemptible|workqueue leaked)"
         ),
@@ -64,6 +65,8 @@ _KINDS: Sequence[tuple[ProblemKind, re.Pattern[str]]] = (
     ),
     ("warning", re.compile(r"^WARNING: ")),
 )
+# The limits of lockdep itself, which end its checks and say nothing about the kernel.
+_NO_PROBLEM = re.compile(r"^BUG: MAX_(?:LOCK|STACK)")
 _END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
 # Registers and the bytes of instructions, which are in the whole console.
 _REGISTERS = re.compile(
@@ -74,6 +77,14 @@ _ALL_CPUS = re.compile(r"^NMI backtrace for cpu ")
 _BLOCKED = re.compile(r"^task:\S+\s+state:D")
 _IDLE = re.compile(r"\b(?:do_idle|default_idle_call|cpu_startup_entry)\+")
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
+# What begins a report, before its first line: lockdep and KASAN draw a rule.
+_RULE = re.compile(r"^(?:={10,}|-{10,}\[ cut here)")
+# The first lines of the log: at a panic the kernel prints the whole log again.
+_REPLAY = re.compile(r"^(?:Linux version |Booting Linux on physical CPU|Command line: )")
+_LOCK = re.compile(r"\(([^()]+)\)\{")
+_FUNCTION = re.compile(r"\b([A-Za-z_][\w.]*)\+0x")
+_SUFFIX = re.compile(r"\.(?:constprop|isra|part|cold|llvm)(?:\.\d+)*")
+_TASK = re.compile(r", CPU#\d+: \S+|CPU: \d+ PID: \d+ |\[[^\]]*:\d+\]|\bby task \S+|\btask \S+:\d+")
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
 
 
@@ -85,47 +96,65 @@ def lines_of(console: str) -> list[str]:
 
 def kind_of(line: str) -> ProblemKind | None:
     """Return the kind of the problem that this line of a log reports; None if it reports none."""
+    if _NO_PROBLEM.match(line):
+        return None
     return next((kind for kind, pattern in _KINDS if pattern.search(line)), None)
 
 
-def signature(line: str) -> str:
-    """Return the line without what differs between two boots, or two builds, of the same problem.
+def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
+    """Return what a report has in common with a report of the same problem in another boot or kernel.
 
-    These are addresses, offsets, process numbers and line numbers.
+    The first line has no addresses, offsets, tasks and line numbers. Where it names no place, what does is
+    added: the locks of a lockdep report, the functions that allocated what leaked.
     """
-    return _ADDRESS.sub("#", line)
+    first = _ADDRESS.sub("#", _SUFFIX.sub("", _TASK.sub("", excerpt[0])))
+    if kind == "lockdep":
+        locks = dict.fromkeys(name for line in excerpt[:20] for name in _LOCK.findall(line))
+        place = next((line for line in excerpt[1:4] if re.match(r"\S+\.[ch]:\d+ ", line)), "")
+        return " ".join([first, *locks, _ADDRESS.sub("#", place)]).strip()
+    if kind == "leak":
+        functions = [_SUFFIX.sub("", name) for line in excerpt for name in _FUNCTION.findall(line)]
+        return " ".join([first, *functions[:8]])
+    return first
 
 
 def problems(console: str) -> tuple[KernelProblem, ...]:
     """Return every problem that the kernel reported, once each, in the order of its first report.
 
-    ``trials`` are the trials that were running; an oops and the panic that it causes are one problem.
+    ``trials`` are the trials that were running; an oops and the panic that it causes are one problem. The
+    log that a panic prints again is not read.
     """
-    lines = lines_of(console)
+    lines = _until_replay(lines_of(console))
     found: dict[tuple[ProblemKind, str], KernelProblem] = {}
     trial: int | None = None
-    last: tuple[ProblemKind, str] | None = None
-    end = -1
+    report: ProblemKind | None = None
+    left = 0
     for number, line in enumerate(lines):
         mark = _MARK.match(line)
         if mark:
             trial = int(mark[1])
+        left = 0 if mark or _RULE.match(line) else left - 1
         kind = kind_of(line)
-        if kind is None:
+        if kind is None or (report is not None and left > 0 and _belongs(report, kind)):
+            left = 0 if _END.match(line) else left
             continue
-        if number <= end and last is not None and _belongs(last[0], kind):
-            continue
-        key = (kind, signature(line))
+        excerpt = _excerpt(lines, number)
+        report, left = kind, _EXCERPT
+        key = (kind, signature(kind, excerpt))
         if key not in found:
-            excerpt = _excerpt(lines, number)
-            end = number + _EXCERPT - 1
-            if _END.match(excerpt[-1]):
-                end = lines.index(excerpt[-1], number)
-            found[key] = KernelProblem(kind=kind, line=line, excerpt=excerpt)
-        last = key
+            found[key] = KernelProblem(kind=kind, line=line, signature=key[1], excerpt=excerpt)
         if trial is not None and trial not in found[key].trials:
             found[key] = found[key].model_copy(update={"trials": (*found[key].trials, trial)})
     return tuple(found.values())
+
+
+def _until_replay(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines up to where a panic prints the whole log again."""
+    panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
+    if panic is None:
+        return lines
+    again = (n for n, line in enumerate(lines[panic:], panic) if _REPLAY.match(line))
+    return lines[: next(again, len(lines))]
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _HOST_S = 3600.0
 
 
 class QemuStuckError(Exception):
-    """QEMU runs and executes nothing."""
+    """QEMU runs and executes nothing, or does not answer."""
 
 
 class Silence(Protocol):
@@ -69,7 +69,9 @@ class GuestSilence:
         lag = await self._monitor.guest_clock_lag_s()
         now = asyncio.get_running_loop().time()
         if lag is None:
-            return silent_s >= _HOST_S
+            if silent_s >= _HOST_S:
+                raise QemuStuckError(f"QEMU did not give the guest's clock for {silent_s:.0f} s")
+            return False
         guest = now - lag
         if self._first is None or now - self._first[0] > silent_s:
             self._first, self._moved, self._guest = (now, guest), now, guest

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.model.record import BootEnd, Check, KernelProblem, Outcome, TrialStart
-from kteardown.model.result import Result
+from kteardown.model.result import PatchSet, Result
+from kteardown.report.context import Material, side_by_side
+from kteardown.report.formats import cover
 from kteardown.report.sections.both_clocks_table import clock_sentences
 from kteardown.report.sections.fault_lines import broken_message, fault_lines, uncompared_sentences
+from kteardown.report.summary import claims
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
@@ -90,7 +93,7 @@ def test_one_crash_where_base_passed_is_proof_on_the_instruction_clock(outcome: 
     assert (len(fault.boots), fault.of, fault.base_boots, fault.base_of) == (1, 3, 0, 3)
     assert len(fault.points) == 1
     broken = [c for c in found.comparisons if c.verdict == "broken"]
-    assert broken and all(c.point == fault.points[0] for c in broken)
+    assert broken and all(c.point == fault.points[0].point for c in broken)
     (line,) = fault_lines(found)
     assert line.text.startswith(f"BROKEN: {VARIANT}: ")
     assert "in 1 of 3 boots" in line.text and "base in 0 of 3" in line.text and fault.message in line.text
@@ -137,9 +140,35 @@ def test_what_base_does_too_is_not_the_fault_of_the_variant() -> None:
     assert all(c.verdict != "broken" for c in found.comparisons)
 
 
-def test_the_same_warning_at_a_point_where_base_has_none_is_proof() -> None:
-    found = result({("base", 0): warns(0), (VARIANT, 0): warns(0, 1)})
+def test_a_warning_that_is_printed_once_may_move_to_another_point() -> None:
+    changes: dict[tuple[str, int], Change] = {("base", n): warns(0) for n in range(3)}
+    found = result({**changes, **{(VARIANT, n): warns(1) for n in range(3)}})
+    assert [f.status for f in found.faults if f.kernel == VARIANT] == ["base too"]
+
+
+def test_a_crash_at_a_point_where_base_has_none_is_proof() -> None:
+    found = result({("base", 0): crash("panic", 0), (VARIANT, 1): crash("panic", 1)})
     assert [f.status for f in found.faults if f.kernel == VARIANT] == ["broken"]
+
+
+def test_a_broken_part_of_an_ablation_does_not_break_the_series() -> None:
+    found = result({(VARIANT, 0): warns(1)})
+    part = PatchSet(series=VARIANT, patches=(1,), total=2, for_ablation=True)
+    facts = found.kernels[VARIANT].model_copy(update={"patch_set": part})
+    found = found.model_copy(update={"kernels": {**found.kernels, VARIANT: facts}})
+    assert not broken_message(found)
+    assert fault_lines(found)[0].text.startswith("a part of an ablation")
+
+
+def test_a_variant_that_is_broken_on_one_clock_has_no_claim_on_the_other() -> None:
+    good = result({}, "wall", boots=4)
+    bad = result({(VARIANT, 1): crash("panic", 1)})
+    exact, wall = (Material("x", one, WORKLOADS) for one in (bad, good))
+    both = side_by_side("x", exact, wall)
+    assert [claim.verdict for claim in claims(both.wall)] == ["broken"]
+    assert "on the instruction clock: it was a panic" in claims(both.wall)[0].text
+    assert all("agree" not in line.text for line in clock_sentences(both.both, WORKLOADS))
+    assert "| the last line" in cover.render_both(both)
 
 
 @pytest.mark.parametrize(("bad", "status"), [(1, "suspected"), (4, "broken")])

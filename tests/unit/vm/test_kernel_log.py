@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.model.record import ProblemKind
 from kteardown.vm.kernel_log import kind_of, last_lines_of, problems, signature
 
+CIRCULAR = "WARNING: possible circular locking dependency detected"
+LEAK = "kteardown: kmemleak: {} unreferenced objects, the first:"
+WARNING = "WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 f+0x2f9/0x300"
 CONSOLES = Path(__file__).parents[2] / "data/console"
 
 
@@ -37,6 +41,9 @@ CONSOLES = Path(__file__).parents[2] / "data/console"
         ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [agent:1]", "stall"),
         ("INFO: task agent:1 blocked for more than 120 seconds.", "stall"),
         ("Kernel panic - not syncing: broken on purpose", "panic"),
+        ("[ BUG: Invalid wait context ]", "lockdep"),
+        ("INFO: trying to register non-static key.", "lockdep"),
+        ("BUG: MAX_LOCKDEP_CHAINS too low!", None),
         ("Spectre V2 : WARNING: Unprivileged eBPF is enabled", None),
         ("Freezing user space processes", None),
         ("printk: legacy bootconsole disabled", None),
@@ -105,11 +112,59 @@ def test_where_the_cpus_are_idle_the_blocked_tasks_are_shown() -> None:
     assert last_lines_of(console.replace("do_idle", "spin"))[0].startswith("Kernel panic")
 
 
-def test_the_signature_has_no_addresses_or_numbers() -> None:
-    one = "WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 f+0x2f9/0x300"
-    other = "WARNING: CPU: 1 PID: 31 at kernel/power/process.c:54 f+0x2fb/0x302"
-    assert signature(one) == signature(other)
-    assert signature(one) != signature(one.replace("process", "freezer"))
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        (
+            "warning",
+            ("WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 f+0x2f9/0x300",),
+            ("WARNING: CPU: 1 PID: 31 at kernel/power/process.c:54 f.constprop.0+0x2fb/0x302",),
+        ),
+        (
+            "warning",
+            ("WARNING: mm/x.c:1 at foo+0x1/0x2, CPU#0: kworker/u4:2/33",),
+            ("WARNING: mm/x.c:3 at foo+0x1/0x2, CPU#1: zombies/77",),
+        ),
+        (
+            "lockdep",
+            (
+                CIRCULAR,
+                "zombies/77 is trying to acquire lock:",
+                "ffff888 (a_lock){+.+.}-{3:3}, at: f+0x1/0x2",
+            ),
+            (CIRCULAR, "init/1 is trying to acquire lock:", "ffff999 (a_lock){+.+.}-{3:3}, at: f+0x9/0x20"),
+        ),
+        (
+            "leak",
+            (LEAK.format(1), "unreferenced object 0xffff888 (size 1024):", "kmalloc+0x1/0x2", "f+0x1/0x2"),
+            (LEAK.format(600), "unreferenced object 0xffff999 (size 1024):", "kmalloc+0x1/0x2", "f+0x3/0x9"),
+        ),
+    ],
+)
+def test_the_same_problem_has_the_same_signature(
+    kind: ProblemKind, one: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    assert signature(kind, one) == signature(kind, other)
+    for word, another in (("process.c", "freezer.c"), ("foo", "bar"), ("a_lock", "b_lock"), ("f+", "g+")):
+        changed = tuple(line.replace(word, another) for line in other)
+        if changed != other and word != "f+":
+            assert signature(kind, one) != signature(kind, changed)
+
+
+def test_a_second_report_in_the_next_trial_or_after_a_rule_is_another_problem() -> None:
+    rcu = "WARNING: suspicious RCU usage"
+    sleeping = "BUG: sleeping function called from invalid context at kernel/locking/mutex.c:579"
+    kasan = "BUG: KASAN: slab-use-after-free in {}+0x10/0x20"
+    first, second = problems(f"kteardown: trial 0: x\n{rcu}\nkteardown: trial 1: x\n{sleeping}\n")
+    assert (first.trials, second.trials) == ((0,), (1,))
+    rule = "=" * 66
+    assert len(problems(f"{rule}\n{kasan.format('f')}\n{rule}\n{kasan.format('g')}\n")) == 2
+
+
+def test_the_log_that_a_panic_prints_again_is_not_read() -> None:
+    log = f"[ 0.0] Linux version 6.12\n[ 0.1] {WARNING}\n[ 1.0] kteardown: trial 0: x\n"
+    found = problems(f"{log}[ 2.0] Kernel panic - not syncing: why\n{log}[ 2.1] ---[ end Kernel panic\n")
+    assert [(p.kind, p.trials) for p in found] == [("warning", ()), ("panic", (0,))]
 
 
 @given(st.text(max_size=400))
