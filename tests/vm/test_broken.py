@@ -102,7 +102,7 @@ def test_a_fault_has_its_points_and_what_could_not_be_compared_is_counted(
     quick: tuple[Path, dict[str, Any]],
 ) -> None:
     result = quick[1]
-    points = {fault["kernel"]: fault["points"] for fault in result["faults"]}
+    points = {f["kernel"]: [place["point"] for place in f["points"]] for f in result["faults"]}
     assert points["broken-panic-at-boot"] == []
     assert points["broken-warning"] == points["broken-oops"] == [{"zombies": 6000}]
     lost = {(lost["variant"], lost["point"]["zombies"]) for lost in result["uncompared"]}

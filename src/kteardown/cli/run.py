@@ -21,7 +21,7 @@ from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
 from kteardown.report.metric_words import metric_sentence, verdict_of
-from kteardown.report.sections.fault_lines import broken_message, uncompared_sentences
+from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
@@ -138,6 +138,12 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
     if fail_on is None:
         return
     check_broken(run, result)
+    suspected = [f for f in result.faults if f.status == "suspected" and result.is_asked_for(f.kernel)]
+    if suspected:
+        raise GateError(
+            fault_sentence(suspected[0]),
+            hint=f"boot it more often, or see the boots with `kteardown show {run}`.",
+        )
     if result.uncompared:
         raise GateError(
             f"{'; '.join(uncompared_sentences(result))}",
@@ -162,7 +168,7 @@ def check_broken(run: str, result: Result) -> None:
     """Raise BrokenError if a variant is broken."""
     message = broken_message(result)
     if message:
-        boot = next(fault.boots[0] for fault in result.faults if fault.status == "broken")
+        boot = next(fault.boots[0] for variant in result.requested for fault in result.broken(variant))
         raise BrokenError(message, hint=f"see its console with `kteardown show {run} --console {boot}`.")
 
 
@@ -180,10 +186,16 @@ def _gate_metrics(
                 )
 
 
+def _excludes_better(c: Comparison) -> bool:
+    """Return whether the whole interval of a point that is not the same is in the worse direction."""
+    if c.ci is None or c.verdict == "same":
+        return False
+    return c.ci[0] > 1 if c.better == "lower" else c.ci[1] < 1
+
+
 def _matches(metric: MetricVerdict, rows: Sequence[Comparison], fail_on: options.FailOn) -> bool:
     if metric.verdict == "mixed" and fail_on is options.FailOn.worse:
-        up = metric.better == "lower"
-        return any(c.ratio is not None and c.verdict != "same" and (c.ratio > 1) == up for c in rows)
+        return any(c.verdict == "worse" or _excludes_better(c) for c in rows)
     return metric.verdict == fail_on.value
 
 

@@ -61,7 +61,7 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
                 lines.append(Cell(metric_sentence(group, mine, metric), leading(metric, mine)))
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
-    if not lines and not any(fault.status == "broken" for fault in result.faults):
+    if not lines and not any(is_broken(result, variant) for variant in result.requested):
         return first or [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
     lines = first + lines
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]

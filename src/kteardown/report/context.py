@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Reference
-from kteardown.model.both_clocks import BothClocks
+from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks
 from kteardown.model.result import Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
@@ -41,8 +41,23 @@ class BothMaterial:
 
 
 def side_by_side(name: str, instructions: Material, wall: Material) -> BothMaterial:
-    """Return the material of a run on both clocks."""
-    return BothMaterial(name, instructions, wall, both_clocks(instructions.result, wall.result))
+    """Return the material of a run on both clocks.
+
+    A variant that is broken on one clock is broken: the material of the other clock has its faults too, so
+    that nothing is claimed of it there.
+    """
+    both = both_clocks(instructions.result, wall.result)
+    return BothMaterial(name, _with_faults_of(instructions, wall), _with_faults_of(wall, instructions), both)
+
+
+def _with_faults_of(one: Material, other: Material) -> Material:
+    clock = CLOCK_NAMES[other.result.clock]
+    added = tuple(
+        fault.model_copy(update={"message": f"on {clock}: {fault.message}"})
+        for fault in other.result.faults
+        if fault.status == "broken"
+    )
+    return replace(one, result=one.result.model_copy(update={"faults": (*one.result.faults, *added)}))
 
 
 def material_of(snapshot: Snapshot, result: Result) -> Material:

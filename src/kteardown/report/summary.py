@@ -38,8 +38,8 @@ def claims(material: Material) -> list[Claim]:
     result = material.result
     broken = [
         Claim(fault.kernel, "", "broken", f"{fault_sentence(fault)}.")
-        for fault in result.faults
-        if fault.status == "broken"
+        for variant in result.requested
+        for fault in result.broken(variant)
     ]
     return broken + [
         _claim(group, variant, rows, verdict_of(result, group, variant))
@@ -69,7 +69,11 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
             sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
     if alone:
         sentences.append(as_sentence(OTHER_CLOCK[result.clock]))
-    sentences += [f"{fault_sentence(f)}." for f in result.faults if f.status != "broken"]
+    sentences += [
+        f"{fault_sentence(f)}."
+        for f in result.faults
+        if f.status != "broken" and result.is_asked_for(f.kernel)
+    ]
     sentences += [f"{text}." for text in uncompared_sentences(result)]
     failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
     if failed:

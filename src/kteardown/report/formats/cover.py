@@ -59,6 +59,7 @@ def render_both(material: BothMaterial) -> str:
     for heading, one in (("In instructions:", material.instructions), ("On the wall clock:", material.wall)):
         texts = [claim.text for claim in claims(one)] or ["The results support no claim."]
         parts += [heading, *(_wrapped(text, "- ") for text in texts)]
+    parts += [_console(fault) for one in both.results.values() for fault in fault_reports(one) if fault.lines]
     parts += [_layout(table) for table in clock_tables(both, workloads, narrow=True)]
     parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in _limits_of_both(material))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")

@@ -19,7 +19,7 @@ from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline, metric_label, point_cells
 from kteardown.report.formatting import change_of, decimals, number, percent, point_text, share
-from kteardown.report.sections.fault_lines import fault_lines
+from kteardown.report.sections.fault_lines import fault_lines, is_broken
 from kteardown.report.table import Block, Cell, Table
 
 EXPLAINED = (
@@ -60,7 +60,12 @@ def clock_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list
     ]
     if not both.readings:
         return failed or [Cell("nothing could be compared on both clocks", "inconclusive")]
-    grouped = sorted(_groups(both, workloads), key=lambda rows: READINGS.index(_lead(rows)) > 0)
+    sound = [
+        rows
+        for rows in _groups(both, workloads)
+        if not any(is_broken(result, rows[0].variant) for result in both.results.values())
+    ]
+    grouped = sorted(sound, key=lambda rows: READINGS.index(_lead(rows)) > 0)
     whole = {(m.variant, m.workload, m.metric, m.statistic): m for m in both.metrics}
     return failed + [
         Cell(

@@ -6,7 +6,7 @@ These are the first lines of every report.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict
@@ -51,7 +51,13 @@ class FaultReport:
 
 def fault_lines(result: Result) -> list[Cell]:
     """Return a sentence for each fault, then one for each variant with points that were not compared."""
-    lines = [Cell(fault_sentence(fault), _TONES[fault.status]) for fault in result.faults]
+    asked_for = [fault for fault in result.faults if result.is_asked_for(fault.kernel)]
+    parts = [fault for fault in result.faults if not result.is_asked_for(fault.kernel)]
+    lines = [Cell(fault_sentence(fault), _TONES[fault.status]) for fault in asked_for]
+    lines += [
+        Cell(f"a part of an ablation, which is no variant: {fault_sentence(fault)}", "inconclusive")
+        for fault in parts
+    ]
     return lines + [Cell(text, "inconclusive") for text in uncompared_sentences(result)]
 
 
@@ -90,7 +96,10 @@ def uncompared_sentences(result: Result) -> list[str]:
 
 
 def fault_reports(result: Result) -> list[FaultReport]:
-    """Return the faults with what the kernel printed, which is nothing for an invariant that failed."""
+    """Return the faults of requested kernels and of base, with what the kernel printed.
+
+    It is nothing for an invariant that failed.
+    """
     return [
         FaultReport(
             fault.kernel,
@@ -99,6 +108,7 @@ def fault_reports(result: Result) -> list[FaultReport]:
             f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)",
         )
         for fault in result.faults
+        if result.is_asked_for(fault.kernel)
     ]
 
 
@@ -109,7 +119,7 @@ def is_broken(result: Result, variant: str) -> bool:
 
 def broken_message(result: Result) -> str:
     """Return the error of a run with a broken variant; empty if none is."""
-    broken = [fault for fault in result.faults if fault.status == "broken"]
+    broken = [fault for variant in result.requested for fault in result.broken(variant)]
     more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
     return f"{fault_sentence(broken[0])}{more}" if broken else ""
 
@@ -119,10 +129,11 @@ def _boots(number: int) -> str:
 
 
 def _where(fault: Fault) -> str:
-    points: Sequence[Mapping[str, int | str]] = fault.points
-    if not points:
+    if not fault.points:
         return ", outside of a trial"
-    if len(points) > _MANY:
-        return f" at {len(points)} points"
-    named = [point_text(point) for point in points]
-    return " at " + " and ".join(named) if all(named) else ""
+    workloads = dict.fromkeys(place.workload for place in fault.points)
+    of = f" of {' and '.join(workloads)}"
+    if len(fault.points) > _MANY:
+        return f" at {len(fault.points)} points{of}"
+    named = [point_text(place.point) for place in fault.points]
+    return f" at {' and '.join(named)}{of}" if all(named) else f" in {' and '.join(workloads)}"
