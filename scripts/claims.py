@@ -37,6 +37,8 @@ from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
+from kteardown.vm.job import BootJob
+from kteardown.vm.qemu_command import Channels, qemu_command
 
 State = Literal["current", "stale", "not measured"]
 _NO_FIGURE = {"name", "question", "reference", "folder", "predict", "quick"}
@@ -178,6 +180,22 @@ def result_files(folder: Path) -> list[Path]:
     )
 
 
+def _guest(experiment: Experiment) -> list[str]:
+    """The command line of QEMU with the arguments of the kernel, for a guest of any size."""
+    job = BootJob(
+        image=Path("image"),
+        initramfs=Path("initramfs"),
+        arch=experiment.machine.arch,
+        acceleration="icount" if experiment.design.clock == "instructions" else "mttcg",
+        cpus=1,
+        memory_mb=1,
+        seed=1,
+        console=Path("console"),
+        silence_s=1,
+    )
+    return qemu_command(job, Channels(records=3, monitor=4))
+
+
 def ids(root: Path, command: str) -> dict[str, str]:
     """The content id of everything in the tree that the result of ``command`` depends on, by its name."""
     experiment, switches = experiment_of(root, command)
@@ -191,6 +209,7 @@ def ids(root: Path, command: str) -> dict[str, str]:
         "design": text_id(json.dumps([design, switches], sort_keys=True)),
         "kernels": wanted_digest(symbols)[:16],
     }
+    found["guest"] = text_id(" ".join(_guest(experiment)))
     for name, workload in workloads.items():
         described = _without_words(workload.model_dump(mode="json", exclude_defaults=True))
         found[f"workloads/{name}"] = text_id(json.dumps(described, sort_keys=True))

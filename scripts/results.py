@@ -116,6 +116,8 @@ def measure(root: Path, name: str) -> None:
     if done.returncode:
         raise Refused(f"{name}: {command} ended with {done.returncode}")
     if ids(root, claim.spec.command) != before:
+        # What was measured so far must not be continued, even if the tree is changed back.
+        file.unlink()
         raise Refused(f"{name}: not kept, because the tree changed while it was measured; measure it again")
     run = next(run for run in reversed(_runs(folder)) if run not in begun.runs)
     keep(claim, result_files(folder / run), before, begun.seconds)
