@@ -43,7 +43,17 @@ def polls(clocks: Clocks, silence: GuestSilence, guest_s: float, most: int = 100
     return None
 
 
-@pytest.mark.parametrize("guest_s", [0.25, 3.0, 300.0])
+@pytest.mark.parametrize("guest_s", [0.25, 0.125])
+def test_a_guest_that_the_emulator_is_slow_at_needs_a_sixth(
+    monkeypatch: pytest.MonkeyPatch, guest_s: float
+) -> None:
+    clocks = Clocks(monkeypatch)
+    found = polls(clocks, GuestSilence(clocks, 30), guest_s)  # type: ignore[arg-type]
+    assert found is not None and found * 15 >= 300
+    assert (found - 1) * guest_s >= 5 > (found - 2) * guest_s
+
+
+@pytest.mark.parametrize("guest_s", [3.0, 300.0])
 def test_the_guests_clock_decides_however_slow_the_host_is(
     monkeypatch: pytest.MonkeyPatch, guest_s: float
 ) -> None:
