@@ -2,9 +2,10 @@
 
 In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction clock a loaded
 host may take any time for a second of the guest, so the guest's own clock decides: it is hung after
-``silence_s`` seconds of it, which are as many thousand million instructions, or after a sixth of them that took
-five minutes of the host: the emulator is slow at loops of PAUSE. The longest time without a record that any
-shipped workload was seen to take there is below one second, sleeps excepted, which take no time of the host.
+``silence_s`` seconds of it, which are as many thousand million instructions, or after a sixth of them that
+took five minutes of the host: the emulator is slow at loops of PAUSE. The longest time without a record that
+any shipped workload was seen to take there is below one second, sleeps excepted, which take no time of the
+host.
 """
 
 from __future__ import annotations

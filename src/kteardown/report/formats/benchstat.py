@@ -2,7 +2,8 @@
 
 ``±`` is half the width of the interval of a kernel's own median over boots. The change has the p of this
 report, after the correction for the number of tests, and is ``~`` if the verdict is neither better nor worse.
-n is the number of boots. The last row has the geometric means, with the p of a headline metric over all its points.
+n is the number of boots. The last row has the geometric means, with the p of a headline metric over all its
+points.
 """
 
 from __future__ import annotations
