@@ -2,9 +2,8 @@
 
     experiment -> resolve -> build -> plan -> run directory -> boots -> records -> analysis -> result
 
-``kteardown run`` calls ``start`` and ``finish``; with ``--clock both`` it calls ``start_both``, and then
-``finish`` for each clock. A run directory is the only state between them: ``finish`` continues any run, and
-every report is made only from the run directory.
+``kteardown run`` calls ``start``, and ``finish`` for each clock. A run directory is the only state between
+them: ``finish`` continues any run, and every report is made only from the run directory.
 """
 
 from __future__ import annotations
@@ -28,29 +27,18 @@ from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
 
 
-def start(experiment: Experiment, reporter: Reporter, *, ablate: bool, command: str) -> RunDir:
-    """Resolve an experiment, build its kernels, and create its run directory.
+def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str) -> RunFolder:
+    """Resolve an experiment (on both clocks: one for each), build its kernels, create its run directory.
 
     Raises InputError, BuildError, LabError.
     """
-    resolved = settle(resolve(experiment, ablate=ablate), reporter)
-    built = build_first(resolved, reporter)
-    return create_run(resolved, built, command, reporter)
-
-
-def start_both(
-    experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str
-) -> RunFolder:
-    """Do what ``start`` does for an experiment on each clock, in one folder and in the order of ``CLOCKS``.
-
-    Raises InputError, BuildError, LabError.
-    """
-    resolved = [resolve(experiment, ablate=ablate) for experiment in experiments]
+    resolved = [settle(resolve(experiment, ablate=ablate), reporter) for experiment in experiments]
     built = [build_first(each, reporter, measured_later=number > 0) for number, each in enumerate(resolved)]
+    if len(resolved) == 1:
+        return RunFolder.of(create_run(resolved[0], built[0], command, reporter))
     folder = new_folder(runs_dir(), experiments[0].name)
     for each, kernels in zip(resolved, built, strict=True):
-        run = RunDir.create_at(folder / each.experiment.design.clock)
-        create_run(each, kernels, command, reporter, run)
+        create_run(each, kernels, command, reporter, RunDir.create_at(folder / each.experiment.design.clock))
     return mark_both_clocks(folder)
 
 
@@ -91,10 +79,7 @@ def analyse_and_save(run: RunDir) -> Result:
 
 
 def result_of(run: RunDir) -> Result:
-    """Return the saved result of a run, or analyse the run if boots have ended since. Writes nothing.
-
-    Raises InputError, GuestError.
-    """
+    """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
     found = saved.read(run)
     if found is None:
         from kteardown.analysis.conclude import conclude

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.run import finish, start
+from kteardown.cli.run import command_line, finish
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.git_branch import of_branch
@@ -75,7 +76,8 @@ def compare(
     source, variants = base_and_variants(source, series or [], branch or [])
     parts = options.Parts(variant=variants)
     experiments = options.on_clocks(experiment_for(workload, source), parts, kernels, designed)
-    finish(start(experiments, reporter, ablate=kernels.ablate), reporter, execution)
+    found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
+    finish(found, reporter, execution)
 
 
 def base_and_variants(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:

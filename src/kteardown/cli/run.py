@@ -16,7 +16,6 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BrokenError, GateError, InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.both_clocks import CLOCK_NAMES
-from kteardown.model.experiment import Experiment
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
@@ -87,19 +86,8 @@ def run(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
         experiments = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
-        found = start(experiments, reporter, ablate=kernels.ablate)
+        found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
     finish(found, reporter, execution)
-
-
-def start(experiments: Sequence[Experiment], reporter: TerminalReporter, *, ablate: bool) -> RunFolder:
-    """Build what is needed first and create the run of an experiment, or of one experiment on each clock.
-
-    Raises InputError, BuildError, LabError.
-    """
-    if len(experiments) > 1:
-        return pipeline.start_both(experiments, reporter, ablate=ablate, command=command_line())
-    (experiment,) = experiments
-    return RunFolder.of(pipeline.start(experiment, reporter, ablate=ablate, command=command_line()))
 
 
 def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:

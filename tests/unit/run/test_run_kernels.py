@@ -98,8 +98,9 @@ def test_a_branch_is_the_commit_that_it_was(tree: Path, tmp_path: Path) -> None:
     assert missing(requests) == [BASE, "x"]
 
 
+@pytest.mark.parametrize("clocks", [("instructions",), ("instructions", "wall")])
 def test_a_run_keeps_what_its_variants_are_built_from(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clocks: tuple[Clock, ...], tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ensure(requests: Sequence[KernelRequest], **_: object) -> Built:
         (base,) = requests
@@ -114,10 +115,13 @@ def test_a_run_keeps_what_its_variants_are_built_from(
     first = git(tree, "rev-parse", "main")
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(build, "ensure", ensure)
-    run = pipeline.start(experiment(tree, f"git:{tree}"), SilentReporter(), ablate=False, command="run x")
-    (variant,) = run_kernels.missing_kernels(run)
-    assert (variant.name, variant.source) == ("x", f"git:{tree}@{first}")
-    assert variant.exact is not None and variant.exact.source == f"git:linux@{first}"
+    experiments = [experiment(tree, f"git:{tree}", clock) for clock in clocks]
+    found = pipeline.start(experiments, SilentReporter(), ablate=False, command="run x")
+    assert len(found.runs) == len(clocks)
+    for run in found.runs:
+        (variant,) = run_kernels.missing_kernels(run)
+        assert (variant.name, variant.source) == ("x", f"git:{tree}@{first}")
+        assert variant.exact is not None and variant.exact.source == f"git:linux@{first}"
 
 
 def test_another_state_of_the_source_is_refused(tree: Path, tmp_path: Path) -> None:
