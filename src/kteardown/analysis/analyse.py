@@ -23,6 +23,7 @@ from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, unco
 from kteardown.analysis.growth.laws import laws
 from kteardown.analysis.growth.slope_ratio import SlopeRatio, slope_ratios
 from kteardown.model.experiment import Experiment
+from kteardown.model.plan import blocks_of
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
 from kteardown.model.result import Comparison, Fault, KernelFacts, MetricVerdict, Result, Unavailable
@@ -60,14 +61,23 @@ def analyse(
     built. ``predict_at``: by parameter, where growth laws are evaluated, instead of at twice the largest.
     """
     design = experiment.design
-    planned = design.boots if design.clock == "wall" else design.seeds
+    planned = blocks_of(design)
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
-    rules = Rules(confidence or design.confidence, design.same_within)
     asked_for = [name for name in variants if not _for_ablation(kernels[name])]
-    data = _data(experiment, workloads, boots, points, limit, planned, variants, asked_for, rules)
     main = [boot for boot in boots if boot.start.block < limit]
+    data = Data(
+        experiment=experiment,
+        workloads=workloads,
+        collected=Dataset(main),
+        moved=Dataset(_layout_blocks(used)),
+        expected=points,
+        variants=variants,
+        asked_for=asked_for,
+        rules=Rules(confidence or design.confidence, design.same_within),
+        resampler=Resampler(design.seed),
+    )
     failed = faults(main, variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
     found = _judged(data, slopes, failed)
@@ -92,32 +102,6 @@ def analyse(
         uncompared=uncompared(found.comparisons, _booted(asked_for, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
-
-
-def _data(
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    boots: Sequence[BootRecords],
-    points: Sequence[Point],
-    limit: int,
-    planned: int,
-    variants: Sequence[str],
-    asked_for: Sequence[str],
-    rules: Rules,
-) -> Data:
-    """Return the input of all comparisons. Blocks from ``planned`` on have base and its layout twin."""
-    used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
-    return Data(
-        experiment=experiment,
-        workloads=workloads,
-        collected=Dataset(boot for boot in boots if boot.start.block < limit),
-        moved=Dataset(_layout_blocks(used)),
-        expected=points,
-        variants=variants,
-        asked_for=asked_for,
-        rules=rules,
-        resampler=Resampler(experiment.design.seed),
-    )
 
 
 def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> Compared:

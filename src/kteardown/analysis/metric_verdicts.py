@@ -14,7 +14,7 @@ from kteardown.analysis.dataset import Dataset, headlines
 from kteardown.analysis.estimate.gatekeeping import Family, adjust
 from kteardown.analysis.estimate.over_points import OverPoints, PointBoots, estimate_over_points
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
-from kteardown.analysis.estimate.verdict import SupportingResults, explained_by_twin, judge
+from kteardown.analysis.estimate.verdict import Estimate, SupportingResults, explained_by_twin, judge
 from kteardown.analysis.growth.slope_ratio import SlopeRatio
 from kteardown.model.point import Point, weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
@@ -147,21 +147,20 @@ def _test(data: Data, pairs: Sequence[Pair], numbers: Sequence[int], laws: Seque
     weights = [weight_of(sweep, pair.figure.point) for pair in pairs]
     over = compared([PointBoots(p.base, p.changed, w) for p, w in zip(pairs, weights, strict=True)])
 
-    def twin(kernel: str, collected: Dataset) -> SupportingResults | None:
+    def twin(kernel: str, collected: Dataset) -> Estimate | None:
         sides = []
         for n in over.used:
             figure = pairs[n].figure
             base, other = (collected.boots(name, figure.point, figure.metric) for name in (BASE, kernel))
             if base is not None and other is not None:
                 sides.append(PointBoots(base, other, weights[n]))
-        return SupportingResults(twin=compared(sides).estimate) if sides else None
+        return compared(sides).estimate if sides else None
 
     if len(pairs) == 1:
         over = replace(over, estimate=first.found)
         supporting = first.supporting
     else:
-        same, moved = twin(TWIN, data.collected), twin(LAYOUT, data.moved)
-        supporting = SupportingResults(same.twin if same else None, moved.twin if moved else None)
+        supporting = SupportingResults(twin(TWIN, data.collected), twin(LAYOUT, data.moved))
     planned = _planned(data, first)
     return MetricTest(tuple(pairs), tuple(numbers), tuple(laws), planned, over, supporting)
 

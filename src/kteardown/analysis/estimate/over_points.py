@@ -81,7 +81,7 @@ def estimate_over_points(
     """Compare both sides over all ``points`` of a metric. ``quantile`` is taken inside each boot."""
     used, blocks = _complete(points)
     if not used:
-        none = Estimate(None, None, None, None, reason="no boot has data of both kernels")
+        none = Estimate(None, None, None, None, reason="no boot has data of both kernels at all points")
         return OverPoints(none, (), 0)
     chosen = [
         PointBoots(points[n].base.only(blocks), points[n].changed.only(blocks), points[n].weight)
