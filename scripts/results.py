@@ -142,7 +142,7 @@ def analyse(root: Path, name: str) -> None:
 def renew(root: Path) -> list[str]:
     """Measure or analyse every result that is not current, the quickest first; return why some are not.
 
-    What was never measured comes last. One that cannot be renewed does not keep the others from it.
+    Claims that were never measured come last. If a claim cannot be renewed, the others still are.
     """
     stale = [claim for claim in claims(root) if claim.state != "current"]
     failed = []
