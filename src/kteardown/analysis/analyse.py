@@ -64,20 +64,10 @@ def analyse(
     planned = blocks_of(design)
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
-    variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
-    asked_for = [name for name in variants if not _for_ablation(kernels[name])]
     main = [boot for boot in boots if boot.start.block < limit]
-    data = Data(
-        experiment=experiment,
-        workloads=workloads,
-        collected=Dataset(main),
-        moved=Dataset(_layout_blocks(used)),
-        expected=points,
-        variants=variants,
-        asked_for=asked_for,
-        rules=Rules(confidence or design.confidence, design.same_within),
-        resampler=Resampler(design.seed),
-    )
+    rules = Rules(confidence or design.confidence, design.same_within)
+    data = _data(experiment, workloads, kernels, points, main, _layout_blocks(used), rules)
+    variants = data.variants
     failed = faults(main, variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
     found = _judged(data, slopes, failed)
@@ -99,9 +89,33 @@ def analyse(
         distributions=distributions(data, [BASE, *variants]),
         metric_verdicts=found.metric_verdicts,
         faults=failed,
-        uncompared=uncompared(found.comparisons, _booted(asked_for, boots), points, voids),
+        uncompared=uncompared(found.comparisons, _booted(data.asked_for, boots), points, voids),
     )
     return result.model_copy(update={"notes": (*result.notes, *_cautions(result, workloads))})
+
+
+def _data(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    kernels: Mapping[str, KernelFacts],
+    points: Sequence[Point],
+    main: Sequence[BootRecords],
+    moved: Sequence[BootRecords],
+    rules: Rules,
+) -> Data:
+    """Return the input of all comparisons. ``moved``: boots of the layout twin, and of base in its blocks."""
+    variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    return Data(
+        experiment=experiment,
+        workloads=workloads,
+        collected=Dataset(main),
+        moved=Dataset(moved),
+        expected=points,
+        variants=variants,
+        asked_for=[name for name in variants if not _for_ablation(kernels[name])],
+        rules=rules,
+        resampler=Resampler(experiment.design.seed),
+    )
 
 
 def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> Compared:
