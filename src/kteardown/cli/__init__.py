@@ -119,4 +119,5 @@ def main() -> None:
 
 def _as_message(text: str) -> str:
     """Return ``text`` in the form of the project's messages: lower case first, no final full stop."""
+    text = text.replace("Value error, ", "")  # Of pydantic, with which typer checks choices.
     return text[:1].lower() + text[1:].rstrip(".")
