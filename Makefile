@@ -54,9 +54,9 @@ test: lint
 
 test-all: lint
 	$(PY) scripts/full_run.py begin
-	$(UNIT_TESTS) --junitxml=build/full-run/unit.xml
-	$(VM_TESTS) --junitxml=build/full-run/vm.xml
-	$(PY) scripts/full_run.py record build/full-run/unit.xml build/full-run/vm.xml
+	$(UNIT_TESTS) --journal build/full-run/unit.ndjson
+	$(VM_TESTS) --journal build/full-run/vm.ndjson
+	$(PY) scripts/full_run.py record unit vm
 
 test-unit: .venv/.ready-dev
 	$(UNIT_TESTS)

@@ -1,21 +1,22 @@
 """Keeps the last result of `make test-all` in tests/full-run.json, and says what has changed since.
 
     full_run.py begin              before the tests: notes what they are about to test
-    full_run.py record XML...      after them: writes the result, from the JUnit files that pytest left
+    full_run.py record SUITE...    after them: writes the result, from the journal of each suite
     full_run.py check              warns of what changed since the recorded run; never fails
 
 A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
+A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import journal
 from content_ids import files_id, listed
 
 ROOT = Path(__file__).parents[1]
@@ -59,34 +60,32 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [unit for unit, content in now.items() if before.get(unit) != content]
 
 
-def counts(report: Path) -> dict[str, Any]:
-    """What one suite did, from its JUnit file."""
-    (suite,) = ET.parse(report).getroot().iter("testsuite")
-    tests, failures, errors, skipped = (
-        int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
-    )
+def counts(entries: Mapping[str, journal.Entry]) -> dict[str, Any]:
+    """What one suite did."""
+    outcomes = [entry["outcome"] for entry in entries.values()]
     return {
-        "date": suite.get("timestamp", "")[:10],
-        "passed": tests - failures - errors - skipped,
-        "failed": failures + errors,
-        "skipped": skipped,
-        "duration_s": round(float(suite.get("time", "0"))),
+        "date": max((entry["date"] for entry in entries.values()), default=""),
+        **{outcome: outcomes.count(outcome) for outcome in journal.OUTCOMES},
+        "duration_s": round(sum(entry["duration_s"] for entry in entries.values())),
     }
 
 
 def begin(root: Path) -> int:
-    """Note the content ids, and drop the JUnit files of an earlier run."""
+    """Note the content ids, and drop the journals of an earlier run if they are of other content."""
     begun = begun_file(root)
     begun.parent.mkdir(parents=True, exist_ok=True)
-    for old in begun.parent.glob("*.xml"):
-        old.unlink()
-    begun.write_text(json.dumps(content_ids(root)))
+    now = content_ids(root)
+    if not begun.is_file() or json.loads(begun.read_text()) != now:
+        for old in begun.parent.glob("*.ndjson"):
+            old.unlink()
+    begun.write_text(json.dumps(now))
     return 0
 
 
-def record(root: Path, reports: list[Path]) -> int:
-    """Write the result of the run, or say why it is not recorded."""
-    suites = {report.stem: counts(report) for report in reports}
+def record(root: Path, names: list[str]) -> int:
+    """Write the result of the suites ``names``, or say why it is not recorded."""
+    folder = begun_file(root).parent
+    suites = {name: counts(journal.read(folder / f"{name}.ndjson")) for name in names}
     if bad := [name for name, suite in suites.items() if suite["failed"] or not suite["passed"]]:
         print(f"full run: not recorded, tests failed in {', '.join(bad)}", file=sys.stderr)
         return 1
@@ -105,6 +104,8 @@ def record(root: Path, reports: list[Path]) -> int:
         "vouches_for": now,
     }
     recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
+    for done in folder.iterdir():
+        done.unlink()
     print(f"full run: recorded in {recorded_file(root).relative_to(root)}")
     return 0
 
@@ -128,8 +129,8 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["begin"]:
             return begin(ROOT)
-        case ["record", *reports] if reports:
-            return record(ROOT, [Path(report) for report in reports])
+        case ["record", *names] if names:
+            return record(ROOT, names)
         case ["check"]:
             print(check(ROOT))
             return 0

@@ -32,28 +32,34 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def junit(tree: Path, name: str, *, tests: int = 5, failures: int = 0, errors: int = 0) -> Path:
-    """A report as pytest writes it, with one test skipped."""
-    file = full_run.begun_file(tree).parent / f"{name}.xml"
-    file.write_text(
-        f'<testsuites><testsuite name="pytest" errors="{errors}" failures="{failures}" skipped="1" '
-        f'tests="{tests}" time="61.7" timestamp="2026-01-02T03:04:05"/></testsuites>'
-    )
-    return file
+def journaled(tree: Path, name: str, **tests: str) -> str:
+    """The journal of a suite, with the outcome of each of ``tests``."""
+    file = full_run.begun_file(tree).parent / f"{name}.ndjson"
+    entries = [
+        {"test": test, "outcome": outcome, "duration_s": 30.8, "date": "2026-01-02"}
+        for test, outcome in tests.items()
+    ]
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return name
+
+
+def unit_passed(tree: Path) -> str:
+    """The journal of a suite that passed."""
+    return journaled(tree, "unit", a="passed", b="skipped")
 
 
 @pytest.fixture
 def recorded(tree: Path) -> Path:
     """The tree after a full run that passed."""
     assert full_run.begin(tree) == 0
-    assert full_run.record(tree, [junit(tree, "unit"), junit(tree, "vm", tests=3)]) == 0
+    assert full_run.record(tree, [unit_passed(tree), journaled(tree, "vm", a="passed", b="passed")]) == 0
     return tree
 
 
 def test_the_result_has_counts_times_and_what_it_vouches_for(recorded: Path) -> None:
     result = json.loads(full_run.recorded_file(recorded).read_text())
     assert (result["date"], result["duration_s"]) == ("2026-01-02", 124)
-    assert result["suites"]["unit"] == {"passed": 4, "failed": 0, "skipped": 1, "duration_s": 62}
+    assert result["suites"]["unit"] == {"passed": 1, "failed": 0, "skipped": 1, "duration_s": 62}
     assert result["suites"]["vm"]["passed"] == 2
     assert list(result["vouches_for"]) == sorted(set(UNITS.values()))
     assert full_run.check(recorded).startswith("full run: nothing")
@@ -82,10 +88,10 @@ def test_a_tree_without_a_result_says_so(tree: Path) -> None:
     assert "`make test-all` was never run" in full_run.check(tree)
 
 
-@pytest.mark.parametrize("bad", [{"failures": 1}, {"errors": 1}, {"tests": 1}])
-def test_nothing_is_recorded_unless_every_test_passed(tree: Path, bad: dict[str, int]) -> None:
+@pytest.mark.parametrize("vm", [{"a": "passed", "b": "failed"}, {"a": "skipped"}, {}])
+def test_nothing_is_recorded_unless_every_test_passed(tree: Path, vm: dict[str, str]) -> None:
     full_run.begin(tree)
-    assert full_run.record(tree, [junit(tree, "unit"), junit(tree, "vm", **bad)]) == 1
+    assert full_run.record(tree, [unit_passed(tree), journaled(tree, "vm", **vm)]) == 1
     assert not full_run.recorded_file(tree).exists()
 
 
@@ -94,11 +100,21 @@ def test_nothing_is_recorded_where_files_changed_during_the_run(
 ) -> None:
     full_run.begin(tree)
     (tree / "series/gate/0001-a.patch").write_text("changed")
-    assert full_run.record(tree, [junit(tree, "unit")]) == 1
+    assert full_run.record(tree, [unit_passed(tree)]) == 1
     assert "series/gate changed while the tests ran" in capsys.readouterr().err
     assert not full_run.recorded_file(tree).exists()
 
 
-def test_an_earlier_report_is_not_taken_for_a_new_one(recorded: Path) -> None:
-    full_run.begin(recorded)
-    assert not list(full_run.begun_file(recorded).parent.glob("*.xml"))
+def test_a_run_is_continued_on_the_same_content_alone(tree: Path) -> None:
+    full_run.begin(tree)
+    unit_passed(tree)
+    folder = full_run.begun_file(tree).parent
+    full_run.begin(tree)
+    assert [file.name for file in folder.glob("*.ndjson")] == ["unit.ndjson"]
+    (tree / "agent/core/main.c").write_text("changed")
+    full_run.begin(tree)
+    assert not list(folder.glob("*.ndjson"))
+
+
+def test_after_a_recorded_run_all_tests_run_again(recorded: Path) -> None:
+    assert not list(full_run.begun_file(recorded).parent.iterdir())
