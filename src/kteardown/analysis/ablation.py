@@ -107,10 +107,12 @@ def _all_series(
     result = []
     for name, facts in kernels.items():
         whole = facts.patch_set
-        if whole is None or not whole.whole or whole.total < 2:
+        if whole is None or not whole.whole or whole.total < 2 or facts.source != kernels[BASE].source:
             continue
         sets = {
-            k: f.patch_set for k, f in kernels.items() if f.patch_set and f.patch_set.series == whole.series
+            k: f.patch_set
+            for k, f in kernels.items()
+            if f.patch_set and f.patch_set.series == whole.series and f.source == facts.source
         }
         parts = {patches.patches: k for k, patches in sets.items() if patches.total == whole.total}
         missing = {u.patch_set.patches: u for u in unavailable if u.patch_set.series == whole.series}

@@ -109,7 +109,7 @@ class Parts:
         typer.Option(
             "--variant",
             help="Only this variant: a series, its first two patches (NAME@2), all but its second patch "
-            "(NAME@-2), or a source. Repeatable.",
+            "(NAME@-2), a source, or a series on another source ('NAME on debian:7.3'). Repeatable.",
             autocompletion=complete.series_and_sources,
             rich_help_panel=_WHAT,
         ),

@@ -128,9 +128,10 @@ class Experiment(SpecModel):
     ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``.
     """
     variants: tuple[str, ...] = ()
-    """Each is a series, a part of one, or a second source.
+    """Each is a series, a part of one, a second source, or a series on a second source.
 
-    ``NAME@2`` is the first two patches of a series, ``NAME@-2`` all but the second.
+    ``NAME@2`` is the first two patches of a series, ``NAME@-2`` all but the second, ``NAME on debian:7.3``
+    the series on another source.
     """
     workloads: tuple[Sweep, ...] = Field(min_length=1)
     config: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,9 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Workload
+
+# A series on another source than base.
+_ON_SOURCE = re.compile(r"(.+) on (\S+:.*)")
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     for variant in experiment.variants:
         if is_source(variant):
             kernels.append(replace(base, name=variant, source=variant))
+        elif elsewhere := _ON_SOURCE.fullmatch(variant):
+            kernels.append(_on_source(base, series.resolve(elsewhere[1]), elsewhere[2]))
         else:
             chosen = series.resolve(variant)
             kernels.append(_patched(base, chosen))
@@ -65,7 +71,8 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
             raise InputError(f"variants: two kernels are called {name!r}", hint="name each variant once.")
     if ablate:
         kernels += _ablation(base, whole, names)
-    if LAYOUT in controls(experiment.design) and not any(kernel.patches for kernel in kernels):
+    patched = [kernel for kernel in kernels if kernel.patches and kernel.source == base.source]
+    if LAYOUT in controls(experiment.design) and not patched:
         raise InputError(
             "--layout-twin: there is no layout twin, because no variant is a series",
             hint="remove --layout-twin, or name a series with --variant.",
@@ -91,6 +98,11 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
         patch_set=chosen.patch_set,
         backports=chosen.backports if len(chosen.backports) > 1 else (),
     )
+
+
+def _on_source(base: KernelRequest, chosen: Selection, source: str) -> KernelRequest:
+    split(source)
+    return replace(_patched(base, chosen), name=f"{chosen.label} on {source}", source=source)
 
 
 def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]) -> list[KernelRequest]:

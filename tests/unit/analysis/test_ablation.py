@@ -37,10 +37,10 @@ def experiment_of(clock: Clock, boots: int = 5, zombies: tuple[int, ...] = (3000
     return freezer(clock, boots=boots, zombies=zombies, variants=tuple(PARTS))
 
 
-def facts_of(name: str) -> KernelFacts:
+def facts_of(name: str, source: str = "") -> KernelFacts:
     patches = patch_set(PARTS[name], asked=name == "s") if name in PARTS else None
     return KernelFacts(
-        release="", source="", arch="", compiler="", config_hash="", image_hash="", patch_set=patches
+        release="", source=source, arch="", compiler="", config_hash="", image_hash="", patch_set=patches
     )
 
 
@@ -50,8 +50,9 @@ def analysed(
     *,
     without: tuple[str, ...] = (),
     unavailable: tuple[Unavailable, ...] = (),
+    more: Mapping[str, KernelFacts] | None = None,
 ) -> Result:
-    kernels = {name: facts_of(name) for name in ("base", *PARTS) if name not in without}
+    kernels = {name: facts_of(name) for name in ("base", *PARTS) if name not in without} | dict(more or {})
     used = {"zombies": WORKLOADS["zombies"]}
     return analyse(
         experiment, used, boots, kernels, {}, "", points=points_of(experiment, used), unavailable=unavailable
@@ -61,6 +62,13 @@ def analysed(
 def first(result: Result) -> Ablation:
     found = [a for a in result.ablations if a.metric == "freeze_user_ns"]
     return found[-1]
+
+
+def test_the_series_on_another_source_has_no_part_in_it() -> None:
+    experiment = experiment_of("instructions")
+    boots = simulate(experiment, cost)
+    elsewhere = {"s on debian:7.2": facts_of("s", "debian:7.2")}
+    assert analysed(experiment, boots, more=elsewhere).ablations == analysed(experiment, boots).ablations
 
 
 def test_on_the_instruction_clock_the_shares_are_exact_and_add_up() -> None:

@@ -43,6 +43,21 @@ def test_an_ablation_adds_the_parts_of_series_that_are_not_variants() -> None:
     assert not any(kernel.optional for kernel in resolved.kernels[:4])
 
 
+def test_a_series_can_be_on_another_source_than_base() -> None:
+    resolved = resolve(freezer("freezer-skip-exited", "freezer-skip-exited@1 on debian:7.2"), ablate=True)
+    there = resolved.kernels[2]
+    assert (there.name, there.source) == ("freezer-skip-exited@1 on debian:7.2", "debian:7.2")
+    assert (there.series, len(there.patches)) == ("freezer-skip-exited@1", 1)
+    assert [kernel.name for kernel in resolved.kernels[3:]] == [
+        "freezer-skip-exited@1",
+        "freezer-skip-exited@-1",
+    ]
+    with pytest.raises(InputError, match="is not a kernel source"):
+        resolve(freezer("freezer-skip-exited on debian7:"))
+    with pytest.raises(InputError, match="nothing to ablate"):
+        resolve(freezer("freezer-skip-exited on debian:7.2"), ablate=True)
+
+
 def test_nothing_to_ablate_is_an_error() -> None:
     with pytest.raises(InputError, match="nothing to ablate"):
         resolve(freezer("freezer-skip-nofreeze", "debian:7.2"), ablate=True)
@@ -51,6 +66,8 @@ def test_nothing_to_ablate_is_an_error() -> None:
 def test_variants_that_are_only_sources_have_no_layout_twin() -> None:
     with pytest.raises(InputError, match="no variant is a series"):
         resolve(freezer("debian:7.2", clock="wall", layout_twin=True))
+    with pytest.raises(InputError, match="no variant is a series"):
+        resolve(freezer("freezer-skip-exited on debian:7.2", clock="wall", layout_twin=True))
     # On the instruction clock the setting of an experiment has no effect.
     assert len(resolve(freezer("debian:7.2", layout_twin=True)).kernels) == 2
 
