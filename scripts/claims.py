@@ -214,7 +214,8 @@ def ids(root: Path, command: str) -> dict[str, str]:
         described = _without_words(workload.model_dump(mode="json", exclude_defaults=True))
         found[f"workloads/{name}"] = text_id(json.dumps(described, sort_keys=True))
     for variant in experiment.variants:
-        folder = f"series/{variant.split('@')[0]}"
+        name, _, _ = variant.partition(" on ")
+        folder = f"series/{name.split('@')[0]}"
         if (root / folder).is_dir():
             found[folder] = files_id(root, listed(root, [folder]))
     return dict(sorted(found.items()))

@@ -1,7 +1,8 @@
 """Tables and figures from a result, as Markdown that is readable as plain text too.
 
 A table has a row and a column for each combination of the values of its axes. A cell is a text with figures
-in braces. A figure in a sentence is the same with its place: ``{value signal_ns exit-gate processes=8000}``.
+in braces. A figure in a sentence is the same with its place: ``{value signal_ns exit-gate processes=8000}``,
+with quotes where a name has spaces: ``{value signal_ns 'exit-gate on debian:7.2' processes=8000}``.
 
 | figure | what it is |
 |---|---|
@@ -18,6 +19,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -84,7 +86,7 @@ def table(spec: TableSpec, claim: Claim) -> str:
 
 def figure(words: str, claim: Claim, unit: str) -> str:
     """One figure of a sentence. Raises NoFigure."""
-    kind, metric, kernel, *conditions = words.split()
+    kind, metric, kernel, *conditions = shlex.split(words)
     where: dict[str, tuple[ParamValue, ...]] = {}
     for condition in conditions:
         name, _, value = condition.partition("=")

@@ -244,6 +244,11 @@ def test_everything_that_is_stale_is_renewed_and_a_failure_does_not_end_it(
     assert (measured / "results/zombie/measured.json").read_text() != before
 
 
+def test_a_series_on_another_source_is_depended_on(tree: Path) -> None:
+    found = claims.ids(tree, "kteardown run freezer --variant 'freezer-skip-exited@1 on debian:7.2'")
+    assert found[SERIES] == claims.load(tree, "zombie").now[SERIES]
+
+
 def test_nothing_is_kept_where_the_tree_changes_while_it_is_measured(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
