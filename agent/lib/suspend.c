@@ -13,12 +13,12 @@
 #define SECONDS_MAX 1000
 #define DELAY "/sys/module/suspend/parameters/pm_test_delay"
 
-int suspend_prepare(struct trial *t)
+int suspend_prepare(struct trial *t, const char *level)
 {
 	char offered[128];
 	int error;
 
-	error = write_file(PM_TEST, "freezer");
+	error = write_file(PM_TEST, "%s", level);
 	if (error)
 		return wl_fail(t, "cannot write %s: %s; the kernel needs SUSPEND and PM_DEBUG",
 			       PM_TEST, strerror(-error));

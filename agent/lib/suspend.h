@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A suspend that freezes every task, goes no further, and thaws them again. */
+/* A suspend that freezes every task, goes as far as asked, and thaws them again. */
 #ifndef KTEARDOWN_SUSPEND_H
 #define KTEARDOWN_SUSPEND_H
 
 #include "workload.h"
 
 /*
- * Call this once in setup(). A suspend then stops after the freezer (pm_test), without its
- * delay of 5 s, without syncing file systems, and as suspend-to-idle if the kernel offers
- * it. Returns 0, or wl_fail()'s value.
+ * Call this once in setup(). A suspend then turns back at a level of pm_test: after the
+ * freezer, or as late as "platform", before the CPUs would sleep. It has no delay of 5 s,
+ * does not sync file systems, and is a suspend-to-idle if the kernel offers it. Returns 0,
+ * or wl_fail()'s value.
  */
-int suspend_prepare(struct trial *t);
+int suspend_prepare(struct trial *t, const char *level);
 
 /*
- * Freezes and thaws all tasks once; in user space only the calling task runs meanwhile.
+ * Suspends and resumes once; in user space only the calling task runs meanwhile.
  * Returns the time of the whole call in ns, or -errno if the kernel gave up: -EBUSY if a
  * task refused to freeze (after 20 s).
  */

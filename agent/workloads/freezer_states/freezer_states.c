@@ -325,7 +325,9 @@ static int setup(struct trial *t)
 		error = tp_field(&tracer, 0, "start", &begin);
 	if (error)
 		return wl_fail(t, "cannot open the tracepoint %s: %s", names[0], strerror(-error));
-	return suspend_prepare(t) || suspend_keep_frozen(t, wl_param_int(t, "window_s")) ? -1 : 0;
+	return suspend_prepare(t, "freezer") || suspend_keep_frozen(t, wl_param_int(t, "window_s"))
+		       ? -1
+		       : 0;
 }
 
 static int run(struct trial *t)

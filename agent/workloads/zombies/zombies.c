@@ -3,10 +3,10 @@
  * How zombies delay the suspend freezer: it visits every task under tasklist_lock, exited
  * ones too, and repeats that until all are frozen.
  *
- * A parent process makes the zombies and sleeps. Each repetition suspends as far as
- * freezing and evaluates what the kernel reports meanwhile: tracepoints (ns), or its log
- * (us) if the kernel has no tracepoints. The "elapsed" lines of the log, in whole ms, are
- * the cross-check.
+ * A parent process makes the zombies and sleeps. Each repetition suspends, as far as
+ * freezing or with all devices, and evaluates what the kernel reports meanwhile:
+ * tracepoints (ns), or its log (us) if the kernel has no tracepoints. The "elapsed" lines
+ * of the log, in whole ms, are the cross-check.
  *
  * Kernel threads must be woken to freeze, so the phase of the remaining tasks has two
  * passes. Between them the freezer sleeps 0.5 to 1 ms, and a timer tick in the second half
@@ -113,7 +113,8 @@ static int setup(struct trial *t)
 	log_fd = kmsg_open();
 	if (log_fd < 0)
 		return wl_fail(t, "cannot read /dev/kmsg: %s", strerror(-log_fd));
-	if (suspend_prepare(t) || zombie_parent_start(t, &parent, zombies, shared, NULL))
+	if (suspend_prepare(t, wl_param_str(t, "until")) ||
+	    zombie_parent_start(t, &parent, zombies, shared, NULL))
 		return -1;
 	return 0;
 }
@@ -170,6 +171,8 @@ static int run(struct trial *t)
 	sample(t, "freeze_remaining_ns", remaining);
 	sample(t, "thaw_ns", phase_ns(&p.thaw));
 	sample(t, "suspend_call_ns", call);
+	if (call > 0 && user >= 0 && remaining >= 0 && phase_ns(&p.thaw) >= 0)
+		wl_sample_ratio(t, "tasks_share", user + remaining + phase_ns(&p.thaw), call);
 	sample(t, "elapsed_user_ns", p.elapsed_user_ns);
 	sample(t, "elapsed_remaining_ns", p.elapsed_remaining_ns);
 	return 0;
@@ -186,11 +189,10 @@ static void cleanup(struct trial *t)
 		close(log_fd);
 }
 
-static const char *const params[] = {"zombies", "make", NULL};
+static const char *const params[] = {"zombies", "make", "until", NULL};
 static const struct workload zombies_workload = {
 	.name = "zombies",
-	.summary = "suspend as far as freezing tasks, with many exited children that are not "
-		   "waited for",
+	.summary = "suspend and resume, with many exited children that are not waited for",
 	.params = params,
 	.stretch = "the suspend call, including the thaw",
 	.setup = setup,
