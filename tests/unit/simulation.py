@@ -67,6 +67,7 @@ def zombies_workload() -> Workload:
         parameters={
             "zombies": Parameter(help="how many", default=3000),
             "make": Parameter(help="how they are made", default="shared", choices=("shared", "fork")),
+            "until": Parameter(help="how far", default="freezer", choices=("freezer", "platform")),
         },
         metrics={
             "thaw_ns": Metric(help="thaw"),

@@ -70,7 +70,7 @@ def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Ca
 
 
 def trial(index: int, zombies: int, shift: float) -> Iterator[dict[str, object]]:
-    params = {"zombies": zombies, "make": "shared"}
+    params = {"zombies": zombies, "make": "shared", "until": "freezer"}
     yield {"type": "trial_start", "trial": index, "workload": "zombies", "params": params}
     for repetition in (0, 1):
         for metric in METRICS:

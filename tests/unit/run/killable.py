@@ -81,7 +81,7 @@ def _lines(job: BootJob) -> Iterator[dict[str, object]]:
     yield {"type": "hello", **hello, "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""}
     trials = re.findall(rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE)
     for index, zombies in ((int(index), int(zombies)) for index, zombies in trials):
-        params = {"zombies": zombies, "make": "shared"}
+        params = {"zombies": zombies, "make": "shared", "until": "freezer"}
         yield {"type": "trial_start", "trial": index, "workload": "zombies", "params": params}
         for repetition in range(3):
             for number, metric in enumerate(METRICS, start=1):

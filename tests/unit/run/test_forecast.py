@@ -35,7 +35,7 @@ def planned(wanted: Experiment) -> Plan:
 
 def earlier(points: dict[int, float], **more: object) -> SeenBoot:
     trials = tuple(
-        SeenTrial("zombies", {"zombies": zombies, "make": "shared"}, EXECUTIONS, seconds)
+        SeenTrial("zombies", {"zombies": zombies, "make": "shared", "until": "freezer"}, EXECUTIONS, seconds)
         for zombies, seconds in points.items()
     )
     fields = {

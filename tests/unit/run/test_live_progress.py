@@ -69,7 +69,7 @@ def test_the_medians_so_far_are_over_boots(tmp_path: Path) -> None:
     run, lines = _lines(tmp_path)
     run.records_file.write_bytes(b"".join(lines))
     medians = _of_one_look(run).medians
-    kernels = medians["zombies", "freeze_user_ns", (("zombies", 0), ("make", "shared"))]
+    kernels = medians["zombies", "freeze_user_ns", (("zombies", 0), ("make", "shared"), ("until", "freezer"))]
     assert list(kernels) == ["base", killable.VARIANT]
     assert len(medians) == 3 * len(killable.METRICS)
 
