@@ -6,7 +6,7 @@ UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
 
 .PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench tables results \
-	results-renew results-analyse docs man clean
+	results-renew results-analyse series-form docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
 	@echo "make tables    the published tables and figures, from results/ into the texts"
 	@echo "make results   the published results and their state; with NAME=... measures one again"
+	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
 	@echo "make man       the man pages, in build/man"
 
@@ -81,6 +82,9 @@ results-renew: .venv/.ready-dev
 
 results-analyse: .venv/.ready-dev
 	@$(PY) scripts/results.py analyse $(NAME)
+
+series-form: .venv/.ready-dev
+	$(PY) scripts/series_form.py $(NAME)
 
 docs: .venv/.ready-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict

@@ -1,0 +1,231 @@
+"""Checks the form of the shipped series, as a maintainer would before reading them.
+
+    series_form.py [--source SOURCE]... [--build NAME]... [SERIES...]
+
+For each source that a series applies to:
+
+- ``scripts/checkpatch.pl --strict`` of that source, on each patch;
+- ``git am`` of the whole series;
+- the C files that it touches compile without a new warning in each of ``BUILDS``: a warning is new if the
+  same file without the series does not have it.
+
+A build of a source is configured once and kept in ``build/series-form``. Every finding is printed; the exit
+status is 1 if there is one. By default all series are checked on all sources that the experiments name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import BuildError, KteardownError
+from kteardown.kernels import apply_patches, series
+from kteardown.kernels.source import Source, Sources
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+
+ROOT = Path(__file__).parents[1]
+WORK = ROOT / "build" / "series-form"
+SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")
+_WARNING = re.compile(r"^(\S+\.[ch]):\d+(?::\d+)?: ((?:warning|error): .*)$", re.MULTILINE)
+_CHECKPATCH = re.compile(r"^(?:ERROR|WARNING|CHECK):.*$", re.MULTILINE)
+# Every mail of the lab has a diff without a commit, and new files need no maintainer here.
+_IGNORED = "FILE_PATH_CHANGES,NO_AUTHOR_SIGN_OFF"
+
+
+@dataclass(frozen=True)
+class Build:
+    """One way to compile: the variables of make, and the symbols that are set (``+``) or cleared (``-``)."""
+
+    name: str
+    make: tuple[str, ...]
+    defconfig: str = "defconfig"
+    fragments: tuple[str, ...] = ("base", "x86_64")
+    symbols: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ("gcc",)
+
+
+_ARM64 = ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")
+BUILDS = (
+    Build("gcc W=1", ("ARCH=x86_64", "W=1")),
+    Build("clang W=1", ("ARCH=x86_64", "W=1", "LLVM=1"), tools=("clang", "ld.lld")),
+    Build("sparse", ("ARCH=x86_64", "C=2"), tools=("gcc", "sparse")),
+    Build("one CPU", ("ARCH=x86_64",), symbols=("-SMP",)),
+    Build("PREEMPT_RT", ("ARCH=x86_64",), symbols=("+EXPERT", "+PREEMPT_RT")),
+    Build("arm64", _ARM64, fragments=("base", "arm64"), tools=("aarch64-linux-gnu-gcc",)),
+    Build("i386", ("ARCH=i386",), "i386_defconfig", ("base",)),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check what the command line names. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("series", nargs="*", help="a series or its folder; by default all shipped ones")
+    parser.add_argument("--source", action="append", help="such as debian:6.12; by default all")
+    kinds = [build.name for build in BUILDS]
+    parser.add_argument("--build", action="append", choices=kinds, help="by default all")
+    given = parser.parse_args(arguments)
+    builds = [build for build in BUILDS if build.name in (given.build or kinds)]
+    names = given.series or [known.name for known in series.known_series()]
+    sources = Sources(cache_dir(), SilentReporter())
+    found = 0
+    for spec in given.source or SOURCES:
+        source = sources.identify(spec)
+        for name in names:
+            findings = list(check(name, source, sources.tree(source), builds))
+            print("\n".join(f"{spec} {name}: {line}" for line in findings), flush=True)
+            found += sum(
+                not line.endswith((": ok", _NOT_FOR_IT)) and ": not tried" not in line for line in findings
+            )
+    print(f"series form: {found} findings")
+    return 1 if found else 0
+
+
+_NOT_FOR_IT = "is not written for this source"
+
+
+def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Iterator[str]:
+    """One line for each check of a series on a source."""
+    backport = _backport(name, source, tree)
+    if not backport:
+        yield f"the series {_NOT_FOR_IT}"
+        return
+    for patch in backport:
+        complaints = _checkpatch(tree, patch)
+        yield from (f"checkpatch, {patch.name[:4]}: {line}" for line in complaints)
+    if not any(_checkpatch(tree, patch) for patch in backport):
+        yield "checkpatch: ok"
+    yield f"git am: {_git_am(tree, backport) or 'ok'}"
+    for build in builds:
+        if missing := [tool for tool in build.tools if not shutil.which(tool)]:
+            yield f"{build.name}: not tried, {', '.join(missing)} is not installed"
+            continue
+        new = _new_warnings(build, source, tree, backport)
+        yield from (f"{build.name}: {line}" for line in new or ["ok"])
+
+
+def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
+    for files in series.resolve(name).backports:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                apply_patches.apply(tree, files, Path(folder), source.id)
+            except BuildError:
+                continue
+            return files
+    return ()
+
+
+def _checkpatch(tree: Path, patch: Path) -> list[str]:
+    command = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--ignore", _IGNORED]
+    done = subprocess.run([*command, str(patch)], capture_output=True, text=True, check=False)
+    return _CHECKPATCH.findall(done.stdout)
+
+
+def _git_am(tree: Path, patches: Sequence[Path]) -> str:
+    """Why ``git am`` fails on a repository of the touched files; an empty string if it does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder)
+        names = [name for patch in patches for name, _ in apply_patches.files_in(patch)]
+        for name in dict.fromkeys(names):
+            if (tree / name).is_file():
+                (repository / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree / name, repository / name)
+        identity = ["-c", "user.name=kteardown", "-c", "user.email=kteardown@localhost"]
+        git = ["git", *identity, "-C", folder]
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base", "--allow-empty"]):
+            subprocess.run([*git, *command], check=True)
+        done = subprocess.run(
+            [*git, "am", "-q", *map(str, patches)], capture_output=True, text=True, check=False
+        )
+        return (done.stderr or done.stdout).strip().splitlines()[0] if done.returncode else ""
+
+
+def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Path]) -> list[str]:
+    """The warnings and errors that the series adds to the C files that it touches."""
+    linked = _linked(source, tree)
+    output = _configured(build, source, linked)
+    names = dict.fromkeys(name for patch in patches for name, _ in apply_patches.files_in(patch))
+    with tempfile.TemporaryDirectory() as folder:
+        patched = apply_patches.apply(tree, patches, Path(folder), source.id)
+        objects = [f"{name[:-2]}.o" for name in names if name.endswith(".c") and not name.startswith("arch/")]
+        known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
+        before = _compiled(build, linked, output, known)
+        try:
+            patched.install(linked)
+            after = _compiled(build, linked, output, objects)
+        finally:
+            for name in (*patched.changed, *patched.removed):
+                (linked / name).unlink(missing_ok=True)
+                if (tree / name).is_file():
+                    # A copy: it must be newer than the objects, and the file of the source must not change.
+                    shutil.copyfile(tree / name, linked / name)
+    return sorted(after - before)
+
+
+def _linked(source: Source, tree: Path) -> Path:
+    """A tree of hard links whose files can be replaced, kept from one call to the next."""
+    linked = WORK / source.slug / "tree"
+    if not linked.is_dir():
+        linked.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(
+            tree, linked, copy_function=lambda one, other: Path(other).hardlink_to(one), symlinks=True
+        )
+        for folder in (
+            linked,
+            *(path for path in linked.rglob("*") if path.is_dir() and not path.is_symlink()),
+        ):
+            folder.chmod(0o755)
+    return linked
+
+
+def _configured(build: Build, source: Source, linked: Path) -> Path:
+    """The folder of a build whose headers and tools are made, kept from one call to the next."""
+    output = WORK / source.slug / re.sub(r"\W+", "-", build.name)
+    if (output / "prepared").exists():
+        return output
+    output.mkdir(parents=True, exist_ok=True)
+    make = ["make", "-s", "-C", str(linked), f"O={output}", "-j2", *build.make]
+    _run([*make, build.defconfig])
+    with (output / ".config").open("a") as config:
+        for fragment in build.fragments:
+            config.write((ROOT / "kernels" / f"{fragment}.config").read_text())
+        for symbol in build.symbols:
+            config.write(f"CONFIG_{symbol[1:]}={'y' if symbol.startswith('+') else 'n'}\n")
+    _run([*make, "olddefconfig"])
+    wanted = [f"CONFIG_{symbol[1:]}=y" for symbol in build.symbols if symbol.startswith("+")]
+    if missing := set(wanted) - set((output / ".config").read_text().splitlines()):
+        raise KteardownError(f"{build.name} of {source.id}: {', '.join(missing)} cannot be set")
+    _run([*make, "prepare"])
+    (output / "prepared").touch()
+    return output
+
+
+def _compiled(build: Build, linked: Path, output: Path, objects: Sequence[str]) -> set[str]:
+    make = ["make", "-s", "-k", "-C", str(linked), f"O={output}", "-j2", *build.make, *objects]
+    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    said = (done.stderr + done.stdout).replace(f"{linked}/", "")
+    found = {f"{file}: {text}" for file, text in _WARNING.findall(said)}
+    if done.returncode and not any(": error:" in line for line in found):
+        raise KteardownError(f"{' '.join(make)} failed: {done.stderr[-800:]}")
+    return found
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise KteardownError(f"{' '.join(command)} failed: {done.stderr[-800:]}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KteardownError as error:
+        print(f"series_form.py: {error.message}", file=sys.stderr)
+        sys.exit(2)
