@@ -98,3 +98,18 @@ def test_a_cgroup_in_use_is_charged_and_read(tmp_path: Path) -> None:
         assert trial.status == "ok", (trial.params, trial.detail)
         assert set(trial.samples) == set(workload.metrics)
         assert trial.checks == {"empty": [True]}
+
+
+def test_pages_of_a_removed_cgroup_are_used(tmp_path: Path) -> None:
+    (boot,) = run(
+        tmp_path,
+        '[[workloads]]\nworkload = "dyingfault"\n'
+        'params = {owner = ["living", "dying"], levels = ["1", "3"], rounds = "10"}\n',
+    )
+    workload = load_workload("dyingfault")
+    assert len(boot.trials) == 4
+    for trial in boot.trials:
+        assert trial.status == "ok", (trial.params, trial.detail)
+        assert trial.checks == {name: [True] for name in workload.invariants}
+        dying = trial.params["levels"] if trial.params["owner"] == "dying" else 0
+        assert trial.samples["dying_count"] == [dying]
