@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "chain.h"
-#include "latency_probe.h"
+#include "lib/latency_probe.h"
 #include "lib/meminfo.h"
 
 /*
@@ -176,13 +176,13 @@ static void check_end(struct trial *t, const struct chain_end *end)
 
 static int kill_all(struct trial *t)
 {
-	bool watched = !strcmp(wl_param_str(t, "probes"), "all");
+	struct probe_spec probes = {.any = !strcmp(wl_param_str(t, "probes"), "all")};
 	struct probe_results seen;
 	struct chain_end end;
 	int64_t start, returned;
 	int status;
 
-	if (latency_probes_start(t, watched) || chain_reap(t, &chain))
+	if (latency_probes_start(t, &probes) || chain_reap(t, &chain))
 		return -1;
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
@@ -198,7 +198,7 @@ static int kill_all(struct trial *t)
 		return -1;
 	wl_sample(t, "signal_ns", returned - start);
 	wl_sample(t, "teardown_ns", end.gone_ns - start);
-	if (watched)
+	if (probes.any)
 		sample_probes(t, &seen);
 	check_end(t, &end);
 	return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,15 +33,17 @@ struct track {
 struct shared {
 	_Atomic int64_t from; /* 0: nothing is recorded yet */
 	_Atomic bool stop;
-	int64_t runnable;
-	struct track newcomer, realtime, probes[]; /* the stamps of newcomer are pairs */
+	int64_t runnable, free_kb, free_at;
+	/* The stamps of newcomer and lone_kill are pairs. */
+	struct track newcomer, lone_kill, realtime, probes[];
 };
 
 typedef void body(int cpu);
 
 static struct shared *shared;
-static pid_t pids[MAX_PROBES + 2];
+static pid_t pids[MAX_PROBES + 3];
 static int nr_pids, nr_probes;
+static bool sessions;
 
 static size_t shared_size(void)
 {
@@ -88,6 +91,16 @@ static int64_t count_runnable(int fd)
 	return word ? strtoll(word, NULL, 10) - 1 : 0;
 }
 
+static void watch_memory(void)
+{
+	struct sysinfo info;
+
+	if (!shared->from || !shared->free_kb || shared->free_at || sysinfo(&info))
+		return;
+	if ((int64_t)(info.freeram * info.mem_unit / 1024) >= shared->free_kb)
+		shared->free_at = now_ns();
+}
+
 static void realtime_probe(int cpu)
 {
 	struct sched_param realtime = {.sched_priority = 1};
@@ -101,6 +114,7 @@ static void realtime_probe(int cpu)
 
 		if (shared->from && runnable > shared->runnable)
 			shared->runnable = runnable;
+		watch_memory();
 		stamp(&shared->realtime);
 		sleep_ns(REALTIME_NS);
 	}
@@ -113,6 +127,14 @@ static int exit_at_once(int argc, char **argv)
 	return 0;
 }
 APPLET(newcomer, exit_at_once);
+
+static void stamp_pair(struct track *track, int64_t start)
+{
+	if (!shared->from || track->nr + 2 > MAX_STAMPS)
+		return;
+	track->stamps[track->nr++] = start;
+	track->stamps[track->nr++] = now_ns();
+}
 
 static void start_newcomers(int cpu)
 {
@@ -130,11 +152,31 @@ static void start_newcomers(int cpu)
 		}
 		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 			_exit(EXIT_FAILURE);
-		if (shared->from && track->nr + 2 <= MAX_STAMPS) {
-			track->stamps[track->nr++] = start;
-			track->stamps[track->nr++] = now_ns();
+		stamp_pair(track, start);
+		sleep_ns(NEWCOMER_NS);
+	} while (!shared->stop || !track->nr);
+}
+
+static void kill_one_by_one(int cpu)
+{
+	struct track *track = &shared->lone_kill;
+
+	(void)cpu;
+	do {
+		int64_t start;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			setpgid(0, 0);
+			for (;;)
+				pause();
 		}
 		sleep_ns(NEWCOMER_NS);
+		start = now_ns();
+		if (pid < 0 || kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid)
+			_exit(EXIT_FAILURE);
+		stamp_pair(track, start);
 	} while (!shared->stop || !track->nr);
 }
 
@@ -146,6 +188,8 @@ static int start(struct trial *t, body *body, int cpu)
 		return wl_fail(t, "cannot fork a latency probe: %m");
 	if (pid == 0) {
 		prctl(PR_SET_TIMERSLACK, 1);
+		if (sessions)
+			setsid();
 		body(cpu);
 		_exit(EXIT_SUCCESS);
 	}
@@ -153,11 +197,12 @@ static int start(struct trial *t, body *body, int cpu)
 	return 0;
 }
 
-int latency_probes_start(struct trial *t, bool any)
+int latency_probes_start(struct trial *t, const struct probe_spec *spec)
 {
 	int error = 0;
 
 	nr_pids = 0;
+	sessions = spec->sessions;
 	nr_probes = sysconf(_SC_NPROCESSORS_ONLN);
 	if (nr_probes < 1 || nr_probes > MAX_PROBES)
 		return wl_fail(t,
@@ -170,12 +215,15 @@ int latency_probes_start(struct trial *t, bool any)
 		shared = NULL;
 		return wl_fail(t, "cannot mmap memory for the latency probes: %m");
 	}
-	if (!any)
+	if (!spec->any)
 		return 0;
+	shared->free_kb = spec->free_kb;
 	for (int cpu = 0; cpu < nr_probes && !error; cpu++)
 		error = start(t, probe, cpu);
 	if (!error)
 		error = start(t, start_newcomers, 0);
+	if (!error && spec->lone_kills)
+		error = start(t, kill_one_by_one, 0);
 	return error ? error : start(t, realtime_probe, nr_probes - 1);
 }
 
@@ -187,17 +235,26 @@ int64_t latency_probes_from(void)
 	return now;
 }
 
-static void summarize_newcomers(int64_t until_ns, struct probe_results *w)
+void latency_probes_await_memory(int64_t limit_ms)
 {
-	const struct track *track = &shared->newcomer;
+	int64_t end = now_ns() + limit_ms * 1000000;
+
+	while (shared->free_kb && !shared->free_at && now_ns() < end)
+		sleep_ms(2);
+}
+
+/* How long what the pairs of stamps include took, for those that began before the end. */
+static void summarize_pairs(const struct track *track, int64_t until_ns, int64_t *median,
+			    int64_t *worst)
+{
 	int64_t *took = malloc((track->nr / 2 + 1) * sizeof(*took));
 	size_t n = 0;
 
 	for (size_t i = 0; took && i < track->nr; i += 2)
 		if (!n || track->stamps[i] < until_ns)
 			took[n++] = track->stamps[i + 1] - track->stamps[i];
-	w->newcomer_worst_ns = latency_longest(took, n);
-	w->newcomer_ns = latency_median(took, n);
+	*worst = latency_longest(took, n);
+	*median = latency_median(took, n);
 	free(took);
 }
 
@@ -223,7 +280,9 @@ static int summarize(struct trial *t, int64_t until_ns, struct probe_results *w)
 	w->p99_ns = latency_percentile(gaps, n, PROBE_NS, 990);
 	w->runnable = shared->runnable;
 	free(gaps);
-	summarize_newcomers(until_ns, w);
+	w->free_ns = shared->free_at;
+	summarize_pairs(&shared->newcomer, until_ns, &w->newcomer_ns, &w->newcomer_worst_ns);
+	summarize_pairs(&shared->lone_kill, until_ns, &w->lone_kill_ns, &w->lone_kill_worst_ns);
 	return 0;
 }
 
