@@ -7,6 +7,7 @@
  * A process called the parent makes the crowd, kills it and reaps it, as a shell does.
  */
 #define _GNU_SOURCE /* CLONE_NEWPID */
+#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
+#include "lib/fuse_server.h"
 #include "lib/latency_probe.h"
 #include "lib/meminfo.h"
 
@@ -33,7 +35,7 @@
 #define EACH_KB 110
 
 enum how { HOW_GROUP, HOW_INTERRUPT, HOW_CGROUP, HOW_CONTAINER };
-enum state { STATE_SLEEP, STATE_SPIN, STATE_AIO };
+enum state { STATE_SLEEP, STATE_SPIN, STATE_AIO, STATE_FUSE };
 enum groups { GROUPS_NONE, GROUPS_SESSIONS, GROUPS_CGROUP };
 
 struct shared {
@@ -46,7 +48,7 @@ struct shared {
 
 static struct shared *shared;
 static size_t shared_size;
-static pid_t parent, hogs[MAX_HOGS];
+static pid_t parent, server, hogs[MAX_HOGS];
 static int64_t processes, memory_kb;
 static enum how how;
 static enum state state;
@@ -79,6 +81,8 @@ __attribute__((noreturn)) static void run_member(pid_t leader)
 		_exit(EXIT_FAILURE);
 	touch(memory_kb);
 	if (state == STATE_AIO && syscall(SYS_io_setup, 1, &context))
+		_exit(EXIT_FAILURE);
+	if (state == STATE_FUSE && open(FUSE_FILE, O_RDONLY) < 0)
 		_exit(EXIT_FAILURE);
 	shared->ready++;
 	while (state == STATE_SPIN && !shared->spin)
@@ -316,12 +320,12 @@ static int make_cgroup(struct trial *t)
 static int setup(struct trial *t)
 {
 	static const char *const hows[] = {"group", "interrupt", "cgroup", "container", NULL};
-	static const char *const states[] = {"sleep", "spin", "aio", NULL};
+	static const char *const states[] = {"sleep", "spin", "aio", "fuse", NULL};
 	static const char *const in_groups[] = {"none", "sessions", "cgroup", NULL};
 	struct meminfo m;
 	int64_t need;
 
-	parent = 0;
+	parent = server = 0;
 	memset(hogs, 0, sizeof(hogs));
 	processes = wl_param_int(t, "processes");
 	memory_kb = wl_param_int(t, "each_kb");
@@ -336,6 +340,10 @@ static int setup(struct trial *t)
 	if (raise_limits() || meminfo_read(&m) || need > m.available)
 		return wl_fail(t, "the crowd needs %lld MB of memory", (long long)need / 1024);
 	write_file("/proc/sys/fs/aio-max-nr", "%lld", (long long)processes * 1024);
+	if (state == STATE_FUSE)
+		server = fuse_start(NULL, wl_param_int(t, "flush_ms") * 1000000);
+	if (server < 0)
+		return wl_fail(t, "cannot mount FUSE: %s", strerror(-server));
 	return make_cgroup(t);
 }
 
@@ -350,6 +358,8 @@ static void cleanup(struct trial *t)
 			kill(-shared->pids[0], SIGKILL);
 	}
 	write_file(CROWD "/cgroup.kill", "1");
+	if (server > 0)
+		fuse_stop(server);
 	kill_and_reap_all(parent);
 	cgroup_remove(CROWD, GONE_MS);
 	if (groups == GROUPS_CGROUP)
@@ -357,8 +367,8 @@ static void cleanup(struct trial *t)
 	munmap(shared, shared_size);
 }
 
-static const char *const params[] = {"processes", "each_kb", "state",  "how", "groups",
-				     "weight",	  "hogs",    "probes", NULL};
+static const char *const params[] = {"processes", "each_kb", "state", "flush_ms", "how",
+				     "groups",	  "weight",  "hogs",  "probes",	  NULL};
 static const struct workload crowd = {
 	.name = "crowd",
 	.summary = "kill a crowd of processes beside latency probes in groups of the scheduler",

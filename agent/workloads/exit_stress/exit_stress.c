@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuse_server.h"
+#include "lib/fuse_server.h"
 #include "lib/hotplug.h"
 #include "lib/kmsg.h"
 #include "lib/tasks.h"
@@ -112,7 +112,7 @@ static int start_targets(struct trial *t)
 
 	leader = nr_targets = nr_helpers = 0;
 	memset(shared, 0, sizeof(*shared));
-	server = fuse_start(&shared->key);
+	server = fuse_start(&shared->key, 0);
 	if (server < 0)
 		return wl_fail(t, "cannot mount FUSE: %s", strerror(-server));
 	if (add(t, kind_of("sleeping")))

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuse_server.h"
 #include "inflight_io.h"
 #include "lib/cgroup.h"
+#include "lib/fuse_server.h"
 
 #define MB (1 << 20)
 #define PAGE 4096

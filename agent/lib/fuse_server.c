@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE /* ppoll() */
 #include "fuse_server.h"
 
 #include <errno.h>
@@ -17,14 +18,18 @@
 #include "workload.h"
 
 #define FILE_NODE 2
-#define MAX_HELD 1024
+#define MAX_HELD 16384
 /* The kernel requires room for a write of a page, whatever is requested. */
 #define REQUEST_BYTES (FUSE_MIN_READ_BUFFER + 4096)
 
 struct server {
 	int fd, key; /* key: a pidfd; -1: not opened yet; -2: the process is gone */
-	uint64_t held[MAX_HELD];
-	int nr_held;
+	int64_t delay_ns; /* of each answer to a flush, if they do not wait for a process */
+	struct held {
+		uint64_t unique;
+		int64_t due_ns;
+	} held[MAX_HELD];
+	int first, nr_held;
 };
 
 static void reply(const struct server *s, uint64_t unique, int error, const void *data, size_t len)
@@ -47,23 +52,27 @@ static struct fuse_attr attributes(uint64_t node)
 	};
 }
 
-static void release_held(struct server *s)
+/* Those that were due at that time. */
+static void release_held(struct server *s, int64_t now)
 {
-	while (s->nr_held)
-		reply(s, s->held[--s->nr_held], 0, NULL, 0);
+	while (s->first < s->nr_held && s->held[s->first].due_ns <= now)
+		reply(s, s->held[s->first++].unique, 0, NULL, 0);
+	if (s->first == s->nr_held)
+		s->first = s->nr_held = 0;
 }
 
 static void flush(struct server *s, uint64_t unique, const _Atomic pid_t *key)
 {
-	if (s->key == -1) {
+	if (s->key == -1 && key) {
 		s->key = syscall(SYS_pidfd_open, *key, 0);
 		if (s->key < 0)
 			s->key = -2;
 	}
 	if (s->nr_held < MAX_HELD)
-		s->held[s->nr_held++] = unique;
+		s->held[s->nr_held++] =
+			(struct held){unique, s->delay_ns ? now_ns() + s->delay_ns : 0};
 	if (s->key == -2)
-		release_held(s);
+		release_held(s, 0);
 }
 
 static void answer(struct server *s, const struct fuse_in_header *in, const _Atomic pid_t *key)
@@ -97,23 +106,41 @@ static void answer(struct server *s, const struct fuse_in_header *in, const _Ato
 	}
 }
 
-__attribute__((noreturn)) static void serve(int fd, const _Atomic pid_t *key)
+/* How long to wait for a request. NULL: for ever. */
+static const struct timespec *until_due(const struct server *s)
+{
+	static struct timespec left;
+	int64_t ns;
+
+	if (!s->delay_ns || s->first == s->nr_held)
+		return NULL;
+	ns = s->held[s->first].due_ns - now_ns();
+	ns = ns < 0 ? 0 : ns;
+	left = (struct timespec){ns / 1000000000, ns % 1000000000};
+	return &left;
+}
+
+__attribute__((noreturn)) static void serve(int fd, const _Atomic pid_t *key, int64_t delay_ns)
 {
 	static char request[REQUEST_BYTES] __attribute__((aligned(8)));
 	static struct server s;
 
-	s = (struct server){.fd = fd, .key = -1};
+	s.fd = fd;
+	s.key = -1;
+	s.delay_ns = delay_ns;
 	for (;;) {
 		struct pollfd events[] = {{.fd = fd, .events = POLLIN},
 					  {.fd = s.key, .events = POLLIN}};
 
-		if (poll(events, 2, -1) < 0 && errno != EINTR)
+		if (ppoll(events, 2, until_due(&s), NULL) < 0 && errno != EINTR)
 			_exit(1);
 		if (events[1].revents) {
 			close(s.key);
 			s.key = -2;
-			release_held(&s);
+			release_held(&s, 0);
 		}
+		if (delay_ns)
+			release_held(&s, now_ns());
 		if (!events[0].revents)
 			continue;
 		if (read(fd, request, sizeof(request)) >= (ssize_t)sizeof(struct fuse_in_header))
@@ -123,7 +150,7 @@ __attribute__((noreturn)) static void serve(int fd, const _Atomic pid_t *key)
 	}
 }
 
-pid_t fuse_start(const _Atomic pid_t *key)
+pid_t fuse_start(const _Atomic pid_t *key, int64_t delay_ns)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC), error;
 	char options[64];
@@ -136,7 +163,7 @@ pid_t fuse_start(const _Atomic pid_t *key)
 	pid = mount("fuse", FUSE_FOLDER, "fuse", 0, options) ? -1 : fork();
 	error = errno;
 	if (!pid)
-		serve(fd, key);
+		serve(fd, key, delay_ns);
 	close(fd);
 	return pid < 0 ? -error : pid;
 }
