@@ -36,7 +36,7 @@
 
 enum how { HOW_GROUP, HOW_INTERRUPT, HOW_CGROUP, HOW_CONTAINER };
 enum state { STATE_SLEEP, STATE_SPIN, STATE_AIO, STATE_FUSE };
-enum groups { GROUPS_NONE, GROUPS_SESSIONS, GROUPS_CGROUP };
+enum groups { GROUPS_NONE, GROUPS_SESSIONS, GROUPS_CGROUP, GROUPS_INSIDE };
 
 struct shared {
 	_Atomic int64_t ready;
@@ -53,6 +53,11 @@ static int64_t processes, memory_kb;
 static enum how how;
 static enum state state;
 static enum groups groups;
+
+static bool uses_cpu_controller(void)
+{
+	return groups == GROUPS_CGROUP || groups == GROUPS_INSIDE;
+}
 
 /* -- a process of the crowd -- */
 
@@ -144,7 +149,7 @@ static void reap(pid_t pid)
 
 __attribute__((noreturn)) static void run_parent(void)
 {
-	bool in_cgroup = groups == GROUPS_CGROUP || how == HOW_CGROUP;
+	bool in_cgroup = uses_cpu_controller() || how == HOW_CGROUP;
 	pid_t init = 0;
 
 	if (groups == GROUPS_SESSIONS && setsid() < 0)
@@ -155,7 +160,7 @@ __attribute__((noreturn)) static void run_parent(void)
 		init = start_container();
 	else
 		make_members();
-	if (in_cgroup && cgroup_enter(CGROUP_ROOT))
+	if (in_cgroup && groups != GROUPS_INSIDE && cgroup_enter(CGROUP_ROOT))
 		_exit(EXIT_FAILURE);
 	while (!shared->go)
 		sleep_ms(1);
@@ -307,11 +312,11 @@ static int make_cgroup(struct trial *t)
 {
 	int error = 0;
 
-	if (groups == GROUPS_CGROUP)
+	if (uses_cpu_controller())
 		error = write_file(CGROUP_ROOT "cgroup.subtree_control", "+cpu");
 	if (!error)
 		error = cgroup_make(CROWD);
-	if (!error && groups == GROUPS_CGROUP)
+	if (!error && uses_cpu_controller())
 		error = write_file(CROWD "/cpu.weight", "%lld",
 				   (long long)wl_param_int(t, "weight"));
 	return error ? wl_fail(t, "cannot make " CROWD ": %s", strerror(-error)) : 0;
@@ -321,7 +326,7 @@ static int setup(struct trial *t)
 {
 	static const char *const hows[] = {"group", "interrupt", "cgroup", "container", NULL};
 	static const char *const states[] = {"sleep", "spin", "aio", "fuse", NULL};
-	static const char *const in_groups[] = {"none", "sessions", "cgroup", NULL};
+	static const char *const in_groups[] = {"none", "sessions", "cgroup", "inside", NULL};
 	struct meminfo m;
 	int64_t need;
 
@@ -332,6 +337,8 @@ static int setup(struct trial *t)
 	how = wl_param_choice(t, "how", hows);
 	state = wl_param_choice(t, "state", states);
 	groups = wl_param_choice(t, "groups", in_groups);
+	if (how == HOW_CGROUP && groups == GROUPS_INSIDE)
+		return wl_fail(t, "cgroup.kill would kill the process that waits for the crowd");
 	shared_size = sizeof(*shared) + processes * sizeof(pid_t);
 	shared = mmap(NULL, shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
@@ -362,7 +369,7 @@ static void cleanup(struct trial *t)
 		fuse_stop(server);
 	kill_and_reap_all(parent);
 	cgroup_remove(CROWD, GONE_MS);
-	if (groups == GROUPS_CGROUP)
+	if (uses_cpu_controller())
 		write_file(CGROUP_ROOT "cgroup.subtree_control", "-cpu");
 	munmap(shared, shared_size);
 }
