@@ -131,7 +131,8 @@ static int start_waiters(struct trial *t)
 	struct epoll_event event = {.events = EPOLLIN};
 
 	memset(shared, 0, shared_size);
-	queue = msgget(IPC_PRIVATE, 0600);
+	/* The others do without System V IPC, which the kernel may not have. */
+	queue = way->wait == wait_message ? msgget(IPC_PRIVATE, 0600) : 0;
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (queue < 0 || pipe(fds) || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fds[0], &event))
 		return wl_fail(t, "cannot make what is waited for: %m");
@@ -155,7 +156,8 @@ static void clean_up(void)
 		kill(-shared->pids[0], SIGKILL);
 	kill_and_reap_all(reader);
 	shared->pids[0] = reader = 0;
-	msgctl(queue, IPC_RMID, NULL);
+	if (way->wait == wait_message)
+		msgctl(queue, IPC_RMID, NULL);
 	close(epoll_fd);
 	close(fds[0]);
 	close(fds[1]);
