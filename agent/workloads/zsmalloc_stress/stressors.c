@@ -11,12 +11,7 @@
 
 #include "lib/swap_data.h"
 
-#define DESTROYED 8 /* pools that are destroyed for each pool that is fully used */
 #define RUN 32 /* pages that are checked, written or discarded together */
-/* How much of the limit is reserved for the pool's other needs: a zspage that is half full. */
-#define LIMIT_SLACK (64 << 10)
-/* Also reserved, for pages whose freeing is still in progress: a batch on each of two CPUs. */
-#define UNDER_WAY (2 * 32)
 
 static size_t page_size;
 
@@ -248,35 +243,7 @@ static int mix(struct stress *s, struct blocks *b, struct prng *p)
 	return error;
 }
 
-/*
- * What was discarded must be free for the next write, even if a kernel postpones the
- * freeing. With pages that do not compress the pool is as large as before, to within a few
- * dozen pages.
- */
-static int refill(struct stress *s, struct blocks *b)
-{
-	int64_t half = s->pages / 2 / RUN * RUN;
-	int error = 0;
-
-	for (int64_t block = 0; block < s->pages; block++)
-		b->generation[block] = 2; /* the next version does not compress */
-	for (int64_t first = 0; first < s->pages && !error; first += RUN)
-		error = write_run(b, first);
-	if (!error)
-		error = zram_disk_limit(b->disk, zram_disk_pool_bytes(b->disk) + LIMIT_SLACK +
-							 UNDER_WAY * page_size);
-	if (!error)
-		error = discard(b, 0, half);
-	for (int64_t first = 0; first < half && !error; first += RUN) {
-		for (int64_t i = 0; i < RUN; i++)
-			b->generation[first + i] = 2;
-		if (write_run(b, first))
-			s->refused++;
-	}
-	return error ? error : zram_disk_limit(b->disk, 0);
-}
-
-/* Destroys the pool while pages of it are still being freed. */
+/* Destroys the pool right after its last pages were freed: a worker may still free zspages. */
 static int burst_and_stop(struct stress *s, struct blocks *b)
 {
 	int error = discard(b, 0, s->pages);
@@ -285,21 +252,6 @@ static int burst_and_stop(struct stress *s, struct blocks *b)
 		error = zram_disk_stop(b->disk);
 	if (!error)
 		s->destroyed++;
-	return error;
-}
-
-static int destroy_often(struct stress *s, struct blocks *b)
-{
-	int error = 0;
-
-	for (int i = 0; i < DESTROYED && !error && !s->stop; i++) {
-		error = zram_disk_start(b->disk, s->pages * page_size);
-		for (int64_t first = 0; first < s->pages && !error; first += RUN)
-			error = zram_disk_write(b->disk, first * page_size, b->memory,
-						RUN * page_size);
-		if (!error)
-			error = burst_and_stop(s, b);
-	}
 	return error;
 }
 
@@ -317,11 +269,7 @@ static int work_on_disk(struct stress *s, int index)
 		if (!error)
 			error = mix(s, &b, &p);
 		if (!error)
-			error = refill(s, &b);
-		if (!error)
 			error = burst_and_stop(s, &b);
-		if (!error)
-			error = destroy_often(s, &b);
 	}
 	return error;
 }
@@ -347,29 +295,9 @@ static int move(struct stress *s, int index)
 	return error;
 }
 
-/*
- * Takes the last CPU, if it is not the only one, offline and online: its per-CPU data must
- * not be lost.
- */
-static int hotplug_cpu(struct stress *s, int index)
-{
-	long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
-	char file[64];
-	int error = 0;
-
-	snprintf(file, sizeof(file), "/sys/devices/system/cpu/cpu%ld/online", last);
-	for (bool online = false; !error && (!s->stop || online); online = !online) {
-		if (last)
-			error = write_file(file, "%d", online);
-		s->passes[index] += online;
-		/* Races need two CPUs for most of the time. */
-		sleep_ms(online ? 250 : 10);
-	}
-	return error;
-}
-
 const struct stressor stressors[] = {
-	{"keeper", keep, false}, {"squeezed keeper", keep, true}, {"dropper", drop, false},
-	{"picker", pick, false}, {"disk", work_on_disk, false},	  {"compactor", compact, false},
-	{"mover", move, false},	 {"plugger", hotplug_cpu, false}, {NULL, NULL, false},
+	{"keeper", keep, false},       {"squeezed keeper", keep, true},
+	{"dropper", drop, false},      {"picker", pick, false},
+	{"disk", work_on_disk, false}, {"compactor", compact, false},
+	{"mover", move, false},	       {NULL, NULL, false},
 };

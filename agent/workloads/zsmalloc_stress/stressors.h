@@ -23,7 +23,6 @@ struct stress {
 	_Atomic int errors[STRESSORS_MAX]; /* the -errno of a stressor that could not continue */
 	_Atomic int64_t wrong_pages; /* of memory that was read back from swap with other data */
 	_Atomic int64_t wrong_blocks; /* of the disk */
-	_Atomic int64_t refused; /* writes that failed below the disk's limit */
 	_Atomic int64_t destroyed; /* pools that were destroyed right after a burst of frees */
 };
 

@@ -10,8 +10,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lib/zram.h"
-
 #define CONTROL "/sys/class/zram-control/"
 #define BUSY_MS 2000
 
@@ -86,24 +84,6 @@ int zram_disk_remove(struct zram_disk *d)
 		error = retry_while_busy(hot_remove, d);
 	d->number = -1;
 	return error;
-}
-
-int64_t zram_disk_pool_bytes(const struct zram_disk *d)
-{
-	char path[64], text[256];
-	struct zram_stat s;
-	int len;
-
-	snprintf(path, sizeof(path), "/sys/block/zram%d/mm_stat", d->number);
-	len = read_file(path, text, sizeof(text));
-	if (len < 0)
-		return len;
-	return zram_stat_parse(text, &s) ? s.pool_bytes : -EPROTO;
-}
-
-int zram_disk_limit(const struct zram_disk *d, int64_t pool_bytes)
-{
-	return set(d, "mem_limit", pool_bytes);
 }
 
 int zram_disk_compact(const struct zram_disk *d)

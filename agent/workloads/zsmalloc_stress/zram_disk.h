@@ -22,10 +22,6 @@ int zram_disk_stop(struct zram_disk *d);
 /* Removes the device, set up or not. */
 int zram_disk_remove(struct zram_disk *d);
 
-/* The size of its pool. */
-int64_t zram_disk_pool_bytes(const struct zram_disk *d);
-/* Writes fail that would make the pool larger than this; 0: no limit. */
-int zram_disk_limit(const struct zram_disk *d, int64_t pool_bytes);
 int zram_disk_compact(const struct zram_disk *d);
 
 int zram_disk_discard(const struct zram_disk *d, int64_t at, int64_t bytes);
