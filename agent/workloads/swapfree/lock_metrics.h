@@ -3,28 +3,15 @@
 #ifndef KTEARDOWN_LOCK_METRICS_H
 #define KTEARDOWN_LOCK_METRICS_H
 
-#include "lockstat.h"
+#include "workload.h"
 
-enum swap_lock {
-	SWAP_LOCK_POOL, /* zsmalloc: the pool */
-	SWAP_LOCK_CLASS, /* zsmalloc: a size class */
-	SWAP_LOCK_CLUSTER, /* a cluster of swap slots */
-	SWAP_LOCK_DEVICE, /* the swap device */
-	NR_SWAP_LOCKS,
-};
-
-struct lock_metrics {
-	bool counted; /* the kernel counts locks */
-	struct lock_use use[NR_SWAP_LOCKS];
-};
-
-void lock_metrics_read(struct lock_metrics *l);
+/* Begins to count. */
+void lock_metrics_begin(void);
 /*
- * The difference of the two, for each lock L: the metrics L_lock_acquired_count,
- * L_lock_contended_count and L_lock_wait_ns. No metrics if the kernel does not count
- * locks.
+ * What was counted since then: for each lock L, and for all others together, the metrics
+ * L_lock_acquired_count, L_lock_contended_count and L_lock_wait_ns. The console names the
+ * lock that was waited for longest. No metrics if the kernel does not count locks.
  */
-void lock_metrics_sample(struct trial *t, const struct lock_metrics *from,
-			 const struct lock_metrics *to);
+void lock_metrics_sample(struct trial *t);
 
 #endif

@@ -36,6 +36,7 @@ static void parse_name(const char *line, struct lock_line *out)
 
 	memcpy(out->name, line + blanks, length);
 	out->name[length] = '\0';
+	strcpy(out->text, out->name);
 	out->shared = ends_in(out->name, "-R") || ends_in(out->name, "-W");
 	if (out->shared)
 		out->name[length - 2] = '\0';
@@ -62,40 +63,30 @@ bool lockstat_parse(const char *line, struct lock_line *out)
 	return true;
 }
 
-static bool is_wanted(const struct lock_wanted *wanted, const struct lock_line *line)
-{
-	if (strcmp(wanted->name, line->name))
-		return false;
-	return wanted->which == LOCK_ANY || (wanted->which == LOCK_SHARED && line->shared) ||
-	       (wanted->which == LOCK_LATER && line->later);
-}
-
-static void add(const struct lock_wanted *wanted, size_t count, struct lock_use *uses,
-		const struct lock_line *line)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(&wanted[i], line))
-			continue;
-		uses[i].acquired += line->use.acquired;
-		uses[i].contended += line->use.contended;
-		uses[i].wait_ns += line->use.wait_ns;
-	}
-}
-
-int lockstat_read(const struct lock_wanted *wanted, size_t count, struct lock_use *uses)
+int lockstat_read(struct lock_table *table)
 {
 	FILE *file = fopen(FILE_NAME, "re");
 	struct lock_line line;
 	char *text = NULL;
 	size_t size = 0;
+	int error = file ? 0 : -errno;
 
-	if (!file)
-		return -errno;
-	memset(uses, 0, count * sizeof(*uses));
-	while (getline(&text, &size, file) > 0)
-		if (lockstat_parse(text, &line))
-			add(wanted, count, uses, &line);
+	*table = (struct lock_table){0};
+	while (!error && getline(&text, &size, file) > 0) {
+		struct lock_line *lines;
+
+		if (!lockstat_parse(text, &line))
+			continue;
+		lines = realloc(table->lines, (table->count + 1) * sizeof(line));
+		if (lines) {
+			table->lines = lines;
+			table->lines[table->count++] = line;
+		} else {
+			error = -ENOMEM;
+		}
+	}
 	free(text);
-	fclose(file);
-	return 0;
+	if (file)
+		fclose(file);
+	return error;
 }

@@ -10,20 +10,9 @@ struct lock_use {
 	int64_t acquired, contended, wait_ns;
 };
 
-/* Which of several classes with one name: locks in different files may have the same name. */
-enum lock_which {
-	LOCK_ANY, /* all of them, added up */
-	LOCK_SHARED, /* those that were ever taken for reading: rwlocks, not spinlocks */
-	LOCK_LATER, /* all but the first class of the name that was used since the boot */
-};
-
-struct lock_wanted {
-	const char *name; /* as lockdep has it: the argument of the lock's init function */
-	enum lock_which which;
-};
-
 /* One line of the file, which counts one side of one class. */
 struct lock_line {
+	char text[48]; /* the name as it is in the file */
 	/* Without "#2" (the second class of the name), "/1" (nested), and the side. */
 	char name[48];
 	bool shared; /* it has two lines: one ends in -R, one in -W */
@@ -31,11 +20,13 @@ struct lock_line {
 	struct lock_use use;
 };
 
-/*
- * uses[i] becomes the use of the classes that wanted[i] selects, zero if no class matches.
- * 0, or -errno (-ENOENT: a kernel without lock statistics).
- */
-int lockstat_read(const struct lock_wanted *wanted, size_t count, struct lock_use *uses);
+struct lock_table {
+	struct lock_line *lines; /* to be freed by the caller */
+	size_t count;
+};
+
+/* All classes. 0, or -errno (-ENOENT: a kernel without lock statistics). */
+int lockstat_read(struct lock_table *table);
 
 /* False if the line does not count a lock (a heading, a place of contention). */
 bool lockstat_parse(const char *line, struct lock_line *out);

@@ -238,19 +238,17 @@ static void sample_times(struct trial *t, int64_t start, int64_t settled_ns)
 
 static int free_all(struct trial *t, int64_t *start)
 {
-	struct lock_metrics before, after;
 	int64_t compactions;
 
 	wl_settle(t, SETTLE_MS);
-	lock_metrics_read(&before);
+	lock_metrics_begin();
 	compactions = compactor_rounds();
 	wl_profile_begin(t);
 	if (release_members(t, start))
 		return -1;
 	wl_profile_end(t);
 	compactions = compactor_rounds() - compactions;
-	lock_metrics_read(&after);
-	lock_metrics_sample(t, &before, &after);
+	lock_metrics_sample(t);
 	wl_sample(t, "compactions_count", compactions);
 	for (int i = 0; i < processes; i++)
 		if (results[i].error)
