@@ -16,13 +16,8 @@
 #include "lib/cgroup.h"
 #include "lib/hotplug.h"
 #include "lib/tasks.h"
+#include "limits.h"
 #include "victims.h"
-
-#define EXPECT(condition, otherwise)                                                               \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			return otherwise;                                                          \
-	} while (0)
 
 /*
  * Two with a quota of their own, one without, and three of which each is inside the
@@ -394,14 +389,39 @@ static const char *shared(void)
 	return percent < SHARE_PERCENT ? text : NULL;
 }
 
+/* -- many threads at once -- */
+
+static const char *crowd(void)
+{
+	EXPECT(!victim_put(0, VICTIM_CROWD, groups[FREE]) && victims_run(),
+	       "no process with many threads can be started");
+	EXPECT(move_all(SMALL) && victims_throttled(), "moved to a quota, they are not throttled");
+	EXPECT(move_all(OTHER) && victims_throttled(),
+	       "moved to another quota, they are not throttled");
+	EXPECT(move_all(FREE) && victims_run(), "moved to no quota, they do not run");
+	return NULL;
+}
+
 const struct throttle_case throttle_cases[] = {
-	{"moved", moved},	{"pinned", pinned},
-	{"policies", policies}, {"stopped", stopped},
-	{"frozen", frozen},	{"traced", traced},
-	{"killed", killed},	{"quota_changed", quota_changed},
-	{"nested", nested},	{"plugged", plugged},
-	{"newborn", newborn},	{"load_follows", load_follows},
-	{"shared", shared},	{NULL, NULL},
+	{"moved", moved},
+	{"pinned", pinned},
+	{"policies", policies},
+	{"stopped", stopped},
+	{"frozen", frozen},
+	{"traced", traced},
+	{"killed", killed},
+	{"quota_changed", quota_changed},
+	{"nested", nested},
+	{"plugged", plugged},
+	{"newborn", newborn},
+	{"load_follows", load_follows},
+	{"shared", shared},
+	{"crowd", crowd},
+	{"polled", limit_polled},
+	{"reads", limit_reads},
+	{"long_call", limit_long_call},
+	{"exits", limit_exit},
+	{NULL, NULL},
 };
 
 /* -- their cgroups -- */
@@ -419,5 +439,5 @@ int cases_setup(const char *top)
 	}
 	for (int g = SMALL; g <= OTHER && !error; g++)
 		error = quota_set(groups[g], QUOTA_SMALLEST);
-	return error;
+	return error ? error : limits_setup(top);
 }

@@ -5,6 +5,12 @@
 
 #include "workload.h"
 
+#define EXPECT(condition, otherwise)                                                               \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			return otherwise;                                                          \
+	} while (0)
+
 struct throttle_case {
 	const char *invariant;
 	/*

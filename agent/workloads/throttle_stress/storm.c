@@ -109,13 +109,17 @@ static void freeze_some(void)
 	sleep_ms(5);
 }
 
-/* Done by a child: when it exits, the kernel detaches all tasks that it traced. */
+/*
+ * Done by a child: when it exits, the kernel detaches all tasks that it traced. Meanwhile a
+ * killed task stops before it exits.
+ */
 static void trace_one(void)
 {
 	pid_t pid = any_victim(), tracer = fork();
 
 	if (!tracer) {
-		if (pid && !ptrace(PTRACE_SEIZE, pid, 0, 0) && !ptrace(PTRACE_INTERRUPT, pid, 0, 0))
+		if (pid && !ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXIT) &&
+		    !ptrace(PTRACE_INTERRUPT, pid, 0, 0))
 			task_wait_state(pid, 't', 50);
 		_exit(0);
 	}

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/tasks.h"
+#include "rings.h"
 
 #define FOLDER "/tmp/throttle_stress"
 #define NR_FILES 400
@@ -25,6 +28,8 @@
 #define NEXT_TO_NOTHING_NS 20000000
 #define SOME_NS 40000000
 #define MAP_BYTES (64 * 4096)
+#define CROWD 1000
+#define CROWD_STACK_BYTES (16 << 10)
 
 struct victims_shared *victims_shared;
 
@@ -92,13 +97,58 @@ static void do_once(enum victim_work work)
 		if (!victims_shared->spin)
 			sleep_ms(10);
 		return;
+	case VICTIM_CALL:
+		return read_for_long();
+	case VICTIM_CROWD:
+	case VICTIM_POLLED:
+	case VICTIM_READS:
+		return sleep_ms(10);
 	default:
 		return;
 	}
 }
 
+static void *spin_for_ever(void *unused)
+{
+	for (;;)
+		(*(volatile int *)unused)++;
+	return NULL;
+}
+
+static int start_crowd(void)
+{
+	static volatile int spun;
+	pthread_attr_t attributes;
+	pthread_t id;
+	int error = 0;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, CROWD_STACK_BYTES);
+	for (int i = 0; i < CROWD && !error; i++)
+		error = pthread_create(&id, &attributes, spin_for_ever, (void *)&spun);
+	return -error;
+}
+
+static int prepare(enum victim_work work)
+{
+	switch (work) {
+	case VICTIM_RING:
+		return ring_waits();
+	case VICTIM_POLLED:
+		return ring_polled();
+	case VICTIM_READS:
+		return ring_reads();
+	case VICTIM_CROWD:
+		return start_crowd();
+	default:
+		return 0;
+	}
+}
+
 static void run_victim(int place, enum victim_work work)
 {
+	if (prepare(work))
+		_exit(EXIT_FAILURE);
 	while (!victims_shared->finish) {
 		do_once(work);
 		victims_shared->progress[place]++;
@@ -154,7 +204,7 @@ int victim_move(pid_t pid, const char *cgroup)
 	return write_file(file, "%d", (int)pid);
 }
 
-void victims_pin(int cpu)
+void victim_pin(int place, int cpu)
 {
 	cpu_set_t set;
 
@@ -162,8 +212,14 @@ void victims_pin(int cpu)
 	for (int i = 0; i < 2; i++)
 		if (cpu < 0 || cpu == i)
 			CPU_SET(i, &set);
-	EACH_VICTIM(pid)
-	sched_setaffinity(pid, sizeof(set), &set);
+	if (victims_shared->pids[place])
+		sched_setaffinity(victims_shared->pids[place], sizeof(set), &set);
+}
+
+void victims_pin(int cpu)
+{
+	for (int i = 0; i < MAX_VICTIMS; i++)
+		victim_pin(i, cpu);
 }
 
 static bool none_left(void)

@@ -46,8 +46,14 @@ enum victim_work {
 	VICTIM_FORK,
 	VICTIM_MAP,
 	VICTIM_NAP,
+	VICTIM_RING, /* in user space, with requests of io_uring that never complete */
 	VICTIM_WORKS, /* how many of these there are */
 	VICTIM_SWITCHED, /* spins or sleeps, as victims_shared->spin says */
+	VICTIM_CALL, /* in one long system call after the other */
+	VICTIM_CROWD, /* a thousand threads in user space */
+	/* They sleep, while threads of the kernel work for them on CPU 0: */
+	VICTIM_POLLED, /* poll a ring of io_uring */
+	VICTIM_READS, /* do long reads for io_uring */
 };
 
 /* Sets up the shared memory, and a folder for VICTIM_LIST; 0 or -errno. */
@@ -61,6 +67,8 @@ int victim_gone(pid_t pid);
 int victim_move(pid_t pid, const char *cgroup);
 /* Binds all of them to this CPU; -1: to both. */
 void victims_pin(int cpu);
+/* Binds the main thread of one of them. */
+void victim_pin(int place, int cpu);
 
 /* The CPU time of a process in ns, -1 if it does not exist. */
 int64_t victim_cpu_ns(pid_t pid);
