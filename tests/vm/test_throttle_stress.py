@@ -23,6 +23,8 @@ CAUGHT_BY = {
     "clock": ("load_follows", {"load_follows"}),
     "below": ("nested", {"nested"}),
     "order": ("shared", {"shared"}),
+    "worker": ("polled", {"polled"}),
+    "exiting": ("exits", {"exits"}),
 }
 
 
@@ -59,6 +61,13 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
 
 
 @pytest.fixture(scope="module")
+def limits(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    """Base and the shipped series: tasks and workers that are in the kernel for long."""
+    only = 'only = ["polled", "reads", "long_call", "crowd", "exits"]'
+    return stress(tmp_path_factory.mktemp("limits"), SERIES, lab.INSTRUCTIONS, only)
+
+
+@pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
     return lab.on_top(tmp_path_factory.mktemp("series"), SERIES, BROKEN)
 
@@ -86,10 +95,17 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
     assert not lab.wrong(usage, kernel)
 
 
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_what_is_long_in_the_kernel_is_limited_too(limits: list[lab.Boot], kernel: str) -> None:
+    found = lab.checks(limits)[kernel]
+    assert {"polled", "reads", "long_call", "crowd", "exits"} <= set(found)
+    assert not lab.wrong(limits, kernel)
+
+
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: str, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
-    design = lab.INSTRUCTIONS if part in ("usage", "shared") else lab.WALL
+    design = lab.INSTRUCTIONS if part in ("usage", "shared", "polled", "exits") else lab.WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, broken, design, params, f"throttle_broken={mistake}")
     assert not lab.wrong(boots, "base")
