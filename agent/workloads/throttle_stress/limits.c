@@ -151,11 +151,12 @@ const char *limit_exit(void)
 	pid_t pid;
 
 	EXPECT(!quota_set(limited, "1000 100000"), "no quota can be set");
-	EXPECT(!victim_put(0, VICTIM_CALL, limited) && !victim_put(1, VICTIM_RING, limited),
+	EXPECT(!victim_put(SPINNING, VICTIM_RING, limited) && spins_for(EXIT_PERIODS) &&
+		       !victim_put(IN_KERNEL, VICTIM_CALL, limited),
 	       "no process can be started in the cgroup");
 	victims_pin(1);
 	await_debt();
-	pid = victims_shared->pids[1];
+	pid = victims_shared->pids[SPINNING];
 	EXPECT(kill_until_exit_stop(pid), "it does not stop before it exits");
 	await_debt();
 	from = periods();
