@@ -25,7 +25,7 @@ def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:
     [
         ("doc", ["doctor"]),
         ("run free", ["freezer"]),
-        ("plan dying", ["dyingcg"]),
+        ("plan dying", ["dyingcg", "dyingfault"]),
         ("compare zombies_", ["zombies_cgroup"]),
         ("compare zombies --series freezer-skip-e", ["freezer-skip-exited"]),
         ("compare zombies --source deb", ["debian:6.12", "debian-image:6.12"]),
