@@ -104,7 +104,7 @@ def test_pages_of_a_removed_cgroup_are_used(tmp_path: Path) -> None:
     (boot,) = run(
         tmp_path,
         '[[workloads]]\nworkload = "dyingfault"\n'
-        'params = {owner = ["living", "dying"], levels = ["1", "3"], rounds = "10"}\n',
+        'params = {owner = ["living", "dying"], levels = [1, 3], rounds = [10]}\n',
     )
     workload = load_workload("dyingfault")
     assert len(boot.trials) == 4
