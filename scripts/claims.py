@@ -214,10 +214,10 @@ def ids(root: Path, command: str) -> dict[str, str]:
         described = _without_words(workload.model_dump(mode="json", exclude_defaults=True))
         found[f"workloads/{name}"] = text_id(json.dumps(described, sort_keys=True))
     for variant in experiment.variants:
-        name, _, _ = variant.partition(" on ")
-        folder = f"series/{name.split('@')[0]}"
-        if (root / folder).is_dir():
-            found[folder] = files_id(root, listed(root, [folder]))
+        name = variant.partition(" on ")[0].split("@")[0].removeprefix("./")
+        for folder in (f"series/{name}", name):
+            if (root / folder).is_dir():
+                found[folder] = files_id(root, listed(root, [folder]))
     return dict(sorted(found.items()))
 
 

@@ -249,6 +249,13 @@ def test_a_series_on_another_source_is_depended_on(tree: Path) -> None:
     assert found[SERIES] == claims.load(tree, "zombie").now[SERIES]
 
 
+def test_a_series_that_is_named_by_its_folder_is_depended_on(tree: Path) -> None:
+    command = f"kteardown run freezer --variant ./{SERIES}"
+    before = claims.ids(tree, command)
+    change_series(tree)
+    assert before[SERIES] != claims.ids(tree, command)[SERIES]
+
+
 def test_nothing_is_kept_where_the_tree_changes_while_it_is_measured(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
