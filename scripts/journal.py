@@ -13,6 +13,7 @@ from typing import TypedDict
 import pytest
 
 OUTCOMES = ("passed", "failed", "skipped")
+_DONE = ("passed", "skipped")
 
 
 class Entry(TypedDict):
@@ -47,12 +48,9 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out the tests that passed or were skipped."""
-        entries = read(self._file)
-        done = [
-            item for item in items if entries.get(item.nodeid, {"outcome": ""})["outcome"] in OUTCOMES[::2]
-        ]
-        items[:] = [item for item in items if item not in done]
-        config.hook.pytest_deselected(items=done)
+        ids = {test for test, entry in read(self._file).items() if entry["outcome"] in _DONE}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in ids])
+        items[:] = [item for item in items if item.nodeid not in ids]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write an entry after the last phase of a test."""

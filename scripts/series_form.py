@@ -10,7 +10,7 @@ For each source that a series applies to:
   same file without the series does not have it.
 
 A build of a source is configured once and kept in ``build/series-form``. Every finding is printed; the exit
-status is 1 if there is one. By default all series are checked on all sources that the experiments name.
+status is 1 if there is one. By default all series are checked on each of ``SOURCES``.
 """
 
 from __future__ import annotations
@@ -79,36 +79,34 @@ def main(arguments: Sequence[str]) -> int:
     for spec in given.source or SOURCES:
         source = sources.identify(spec)
         for name in names:
-            findings = list(check(name, source, sources.tree(source), builds))
-            print("\n".join(f"{spec} {name}: {line}" for line in findings), flush=True)
-            found += sum(
-                not line.endswith((": ok", _NOT_FOR_IT)) and ": not tried" not in line for line in findings
-            )
+            for line, is_finding in check(name, source, sources.tree(source), builds):
+                print(f"{spec} {name}: {line}", flush=True)
+                found += is_finding
     print(f"series form: {found} findings")
     return 1 if found else 0
 
 
-_NOT_FOR_IT = "is not written for this source"
-
-
-def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Iterator[str]:
-    """One line for each check of a series on a source."""
+def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Iterator[tuple[str, bool]]:
+    """What each check of a series on a source found, as lines, and whether each line is a finding."""
     backport = _backport(name, source, tree)
     if not backport:
-        yield f"the series {_NOT_FOR_IT}"
+        yield "the series is not written for this source", False
         return
-    for patch in backport:
-        complaints = _checkpatch(tree, patch)
-        yield from (f"checkpatch, {patch.name[:4]}: {line}" for line in complaints)
-    if not any(_checkpatch(tree, patch) for patch in backport):
-        yield "checkpatch: ok"
-    yield f"git am: {_git_am(tree, backport) or 'ok'}"
+    complaints = [f"{patch.name[:4]}: {line}" for patch in backport for line in _checkpatch(tree, patch)]
+    yield from _lines("checkpatch", complaints)
+    refused = _git_am(tree, backport)
+    yield from _lines("git am", [refused] if refused else [])
     for build in builds:
         if missing := [tool for tool in build.tools if not shutil.which(tool)]:
-            yield f"{build.name}: not tried, {', '.join(missing)} is not installed"
-            continue
-        new = _new_warnings(build, source, tree, backport)
-        yield from (f"{build.name}: {line}" for line in new or ["ok"])
+            yield f"{build.name}: not tried, {', '.join(missing)} is not installed", False
+        else:
+            yield from _lines(build.name, _new_warnings(build, source, tree, backport))
+
+
+def _lines(what: str, findings: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    yield from ((f"{what}: {finding}", True) for finding in findings)
+    if not findings:
+        yield f"{what}: ok", False
 
 
 def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
