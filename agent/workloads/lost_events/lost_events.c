@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many processes wait for the same events, and one that began to wait last. The many are
- * killed, and events come, one a millisecond: how many are lost on processes that are about
- * to exit, before the last one gets one?
+ * Many processes wait for the same events, and after them a reader begins to wait. All but
+ * the reader are killed, and an event comes each millisecond: how many events do processes
+ * consume that are about to exit, before the reader gets one?
  */
 #define _GNU_SOURCE /* struct msgbuf */
 #include <linux/futex.h>
@@ -216,7 +216,7 @@ static void cleanup(struct trial *t)
 static const char *const params[] = {"processes", "on", NULL};
 static const struct workload lost_events = {
 	.name = "lost_events",
-	.summary = "events for processes that are killed and for one that is not",
+	.summary = "events that killed processes consume before a running process gets one",
 	.params = params,
 	.setup = setup,
 	.run = run,
