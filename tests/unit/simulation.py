@@ -168,6 +168,7 @@ def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.ran
         acceleration="icount",
         host_load=0,
         started_at="",
+        machine=boot.machine,
     )
     end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
     return BootRecords(boot.index, 0, start, end, tuple(lines))

@@ -3,10 +3,18 @@
 A fault is a boot that ended in a panic, a hang or out of memory, an invariant that did not hold, or a problem
 that the kernel reported in its log. Faults of one kind are counted by boots, the unit of replication.
 
-On the instruction clock a boot is repeatable. One fault at a point that base passed with the same seed, and
-at which base has it with no seed, proves that the variant is broken. Many reports in the log are printed only
-once in a boot, and a change of timing moves them to another point: such a report is proof only if base has it
-nowhere. Otherwise the counts of boots with and without the fault are compared by
+On the instruction clock a boot of a guest with one CPU is repeatable. One fault at a point that base passed
+with the same seed, and at which base has it with no seed, proves that the variant is broken. Many reports in
+the log are printed only once in a boot, and a change of timing moves them to another point: such a report is
+proof only if base has it nowhere.
+
+With several CPUs a boot shows one order of many in which they can run, and any change of the code gives
+another one: that base passed may be chance. A panic, an oops, a lockdep report and corrupted memory are proof
+there too if base has none, since no order excuses them. Any other fault is proof only if all of n boots of
+the variant have it and none of n boots of base. If both had it with the same probability, the probability of
+this would be at most 1 / 4^n: it must be below 1 - confidence.
+
+Otherwise the counts of boots with and without the fault are compared by
 Fisher's exact test, one-sided (R. Fisher, "The Design of Experiments", 1935, chapter 2), with the A/A twin
 counted as base: below 1 - confidence the variant is broken, else it is suspected to be. No correction for
 several tests is made: a fault that is missed costs more than one that is examined in vain.
@@ -16,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import get_args
 
 from kteardown.model.experiment import Clock
@@ -25,6 +34,7 @@ from kteardown.model.record import (
     LAYOUT,
     OUTCOMES,
     TWIN,
+    Hello,
     KernelProblem,
     ProblemKind,
     TrialEnd,
@@ -44,10 +54,14 @@ from kteardown.rundir.counting import BootRecords, trials
 
 _OF_A_CRASH = ("panic", "oops", "stall", "corruption")
 """Problems that are a part of how a boot ended, if it did not end ok."""
+_IN_ANY_ORDER = ("panic", "oops", "lockdep", "corruption")
+"""Faults that no order of the CPUs excuses. The others may depend on a limit of time or memory."""
 _LINES = 40
 
 _Place = tuple[str, Key]
 """A workload and a point."""
+_Part = _Place | None
+"""A place, or the boot as a whole."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +198,8 @@ def _status(
     """Return the status of one kind of fault of one kernel, and the p-value if a test decided it."""
     if kernel == BASE:
         return "base", None
-    if clock == "instructions" and any(_is_proof(one, of_base, ran[BASE]) for one in mine):
+    enough = log(1 - confidence, 0.25)
+    if clock == "instructions" and _is_proven(mine, of_base, ran[kernel], ran[BASE], enough):
         return "broken", None
     # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from scipy.stats import fisher_exact
@@ -197,24 +212,79 @@ def _status(
     return ("base too" if base_bad else "suspected"), p
 
 
-def _is_proof(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> bool:
-    """Return whether base, booted with the same seed, passed a point at which this fault occurred.
+def _is_proven(
+    mine: Sequence[_Seen],
+    of_base: Sequence[_Seen],
+    variant: Sequence[BootRecords],
+    base: Sequence[BootRecords],
+    enough: float,
+) -> bool:
+    """Return whether boots on the instruction clock prove that the variant is broken, without a test.
 
-    Base must have the fault at this point with no seed; a report in the log, nowhere.
+    ``enough``: with several CPUs, "all" and "none" are of more boots than this.
+    """
+    return any(
+        not _has_several_cpus(one.boot, base)
+        or (one.kind in _IN_ANY_ORDER and part is None)
+        or _boots_of_all(part, one, mine, variant, base) > enough
+        for one in mine
+        for part in _clean_in_base(one, of_base, base)
+    )
+
+
+def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> set[_Part]:
+    """Return where a fault occurred and base, booted with the same seed, passed.
+
+    Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole is such a
+    part if base has the fault nowhere.
     """
     if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
-        return False
-    same_seed = [boot for boot in base if boot.start.block == one.boot.start.block]
-    base_bad = {place for other in of_base for place in other.places}
-    if not one.places:
-        return not of_base and any(boot.end.outcome == "ok" for boot in same_seed)
-    passed = {
-        (trial.workload, key(trial.params))
-        for boot in same_seed
-        for trial in trials(boot.records)
-        if trial.status
-    }
-    return bool((one.places & passed) - base_bad)
+        return set()
+    passed = {part for boot in base if boot.start.block == one.boot.start.block for part in _passed(boot)}
+    parts: set[_Part] = {*one.places} if one.places else {None}
+    clean = (parts & passed) - {place for other in of_base for place in other.places}
+    if of_base:
+        return clean - {None}
+    return clean | {None} if clean else clean
+
+
+def _boots_of_all(
+    part: _Part,
+    one: _Seen,
+    mine: Sequence[_Seen],
+    variant: Sequence[BootRecords],
+    base: Sequence[BootRecords],
+) -> int:
+    """Return in how many boots of each side all of the variant have the fault there and base passed.
+
+    0: it is not in all boots of the variant that began this part.
+    """
+    began = {boot.boot for boot in _alike(one.boot, variant) if part in _began(boot)}
+    bad = {other.boot.boot for other in mine if part is None or part in other.places}
+    passed = [boot for boot in _alike(one.boot, base) if part in _passed(boot)]
+    return min(len(began), len(passed)) if began <= bad else 0
+
+
+def _alike(boot: BootRecords, boots: Sequence[BootRecords]) -> list[BootRecords]:
+    """Return the boots on the same machine of the sweep."""
+    return [other for other in boots if other.start.machine == boot.start.machine]
+
+
+def _has_several_cpus(boot: BootRecords, base: Sequence[BootRecords]) -> bool:
+    """Return whether several CPUs ran in the guest. A boot that failed early does not say it; base does."""
+    reported = (record for other in (boot, *_alike(boot, base)) for record in other.records)
+    return any(isinstance(record, Hello) and record.cpus_online > 1 for record in reported)
+
+
+def _began(boot: BootRecords) -> set[_Part]:
+    started = (record for record in boot.records if isinstance(record, TrialStart))
+    return {None, *((record.workload, key(record.params)) for record in started)}
+
+
+def _passed(boot: BootRecords) -> set[_Part]:
+    """Return the points whose trials ended, and None if the boot ended ok."""
+    ended = {(trial.workload, key(trial.params)) for trial in trials(boot.records) if trial.status}
+    return {*ended, None} if boot.end.outcome == "ok" else {*ended}
 
 
 def _faults_of(boot: BootRecords) -> Iterator[_Seen]:

@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.model.record import BootEnd, Check, KernelProblem, Outcome, TrialStart
+from kteardown.model.experiment import Clock, MachineSpec
+from kteardown.model.record import (
+    BootEnd,
+    Check,
+    Hello,
+    KernelProblem,
+    Outcome,
+    ProblemKind,
+    TrialStart,
+)
 from kteardown.model.result import PatchSet, Result
 from kteardown.report.context import Material, side_by_side
 from kteardown.report.formats import cover
@@ -48,9 +57,9 @@ def crash(outcome: Outcome, trial: int) -> Change:
     return change
 
 
-def warns(*trials: int) -> Change:
+def warns(*trials: int, kind: ProblemKind = "warning") -> Change:
     def change(boot: BootRecords) -> BootRecords:
-        problem = KernelProblem(kind="warning", line=WARNING, trials=trials, excerpt=(WARNING, "Call Trace:"))
+        problem = KernelProblem(kind=kind, line=WARNING, trials=trials, excerpt=(WARNING, "Call Trace:"))
         return replace(boot, end=end("ok", problem))
 
     return change
@@ -69,15 +78,28 @@ def fails(name: str) -> Change:
     return change
 
 
+def has_cpus(boot: BootRecords, cpus: int) -> BootRecords:
+    records = tuple(
+        record.model_copy(update={"cpus_online": cpus}) if isinstance(record, Hello) else record
+        for record in boot.records
+    )
+    return replace(boot, records=records)
+
+
 def result(
-    changes: dict[tuple[str, int], Change], clock: str = "instructions", boots: int = 3, **more: object
+    changes: dict[tuple[str, int], Change], clock: Clock = "instructions", boots: int = 3, cpus: int = 1
 ) -> Result:
-    experiment = freezer(clock, boots=boots, zombies=(0, 6000), variants=(VARIANT,))  # type: ignore[arg-type]
+    experiment = freezer(clock, boots=boots, zombies=(0, 6000), variants=(VARIANT,))
     records = []
     for boot in simulate(experiment):
+        booted = has_cpus(boot, cpus)
         change = changes.get((boot.start.kernel, boot.start.block))
-        records.append(change(boot) if change else boot)
+        records.append(change(booted) if change else booted)
     return analysed(experiment, records)
+
+
+def of_variant(*blocks: int, change: Change) -> dict[tuple[str, int], Change]:
+    return {(VARIANT, block): change for block in blocks}
 
 
 def test_nothing_is_broken_in_a_good_run() -> None:
@@ -146,9 +168,80 @@ def test_a_warning_that_is_printed_once_may_move_to_another_point() -> None:
     assert [f.status for f in found.faults if f.kernel == VARIANT] == ["base too"]
 
 
-def test_a_crash_at_a_point_where_base_has_none_is_proof() -> None:
-    found = result({("base", 0): crash("panic", 0), (VARIANT, 1): crash("panic", 1)})
-    assert [f.status for f in found.faults if f.kernel == VARIANT] == ["broken"]
+@pytest.mark.parametrize(("cpus", "status"), [(1, "broken"), (4, "base too")])
+def test_a_crash_at_a_point_where_base_has_none_is_proof_with_one_cpu(cpus: int, status: str) -> None:
+    found = result({("base", 0): crash("panic", 0), (VARIANT, 1): crash("panic", 1)}, cpus=cpus)
+    assert [f.status for f in found.faults if f.kernel == VARIANT] == [status]
+
+
+@pytest.mark.parametrize("change", [fails("none_left"), warns(1), crash("hang", 1), crash("oom", 1)])
+def test_what_some_boots_of_several_cpus_do_is_no_proof(change: Change) -> None:
+    found = result(of_variant(1, change=change), cpus=4)
+    (fault,) = found.faults
+    assert (fault.status, len(fault.boots), fault.of, fault.base_boots, fault.base_of) == (
+        *("suspected", 1, 3),
+        *(0, 3),
+    )
+    assert fault.p == pytest.approx(0.5)
+    assert not broken_message(found)
+    (line, *_) = fault_lines(found)
+    assert line.text.startswith(f"suspected to be broken: {VARIANT}: ") and "boot more" in line.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [crash("panic", 1), warns(1, kind="lockdep"), warns(1, kind="oops"), warns(1, kind="corruption")],
+)
+def test_what_no_order_of_the_cpus_excuses_is_proof_once(change: Change) -> None:
+    (fault,) = result(of_variant(1, change=change), cpus=4).faults
+    assert (fault.status, fault.p, len(fault.boots)) == ("broken", None, 1)
+
+
+@pytest.mark.parametrize("change", [fails("none_left"), warns(1), crash("hang", 1), crash("hang", 0)])
+def test_what_all_boots_of_several_cpus_do_is_proof(change: Change) -> None:
+    (fault,) = result(of_variant(0, 1, 2, change=change), cpus=4).faults
+    assert (fault.status, fault.p) == ("broken", None)
+
+
+def test_all_boots_of_several_cpus_are_at_least_three() -> None:
+    statuses = [
+        result(of_variant(*range(boots), change=fails("none_left")), boots=boots, cpus=cpus).faults[0].status
+        for boots, cpus in ((1, 1), (1, 4), (2, 4), (3, 4))
+    ]
+    assert statuses == ["broken", "suspected", "suspected", "broken"]
+
+
+def test_a_report_in_all_boots_may_be_at_another_point_in_each() -> None:
+    changes = {(VARIANT, block): warns(block % 2) for block in range(3)}
+    assert [f.status for f in result(changes, cpus=4).faults] == ["broken"]
+
+
+def test_what_base_does_in_one_boot_of_several_cpus_needs_the_odds() -> None:
+    bad = fails("none_left")
+    found = result({("base", 0): bad, **of_variant(0, 1, 2, change=bad)}, cpus=4)
+    assert [(f.kernel, f.status) for f in found.faults] == [(VARIANT, "base too"), ("base", "base")]
+
+
+@pytest.mark.parametrize(("bad", "status"), [(3, "suspected"), (4, "broken")])
+def test_the_odds_decide_with_several_cpus(bad: int, status: str) -> None:
+    (fault,) = result(of_variant(*range(bad), change=fails("none_left")), boots=9, cpus=4).faults
+    assert fault.status == status
+    assert fault.p is not None and (fault.p < 0.05) == (status == "broken")
+
+
+def test_one_cpu_of_a_sweep_is_repeatable_where_several_are_not() -> None:
+    experiment = freezer(boots=3, zombies=(6000,), variants=(VARIANT,))
+    experiment = experiment.model_copy(update={"machine": MachineSpec(cpus=(1, 4))})
+
+    def statuses(cpus: int) -> list[str]:
+        records = []
+        for boot in simulate(experiment):
+            made = has_cpus(boot, boot.start.machine["cpus"])
+            bad = (boot.start.kernel, boot.start.block, boot.start.machine["cpus"]) == (VARIANT, 1, cpus)
+            records.append(fails("none_left")(made) if bad else made)
+        return [fault.status for fault in analysed(experiment, records).faults]
+
+    assert (statuses(1), statuses(4)) == (["broken"], ["suspected"])
 
 
 def test_a_broken_part_of_an_ablation_does_not_break_the_series() -> None:
