@@ -4,8 +4,9 @@
  * How much of the kernel's own memory does each hold, how long does it take to make and
  * remove one, and is all of the memory freed again?
  *
- * A repetition makes them, waits until the memory is no longer decreasing, reads Slab and
- * Percpu, deletes the files, and waits until the cgroups are gone.
+ * A repetition makes them, has all CPUs add their new pages to the LRU lists, waits until the
+ * memory is no longer decreasing, reads Slab and Percpu, deletes the files, and waits until
+ * the cgroups are gone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,6 +96,23 @@ static int settle(struct trial *t, struct footprint *f)
 	return error ? wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error)) : 0;
 }
 
+/*
+ * A page that is still in a CPU's batch of pages for the LRU lists has a reference for that:
+ * it would pin its cgroup after the file is deleted, until that CPU adds more pages, which an
+ * idle CPU never does. Compaction adds the batches of all CPUs first (lru_add_drain_all());
+ * what it does then moves pages of the files, and neither slab nor per-CPU memory.
+ */
+static int drain_batches(struct trial *t)
+{
+	int error = write_file("/proc/sys/vm/compact_memory", "1");
+
+	return error ? wl_fail(t,
+			       "cannot write /proc/sys/vm/compact_memory: %s; the kernel needs "
+			       "COMPACTION",
+			       strerror(-error))
+		     : 0;
+}
+
 static int make(struct trial *t, int64_t count)
 {
 	bool script = !strcmp(wl_param_str(t, "how"), "script");
@@ -106,7 +124,7 @@ static int make(struct trial *t, int64_t count)
 	if (dying_make(t, count, script, &times))
 		return -1;
 	wl_profile_end(t);
-	if (settle(t, &held))
+	if (drain_batches(t) || settle(t, &held))
 		return -1;
 	dead = count_dying();
 	check_made(t, count, dead);
