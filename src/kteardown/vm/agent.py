@@ -27,10 +27,34 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Pa
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
     tool is missing or the cache cannot be written, BuildError if the sources do not compile.
     """
+    return _built(arch, cache, reporter, own, "")
+
+
+def agent_addresses(
+    names: Sequence[str], arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()
+) -> list[int]:
+    """Return the addresses of functions of the agent, which in guests is stripped.
+
+    They come from the same build without ``-s``, which places the code in the same way. Raises as
+    ``build_agent`` does, and LabError if a function is not there.
+    """
+    with_symbols = _built(arch, cache, reporter, own, "-symbols", "LDFLAGS=-static -Wl,--build-id=none")
+    found = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
+    known = {name: int(at, 16) for at, kind, name in (line.split() for line in found.splitlines()
+             if len(line.split()) == 3) if kind == "T"}  # fmt: skip
+    absent = [name for name in names if name not in known]
+    if absent:
+        raise LabError(f"the agent has no functions {', '.join(absent)}", hint="Install binutils (nm).")
+    return [known[name] for name in names]
+
+
+def _built(
+    arch: Arch, cache: Path, reporter: Reporter, own: Sequence[Path], kind: str, *variables: str
+) -> Path:
     compiler = _compiler(arch)
     try:
         sources = _sources(own)
-        agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}"
+        agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}{kind}"
         if agent.is_file():
             return agent
         agent.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +66,7 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Pa
             for path, content in sources.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
-            _make(folder, compiler, reporter)
+            _make(folder, compiler, reporter, *variables)
             os.replace(folder / "build" / "kteardown-agent", agent)
     except OSError as error:
         raise LabError(
@@ -82,12 +106,12 @@ def _digest(sources: dict[Path, bytes], compiler: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _make(folder: Path, compiler: str, reporter: Reporter) -> None:
+def _make(folder: Path, compiler: str, reporter: Reporter, *variables: str) -> None:
     make = shutil.which("make")
     if make is None:
         raise MissingError("cannot build the agent: make is not installed", ["make"])
     # make cannot quote names with blanks: therefore the path of the folder is not an argument.
-    argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build"]
+    argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build", *variables]
     reporter.command(argv)
     # An outer `make demo` would pass its own flags to this make.
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}

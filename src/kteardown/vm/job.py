@@ -35,6 +35,8 @@ class BootJob:
     """Number of possible CPUs; those beyond ``cpus`` are never online. None: equal to ``cpus``."""
     numa_nodes: int | None = None
     """Number of NUMA nodes among which the memory and all possible CPUs are divided. None: no NUMA."""
+    plugin: tuple[str, ...] = ()
+    """A plugin of the emulator: ``file=PATH`` and its arguments, each ``NAME=VALUE``. Empty: none."""
 
 
 @dataclass(frozen=True)

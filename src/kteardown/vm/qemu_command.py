@@ -71,6 +71,7 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
         *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
         *_records_device(channels.records),
         *("-chardev", f"socket,id=monitor,fd={channels.monitor}", "-mon", "chardev=monitor,mode=control"),
+        *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
     ]
 
 

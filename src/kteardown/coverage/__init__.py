@@ -1,0 +1,1 @@
+"""Which kernel functions a workload executes, and which of them a patch changes."""

@@ -1,0 +1,208 @@
+"""From counts of blocks to functions and source lines.
+
+The debug information of the kernel's vmlinux says to which functions an instruction belongs: the function in
+whose source it is written, and those into which that one was inlined.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kteardown.errors import InputError, MissingError
+from kteardown.kernels import toolchain
+from kteardown.vm.coverage_plugin import TrialBlocks
+
+_PREFIX = re.compile(r"^(?:\./|\.\./)+")
+_DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
+
+
+class Frame(NamedTuple):
+    """A function, and the line of its source that an instruction belongs to."""
+
+    function: str
+    file: str
+    line: int
+
+
+Chain = tuple[Frame, ...]
+"""The innermost inlined function first, the function that is called last."""
+
+
+class FunctionId(NamedTuple):
+    """A function of the kernel; ``file`` is empty where there is no debug information (assembler)."""
+
+    file: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}" if self.file else self.name
+
+
+@dataclass
+class Counts:
+    """How often something was executed in one trial."""
+
+    calls: int = 0
+    """How often it was entered; an inlined copy, how often its first instruction was executed."""
+    instructions: int = 0
+    """Instructions of the function itself, without what it calls, and without what is inlined into it."""
+
+
+@dataclass
+class Executed:
+    """What one trial executed on one side: inside or outside of its measured stretches."""
+
+    functions: dict[FunctionId, Counts] = field(default_factory=dict)
+    lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    """By file and line, how often the line was executed."""
+    instructions: int = 0
+    """All instructions of the kernel."""
+
+
+class _Place(NamedTuple):
+    """What an address belongs to, as numbers: its function, the entries and lines it counts for."""
+
+    function: int
+    entries: tuple[int, ...]
+    lines: tuple[int, ...]
+
+
+class _Numbers(dict[Any, int]):
+    """Gives every key the next number."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
+
+
+class DebugInfo:
+    """The debug information of one kernel: ``vmlinux`` and ``System.map`` of its folder in the cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self._vmlinux = folder / "vmlinux"
+        if not self._vmlinux.is_file() or not (folder / "System.map").is_file():
+            raise InputError(
+                f"the kernel in {folder} has no debug information, so what it executes has no names",
+                hint="Use a source that is built here (debian:6.12), not a kernel that is already built.",
+            )
+        if shutil.which("addr2line") is None:
+            raise MissingError("addr2line is not installed", ["binutils"])
+        symbols = (line.split() for line in (folder / "System.map").read_text(errors="replace").splitlines())
+        found = {int(parts[0], 16): parts[2] for parts in symbols if len(parts) == 3 and parts[1] in "tTwW"}
+        self._starts = sorted(found)
+        self._names = [found[start] for start in self._starts]
+        self._places: dict[int, _Place | None] = {}
+        self._functions, self._entries, self._lines = _Numbers(), _Numbers(), _Numbers()
+
+    def learn(self, addresses: Iterable[int]) -> None:
+        """Look up the functions and lines of ``addresses``: one call for many is much faster."""
+        wanted = sorted(set(addresses) - self._places.keys())
+        if wanted:
+            text = "".join(f"{address:#x}\n" for address in wanted)
+            argv = ["addr2line", "-a", "-i", "-f", "-e", str(self._vmlinux)]
+            chains = parse_addr2line(toolchain.capture(argv, text_in=text).stdout)
+            for address in wanted:
+                self._places[address] = self._place(address, chains.get(address, ()))
+
+    def count(self, counts: Mapping[int, int]) -> Executed:
+        """Return the functions and lines of instructions that were executed so often."""
+        self.learn(counts)
+        instructions: dict[int, int] = defaultdict(int)
+        entries: dict[int, int] = {}
+        lines: dict[int, int] = defaultdict(int)
+        for address in sorted(counts):
+            count, place = counts[address], self._places[address]
+            if place is None:
+                continue
+            instructions[place.function] += count
+            for entry in place.entries:
+                entries.setdefault(entry, count)  # The first address of each copy: addresses come in order.
+            for line in place.lines:
+                lines[line] = max(lines[line], count)
+        return self._named(sum(counts.values()), instructions, entries, lines)
+
+    def _named(
+        self,
+        total: int,
+        instructions: Mapping[int, int],
+        entries: Mapping[int, int],
+        lines: Mapping[int, int],
+    ) -> Executed:
+        names, copies, places = (list(numbers) for numbers in (self._functions, self._entries, self._lines))
+        done = Executed(instructions=total)
+        for number, count in instructions.items():
+            done.functions[names[number]] = Counts(0, count)
+        for number, count in entries.items():
+            done.functions.setdefault(copies[number][0], Counts()).calls += count
+        for number, count in lines.items():
+            file, line, _ = places[number]
+            done.lines[file, line] = done.lines.get((file, line), 0) + count
+        return done
+
+    def _place(self, address: int, chain: Chain) -> _Place | None:
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        symbol, start = self._names[at], self._starts[at]
+        # Without debug information, an address belongs to its symbol.
+        chain = chain or (Frame(symbol, "", 0),)
+        entries, lines = [], []
+        for depth, frame in enumerate(chain):
+            copy = (start, chain[depth + 1 :])
+            # A function that is called is entered at its symbol; what the compiler moved away is not entered.
+            if depth < len(chain) - 1 or (address == start and ".cold" not in symbol):
+                entries.append(self._entries[_id(frame), copy])
+            if frame.line:
+                lines.append(self._lines[frame.file, frame.line, copy])
+        return _Place(self._functions[_id(chain[0])], tuple(entries), tuple(lines))
+
+
+def parse_addr2line(text: str) -> dict[int, Chain]:
+    """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and ``FILE:LINE``."""
+    chains: dict[int, Chain] = {}
+    frames: list[Frame] = []
+    address = None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("0x"):
+            if address is not None:
+                chains[address] = tuple(frames)
+            address, frames = int(line, 16), []
+            continue
+        place = _DISCRIMINATOR.sub("", next(lines, ""))
+        file, _, number = place.rpartition(":")
+        # Assembler that was built without debug information is named after its object file.
+        if not line.startswith("?") and file.endswith((".c", ".h", ".S")):
+            frames.append(Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0))
+    if address is not None:
+        chains[address] = tuple(frames)
+    return chains
+
+
+def addresses_of(trials: Iterable[TrialBlocks]) -> set[int]:
+    """Return the addresses of all instructions that were executed."""
+    return {address for trial in trials for block in trial.blocks for address in block.addresses()}
+
+
+def attribute(trial: TrialBlocks, info: DebugInfo) -> tuple[Executed, Executed]:
+    """Return what a trial executed inside and outside of its stretches."""
+    inside: dict[int, int] = defaultdict(int)
+    outside: dict[int, int] = defaultdict(int)
+    for block in trial.blocks:
+        for address in block.addresses():
+            if block.inside:
+                inside[address] += block.inside
+            if block.outside:
+                outside[address] += block.outside
+    return info.count(inside), info.count(outside)
+
+
+def _id(frame: Frame) -> FunctionId:
+    return FunctionId(frame.file, frame.function)

@@ -1,0 +1,148 @@
+"""Boot a kernel with the emulator's coverage plugin, and return what each trial executed.
+
+These boots are apart from those that are compared. They are always on the instruction clock, in the emulator.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import GuestError
+from kteardown.kernels import guest_programs
+from kteardown.kernels.source import Sources
+from kteardown.model.plan import PlannedBoot, PlannedTrial
+from kteardown.model.record import BASE, ParamValue, Record, TrialEnd, parse
+from kteardown.model.workload import Workload
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.run.execute import SILENCE_FACTOR, Bootable
+from kteardown.run.make_plan import guest_plan
+from kteardown.vm.agent import build_agent
+from kteardown.vm.coverage_plugin import TrialBlocks, plugin_arguments, read_counts
+from kteardown.vm.initramfs import pack
+from kteardown.vm.job import BootJob, BootResult
+from kteardown.vm.qemu import QemuMachine
+
+Params = Mapping[str, ParamValue]
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class CountedTrial:
+    """One trial with what it executed. ``status`` is that of its record, empty if it did not end."""
+
+    workload: str
+    params: dict[str, ParamValue]
+    status: str
+    detail: str
+    executed: TrialBlocks
+
+
+@dataclass(frozen=True)
+class CountedBoot:
+    """One boot with the plugin: the kernel's own start, the trials, and every line of the agent."""
+
+    start: TrialBlocks
+    trials: tuple[CountedTrial, ...]
+    lines: tuple[bytes, ...]
+    seconds: float
+
+
+def programs_of(workload: Workload, points: Sequence[Params]) -> tuple[str, ...]:
+    """Return the programs that guests need for ``points`` in addition to the agent."""
+    names = {
+        program
+        for point in points
+        for name, value in point.items()
+        for program in workload.parameters[name].programs.get(str(value), ())
+    }
+    return tuple(sorted(names))
+
+
+def boot_counted(
+    kernel: Bootable,
+    workload: Workload,
+    points: Sequence[Params],
+    reporter: Reporter,
+    *,
+    own: Sequence[Path] = (),
+    cpus: int | None = None,
+    counted: bool = True,
+) -> CountedBoot:
+    """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
+
+    ``own``: the agent's sources of workloads that are not shipped. Without ``counted`` the plugin is left
+    out, and nothing is counted. Raises GuestError if the guest did not end well, LabError, BuildError.
+    """
+    trials = tuple(
+        PlannedTrial(index=n, workload=workload.name, params=dict(point), warmup=0, repetitions=1)
+        for n, point in enumerate(points)
+    )
+    planned = PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=trials)
+    lines: list[bytes] = []
+    with tempfile.TemporaryDirectory(prefix="kteardown-coverage-") as name:
+        folder = Path(name)
+        job = _job(kernel, workload, planned, folder, reporter, own, cpus, counted)
+        result = QemuMachine(reporter.command).boot(job, lines.append)
+        _check(result, workload, folder)
+        sections = read_counts(folder / "counts") if counted else [TrialBlocks(0, ())] * (1 + len(trials))
+    records = [parse(line) for line in lines]
+    ended = [_counted(trial, records, section) for trial, section in zip(trials, sections[1:], strict=True)]
+    return CountedBoot(sections[0], tuple(ended), tuple(lines), result.duration_s)
+
+
+def _job(
+    kernel: Bootable,
+    workload: Workload,
+    planned: PlannedBoot,
+    folder: Path,
+    reporter: Reporter,
+    own: Sequence[Path],
+    cpus: int | None,
+    counted: bool,
+) -> BootJob:
+    cache = cache_dir()
+    agent = build_agent("x86_64", cache=cache, reporter=reporter, own=own)
+    wanted = programs_of(workload, [trial.params for trial in planned.trials])
+    initramfs = pack(
+        folder / "initramfs",
+        agent=agent,
+        plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
+        modules=kernel.modules,
+        programs=guest_programs.ensure(wanted, "x86_64", Sources(cache, reporter), reporter),
+    )
+    counts = folder / "counts"
+    return BootJob(
+        image=kernel.image,
+        initramfs=initramfs,
+        arch="x86_64",
+        acceleration="icount",
+        cpus=cpus or workload.cpus,
+        memory_mb=workload.memory_mb,
+        seed=planned.seed,
+        console=folder / "console",
+        silence_s=workload.silence_s * SILENCE_FACTOR["icount"],
+        plugin=plugin_arguments("x86_64", counts, cache=cache, reporter=reporter, own=own) if counted else (),
+    )
+
+
+def _check(result: BootResult, workload: Workload, folder: Path) -> None:
+    if result.outcome == "ok":
+        return
+    kept = cache_dir() / "logs" / f"coverage-{workload.name}.console"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(folder / "console", kept)
+    raise GuestError(
+        f"the guest in which {workload.name} was to be counted ended with {result.outcome}: {result.detail}",
+        hint=f"Its console is {kept}; `kteardown doctor` checks this host's QEMU.",
+    )
+
+
+def _counted(trial: PlannedTrial, records: Sequence[Record], executed: TrialBlocks) -> CountedTrial:
+    ends = [record for record in records if isinstance(record, TrialEnd) and record.trial == trial.index]
+    status, detail = (ends[0].status, ends[0].detail) if ends else ("", "")
+    return CountedTrial(trial.workload, trial.params, status, detail, executed)
