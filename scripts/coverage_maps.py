@@ -1,0 +1,98 @@
+"""Make the shipped coverage maps (`coverage/`), and say whether they are older than the workloads.
+
+    coverage_maps.py make [SOURCE...]   boots each base kernel once for every shipped workload
+    coverage_maps.py check              warns if a workload, the agent or the plugin has changed since
+
+The content ids of what each workload depends on are in `coverage/made.json`. A new release of a kernel makes
+no map stale, as it makes no published figure stale.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from content_ids import agent_files, files_id
+from kteardown.coverage.collect import collect
+from kteardown.coverage.maps import CoverageMap, shipped_path, write_map
+from kteardown.inputs.load import workload_names
+from kteardown.progress import SilentReporter
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")
+MADE = ROOT / "coverage" / "made.json"
+
+
+class _Printer(SilentReporter):
+    def note(self, text: str) -> None:
+        print(f"  {text}")
+
+
+def ids() -> dict[str, str]:
+    """The content id of each shipped workload: its description, its code, and how it is counted."""
+    counted = ["plugins/coverage.c", "src/kteardown/coverage/points.py"]
+    return {
+        name: files_id(ROOT, [*agent_files(ROOT, [name]), f"workloads/{name}.toml", *counted])
+        for name in workload_names()
+    }
+
+
+def stale() -> list[str]:
+    """What is older than the tree, one line each; empty if all maps are current."""
+    made = json.loads(MADE.read_text()) if MADE.is_file() else {}
+    now = ids()
+    lines = []
+    for source in SOURCES:
+        then = made.get(source, {}) if shipped_path(source).is_file() else {}
+        old = [name for name, known in now.items() if then.get(name) != known]
+        if old:
+            lines.append(f"{source}: {len(old)} of {len(now)} workloads changed since: {', '.join(old)}")
+    return lines
+
+
+def make(sources: list[str]) -> None:
+    """Collect the map of each source, and print what it cost."""
+    made = json.loads(MADE.read_text()) if MADE.is_file() else {}
+    for source in sources:
+        began, now = time.monotonic(), ids()
+        found = collect(list(now), source, _Printer())
+        write_map(shipped_path(source), found)
+        made[source] = now
+        MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
+        _print_cost(source, found, time.monotonic() - began)
+
+
+def _print_cost(source: str, found: CoverageMap, took: float) -> None:
+    for workload in found.workloads.values():
+        inside = {function for point in workload.points for function in point.inside}
+        print(
+            f"{workload.name:16} {workload.seconds:5.1f} s  {len(workload.points):2} points  "
+            f"{len(inside):5} functions inside, {len(workload.outside):5} outside only"
+        )
+        for failed in workload.failed:
+            print(f"    could not run: {failed}")
+    boots = sum(workload.seconds for workload in found.workloads.values())
+    size = shipped_path(source).stat().st_size
+    print(
+        f"{source}: {len(found.workloads)} boots, {boots:.0f} s; {took:.0f} s in all; "
+        f"{len(found.functions())} functions; {size / 1024:.0f} kB"
+    )
+
+
+def main() -> int:
+    """Do what the first argument says."""
+    if sys.argv[1:2] == ["make"]:
+        make(sys.argv[2:] or list(SOURCES))
+    elif sys.argv[1:] == ["check"]:
+        for line in stale():
+            print(f"warning: coverage map of {line}; `make coverage` makes it again")
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Find the functions, macros and declarations of a C file, by its braces.
+
+This is not a parser: it needs no preprocessor and no configuration, and it reads code that does not compile
+yet. It knows the forms that the kernel uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["function", "macro", "declaration"]
+
+_NOT_CODE = re.compile(
+    r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(\w*)")
+_SYSCALL = re.compile(r"(COMPAT_)?SYSCALL(?:32|64)?_DEFINE\d")
+# Attributes and types that have parentheses of their own.
+_ATTRIBUTE = re.compile(
+    r"__attribute__|__attribute|__printf|__scanf|__section|__aligned|__alloc_size|__assume_aligned|__counted_by"
+    r"|__releases|__acquires|__must_hold|__no_sanitize\w*|__realloc_size|typeof|__typeof__|__nonnull"
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One function, macro or declaration outside of functions, with its first and last line."""
+
+    kind: Kind
+    name: str
+    first: int
+    last: int
+
+
+def code_of(text: str) -> str:
+    """Return ``text`` with comments and the contents of strings as blanks; lines keep their numbers."""
+
+    def blank(found: re.Match[str]) -> str:
+        word = found[0]
+        kept = re.sub(r"[^\n]", " ", word)
+        return kept if word[0] == "/" else word[0] + kept[1:-1] + word[-1]
+
+    return _NOT_CODE.sub(blank, text)
+
+
+def items(text: str) -> list[Item]:
+    """Return the functions, macros and other declarations of a C file, in the order of their lines."""
+    scanner = _Scanner()
+    lines = iter(enumerate(code_of(text).split("\n"), 1))
+    for number, line in lines:
+        directive = _DIRECTIVE.match(line)
+        if directive:
+            last, more = number, line
+            while more.rstrip().endswith("\\"):
+                last, more = next(lines, (last, ""))
+            scanner.directive(directive, number, last)
+        else:
+            for token in _TOKEN.findall(line):
+                scanner.token(token, number)
+    return sorted(scanner.items, key=lambda item: (item.first, item.last))
+
+
+def item_at(found: list[Item], line: int) -> Item | None:
+    """Return the smallest item that contains ``line``: a macro rather than the function around it."""
+    containing = [item for item in found if item.first <= line <= item.last]
+    return min(containing, key=lambda item: item.last - item.first, default=None)
+
+
+class _Scanner:
+    """Collects what is declared outside of braces: up to its semicolon, or to the end of a function."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._depth = 0
+        self._at_if: list[int] = []
+        """The depth at each ``#if``: every branch of it begins at the same one."""
+        self._head: list[str] = []
+        """What was declared so far: all before the first brace."""
+        self._first = 0
+        self._braces = False
+
+    def directive(self, found: re.Match[str], first: int, last: int) -> None:
+        """Take a line of the preprocessor."""
+        word = found[1]
+        if word == "define":
+            self.items.append(Item("macro", found[2], first, last))
+        elif word in ("if", "ifdef", "ifndef"):
+            self._at_if.append(self._depth)
+        elif word.startswith("el") and self._at_if:
+            self._depth = self._at_if[-1]
+        elif word == "endif" and self._at_if:
+            self._at_if.pop()
+
+    def token(self, token: str, line: int) -> None:
+        """Take a word or a sign of line ``line``."""
+        self._first = self._first or line
+        if token == "{":
+            self._depth += 1
+            self._braces = True
+        elif token == "}":
+            self._depth = max(self._depth - 1, 0)
+        elif not self._braces:
+            self._head.append(token)
+        if self._depth:
+            return
+        name = function_name(self._head) if self._braces else ""
+        if token == ";" or (token == "}" and name):
+            kind: Kind = "function" if name and token == "}" else "declaration"
+            self.items.append(Item(kind, name or _declared_name(self._head), self._first, line))
+            self._head, self._first, self._braces = [], 0, False
+
+
+def function_name(head: Sequence[str]) -> str:
+    """Return the name of the function whose definition begins with the words ``head``; empty if it is none.
+
+    A system call has the name of the function that its macro makes for its body.
+    """
+    depth = 0
+    named: list[tuple[str, str]] = []
+    for at, token in enumerate(head):
+        if token == "(":
+            before = head[at - 1] if at else ""
+            if depth == 0 and re.match(r"[A-Za-z_]", before) and not _ATTRIBUTE.fullmatch(before):
+                named.append((before, head[at + 1] if at + 1 < len(head) else ""))
+            depth += 1
+        elif token == ")":
+            depth -= 1
+        elif token == "=" and depth == 0:
+            return ""
+    # An annotation may follow the parameters: void f(void) __acquires(lock).
+    while (
+        len(named) > 1 and named[-1][0].startswith("__") and head[-1] == ")" and _follows(head, named[-1][0])
+    ):
+        named.pop()
+    if not named:
+        return ""
+    name, argument = named[-1]
+    call = _SYSCALL.fullmatch(name)
+    if call:
+        return f"__do_{'compat_' if call[1] else ''}sys_{argument}"
+    # Other macros that define a function name it in their first argument: BPF_CALL_2(name, ...).
+    return argument if name.isupper() and re.match(r"[a-z_]", argument) else name
+
+
+def _follows(head: Sequence[str], name: str) -> bool:
+    """Return whether ``name`` comes directly after parentheses, as an annotation of a function does."""
+    at = len(head) - 1 - list(reversed(head)).index(name)
+    return at > 0 and head[at - 1] == ")"
+
+
+def _declared_name(head: Sequence[str]) -> str:
+    """Return a name for a declaration: of a struct with its kind, else the last word before its value."""
+    if len(head) > 1 and head[0] in ("struct", "union", "enum") and (len(head) == 2 or "(" not in head):
+        return f"{head[0]} {head[1]}"
+    words = list(head[: head.index("=")] if "=" in head else head)
+    while words and words[-1] in ("]", ";", ")", "(", "["):
+        words.pop()
+    named = [word for word in words if re.match(r"[A-Za-z_]\w*$", word)]
+    return named[-1] if named else ""

@@ -1,0 +1,95 @@
+"""Which functions a patch changes: the lines of code that differ, and the functions that they are in."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items
+from kteardown.kernels import apply_patches, toolchain
+
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_C_FILES = (".c", ".h")
+
+
+@dataclass(frozen=True)
+class ChangedFunction:
+    """A function that a patch changes, adds or removes, or a change of a file outside of its functions."""
+
+    file: str
+    name: str
+    """Of the function, macro or declaration; empty for a file that is not C, and between declarations."""
+    lines_before: tuple[int, ...]
+    """The lines of code that are changed or removed, as numbered before the patch."""
+    lines_after: tuple[int, ...]
+    """The lines of code that are changed or added, as numbered after all patches."""
+    kind: Kind = "function"
+    """A macro or a declaration (a struct, a variable) is executed where it is used: no counts are known."""
+    exists_before: bool = True
+    exists_after: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}" if self.name else self.file
+
+
+def changed_functions(patches: Sequence[Path], tree: Path) -> list[ChangedFunction]:
+    """Return what ``patches``, applied in order to the source ``tree``, change there.
+
+    Comments, blank lines and indentation do not count. Raises BuildError if a patch does not apply,
+    InputError if a file is not a patch.
+    """
+    with tempfile.TemporaryDirectory(prefix="kteardown-changed-") as name:
+        after = Path(name)
+        patched = apply_patches.apply(tree, [patch.resolve() for patch in patches], after, tree.name)
+        found: list[ChangedFunction] = []
+        for file in (*patched.changed, *patched.removed):
+            found += _changed_in(file, _read(tree / file), _read(after / file))
+    return found
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="latin-1") if path.is_file() else ""
+
+
+def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]:
+    removed, added = _changed_lines(before, after)
+    if not file.endswith(_C_FILES):
+        if removed or added:
+            yield ChangedFunction(file, "", tuple(removed), tuple(added), "declaration")
+        return
+    old, new = items(before), items(after)
+    lines: dict[tuple[Kind, str], tuple[list[int], list[int]]] = {}
+    for found, numbers, code, side in ((old, removed, before, 0), (new, added, after, 1)):
+        text = code_of(code).split("\n")
+        for number in numbers:
+            if text[number - 1].strip():
+                item = item_at(found, number) or Item("declaration", "", number, number)
+                lines.setdefault((item.kind, item.name), ([], []))[side].append(number)
+    for (kind, name), (gone, come) in lines.items():
+        yield ChangedFunction(
+            file, name, tuple(gone), tuple(come), kind, _has(old, kind, name), _has(new, kind, name)
+        )
+
+
+def _has(found: Sequence[Item], kind: Kind, name: str) -> bool:
+    return any(item.kind == kind and item.name == name for item in found)
+
+
+def _changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
+    """Return the numbers of the lines that differ by more than blanks, before and after."""
+    with tempfile.TemporaryDirectory(prefix="kteardown-changed-") as name:
+        old, new = Path(name) / "before", Path(name) / "after"
+        old.write_text(before, encoding="latin-1")
+        new.write_text(after, encoding="latin-1")
+        argv = ["git", "diff", "--no-index", "--unified=0", "--ignore-all-space", "--histogram"]
+        diff = toolchain.capture([*argv, str(old), str(new)]).stdout
+    removed: list[int] = []
+    added: list[int] = []
+    for found in _HUNK.finditer(diff):
+        first, count, new_first, new_count = (int(part) if part else 1 for part in found.groups())
+        removed += range(first, first + count)
+        added += range(new_first, new_first + new_count)
+    return removed, added

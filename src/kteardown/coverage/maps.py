@@ -1,0 +1,190 @@
+"""The coverage map of a kernel: which of its functions each workload executes, and the file that keeps it."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kteardown.coverage.attribute import Counts, FunctionId
+from kteardown.errors import InputError
+from kteardown.model.record import ParamValue
+from kteardown.paths import data_dir
+
+_FORMAT = 1
+_SUFFIX = ".json.xz"
+
+
+@dataclass(frozen=True)
+class PointCoverage:
+    """What one point of a workload executes in its measured stretch."""
+
+    params: dict[str, ParamValue]
+    instructions: int
+    """All instructions of the kernel in the stretch."""
+    inside: dict[FunctionId, Counts]
+
+
+@dataclass(frozen=True)
+class WorkloadCoverage:
+    """What a workload executes at all its points."""
+
+    name: str
+    points: tuple[PointCoverage, ...]
+    outside: frozenset[FunctionId]
+    """What is executed between the start and the end of a trial, but not in the stretch of any point."""
+    seconds: float = 0.0
+    """How long the boot took in which this was counted."""
+    failed: tuple[str, ...] = ()
+    """Points that could not run, and why."""
+    content_id: str = ""
+    """Of what was counted: kernel, workload, agent, plugin and points."""
+
+
+@dataclass(frozen=True)
+class CoverageMap:
+    """What the workloads execute on one kernel."""
+
+    source: str
+    """The exact source, such as ``debian:6.12.117-1~deb12u1``."""
+    workloads: dict[str, WorkloadCoverage] = field(default_factory=dict)
+
+    def functions(self) -> frozenset[FunctionId]:
+        """Return every function that any workload executes."""
+        found: set[FunctionId] = set()
+        for workload in self.workloads.values():
+            found |= workload.outside
+            for point in workload.points:
+                found |= point.inside.keys()
+        return frozenset(found)
+
+
+def write_map(path: Path, coverage: CoverageMap) -> None:
+    """Write ``coverage`` in its compact form: equal maps give equal bytes."""
+    functions = sorted(coverage.functions())
+    number = {function: n for n, function in enumerate(functions)}
+    files = sorted({function.file for function in functions})
+    file_number = {file: n for n, file in enumerate(files)}
+    content = {
+        "format": _FORMAT,
+        "source": coverage.source,
+        "files": files,
+        "functions": [[file_number[function.file], function.name] for function in functions],
+        "workloads": [
+            _workload_fields(workload, number) for _, workload in sorted(coverage.workloads.items())
+        ],
+    }
+    text = json.dumps(content, separators=(",", ":"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_bytes(lzma.compress(text.encode(), preset=9))
+    new.replace(path)
+
+
+def read_map(path: Path) -> CoverageMap:
+    """Read a map. Raises InputError if it is not there, damaged, or of another format."""
+    try:
+        content = json.loads(lzma.decompress(path.read_bytes()))
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format {content['format']}")
+        files = content["files"]
+        functions = [FunctionId(files[file], name) for file, name in content["functions"]]
+        found = [_workload(fields, functions) for fields in content["workloads"]]
+    except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise InputError(
+            f"cannot read the coverage map {path}: {error}",
+            hint="Make it again with `make coverage`.",
+        ) from error
+    return CoverageMap(content["source"], {workload.name: workload for workload in found})
+
+
+def shipped_sources() -> list[str]:
+    """Return the sources that have a shipped map, such as ``debian:6.12``, in the order of their versions."""
+    names = [path.name.removesuffix(_SUFFIX) for path in data_dir("coverage").glob(f"*{_SUFFIX}")]
+    return sorted((name.replace("-", ":", 1) for name in names), key=_version)
+
+
+def shipped_path(source: str) -> Path:
+    """Return the file of the shipped map of ``source`` (``debian:6.12``)."""
+    return data_dir("coverage") / f"{source.replace(':', '-', 1)}{_SUFFIX}"
+
+
+@lru_cache
+def shipped_map(source: str) -> CoverageMap:
+    """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any."""
+    known = shipped_sources()
+    if not known:
+        raise InputError("no coverage map is shipped", hint="Make the maps with `make coverage`.")
+    wanted = _version(source)
+    nearest = min(known, key=lambda name: (name != source, _distance(_version(name), wanted)))
+    return read_map(shipped_path(nearest))
+
+
+def _version(source: str) -> tuple[int, int]:
+    """Return major and minor version of a source; (0, 0) if its name has none."""
+    words = source.split(":", 1)[-1].replace("-", ".").split(".")
+    numbers = [int(word) for word in words if word.isdigit()]
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
+
+
+def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
+    # 6.19 was followed by 7.0.
+    return abs(one[0] * 20 + one[1] - other[0] * 20 - other[1]) if all((one[0], other[0])) else -one[0]
+
+
+def _workload_fields(workload: WorkloadCoverage, number: Mapping[FunctionId, int]) -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "id": workload.content_id,
+        "seconds": round(workload.seconds, 1),
+        "failed": list(workload.failed),
+        "outside": _gaps(number[function] for function in workload.outside),
+        "points": [
+            {
+                "params": point.params,
+                "instructions": point.instructions,
+                "functions": _gaps(number[function] for function in point.inside),
+                "calls": [counts.calls for _, counts in sorted(point.inside.items())],
+                "own": [counts.instructions for _, counts in sorted(point.inside.items())],
+            }
+            for point in workload.points
+        ],
+    }
+
+
+def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCoverage:
+    points = []
+    for point in fields["points"]:
+        inside = [functions[n] for n in _numbers(point["functions"])]
+        counts = [Counts(calls, own) for calls, own in zip(point["calls"], point["own"], strict=True)]
+        counted = dict(zip(inside, counts, strict=True))
+        points.append(PointCoverage(point["params"], point["instructions"], counted))
+    return WorkloadCoverage(
+        fields["name"],
+        tuple(points),
+        frozenset(functions[n] for n in _numbers(fields["outside"])),
+        fields["seconds"],
+        tuple(fields["failed"]),
+        fields["id"],
+    )
+
+
+def _gaps(numbers: Iterable[int]) -> list[int]:
+    """Return the differences between numbers in their order: they compress better."""
+    found, last = [], 0
+    for number in sorted(numbers):
+        found.append(number - last)
+        last = number
+    return found
+
+
+def _numbers(gaps: Iterable[int]) -> list[int]:
+    found, last = [], 0
+    for gap in gaps:
+        last += gap
+        found.append(last)
+    return found

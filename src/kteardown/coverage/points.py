@@ -1,0 +1,81 @@
+"""At which points a workload is counted: small ones, which together reach all that its parameters turn on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kteardown.inputs.load import experiment_names, load_experiment
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Parameter, Workload
+
+_REDUCED = 10
+_SHORT: Mapping[str, int] = {
+    "children": 200,
+    "rounds": 2,
+    "processes": 100,
+    "periods": 10,
+    "jobs": 40,
+    "runtime_ms": 500,
+    "interval_ms": 250,
+    "duration_ms": 200,
+    "storm_ms": 300,
+    "seconds": 1,
+}
+"""Parameters that only say how often a workload does the same again, and how much of it is enough."""
+
+
+def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
+    """Return the points at which ``workload`` is counted, the first with all defaults but for its size.
+
+    Each other point differs from it in one parameter: in every other of its choices, or, where 0 means
+    without, in the smallest other value that a shipped experiment uses.
+    """
+    plain = {name: _small(name, parameter, workload) for name, parameter in workload.parameters.items()}
+    points = [plain]
+    for name, parameter in workload.parameters.items():
+        # A parameter whose default is "all" selects parts of what is executed with the default.
+        others = parameter.choices if parameter.default != "all" else ()
+        points += [{**plain, name: choice} for choice in others if choice != parameter.default]
+    points += [{**plain, name: value} for name, value in _turned_on(workload)]
+    return [point for point in points if not _needs_program(workload, point)]
+
+
+def two_sizes(workload: Workload, point: Mapping[str, ParamValue]) -> list[dict[str, ParamValue]]:
+    """Return ``point`` at two sizes of the parameter of the growth law; without one, only ``point``."""
+    law = workload.law
+    size = point.get(law)
+    if not law or not isinstance(size, int):
+        return [dict(point)]
+    larger = min(max(2 * size, 2), workload.parameters[law].max)
+    return [{**point, law: size}, {**point, law: larger}]
+
+
+def words(params: Mapping[str, ParamValue], workload: Workload) -> str:
+    """Return the parameters in which a point differs from the first one; ``-`` if in none."""
+    plain = points_of(workload)[0]
+    return " ".join(f"{name}={value}" for name, value in params.items() if plain.get(name) != value) or "-"
+
+
+def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
+    default = parameter.default
+    if not isinstance(default, int):
+        return default
+    if name == workload.law:
+        default = default // _REDUCED
+    return max(parameter.min, min(default, _SHORT.get(name, default)))
+
+
+def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
+    used: dict[str, set[int]] = {}
+    for experiment in map(load_experiment, experiment_names()):
+        for sweep in experiment.workloads:
+            if sweep.workload == workload.name:
+                for name, values in sweep.params.items():
+                    used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
+    for name, parameter in workload.parameters.items():
+        if parameter.default == 0 and used.get(name):
+            yield name, min(used[name])
+
+
+def _needs_program(workload: Workload, point: Mapping[str, ParamValue]) -> bool:
+    return any(workload.parameters[name].programs.get(str(value)) for name, value in point.items())
