@@ -6,7 +6,7 @@ UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
 
 .PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench tables results \
-	results-renew results-analyse series-form docs man clean
+	results-renew results-analyse coverage series-form docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
 	@echo "make tables    the published tables and figures, from results/ into the texts"
 	@echo "make results   the published results and their state; with NAME=... measures one again"
+	@echo "make coverage  which kernel functions each workload executes, in boots of their own (SOURCE=... for one kernel)"
 	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
 	@echo "make man       the man pages, in build/man"
@@ -41,13 +42,16 @@ lint: .venv/.ready-dev
 	$(PY) scripts/check_words.py
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
+	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/coverage.c
 	$(PY) scripts/full_run.py check
 	$(PY) scripts/results.py check
+	$(PY) scripts/coverage_maps.py check
 
 format: .venv/.ready-dev
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
+	clang-format --style=file:agent/.clang-format -i plugins/coverage.c
 
 test: lint
 	$(UNIT_TESTS)
@@ -82,6 +86,9 @@ results-renew: .venv/.ready-dev
 
 results-analyse: .venv/.ready-dev
 	@$(PY) scripts/results.py analyse $(NAME)
+
+coverage: .venv/.ready-dev
+	$(PY) scripts/coverage_maps.py make $(SOURCE)
 
 series-form: .venv/.ready-dev
 	$(PY) scripts/series_form.py $(NAME)

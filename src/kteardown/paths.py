@@ -11,7 +11,7 @@ _APP = "kteardown"
 
 
 def data_dir(kind: str) -> Path:
-    """Return the shipped folder ``kind``: agent, workloads, experiments, kernels, series or reference.
+    """Return the shipped folder ``kind``: agent, plugins, workloads, coverage and so on.
 
     An installed package contains these folders; in a checkout they are next to ``src``.
     """

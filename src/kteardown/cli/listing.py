@@ -12,7 +12,10 @@ import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.errors import KteardownError
+from kteardown.coverage.maps import shipped_map
+from kteardown.coverage.points import words
+from kteardown.coverage.propose import matching, propose
+from kteardown.errors import InputError, KteardownError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
@@ -42,9 +45,26 @@ def register(app: typer.Typer) -> None:
 def listing(
     kind: Annotated[ListKind | None, typer.Argument(help="Only this kind. Default: all kinds.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
+    covers: Annotated[
+        str,
+        typer.Option(
+            help="Only workloads that execute this function of the kernel, or any of this file: "
+            "mm/zsmalloc.c:zs_free, mm/zsmalloc.c."
+        ),
+    ] = "",
+    source: Annotated[
+        str, typer.Option(help="With --covers: the kernel whose functions are meant.")
+    ] = "debian:6.12",
 ) -> None:
     """List experiments, workloads, series, the kernels in the cache, and runs."""
-    rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(ListKind))}
+    if covers and kind not in (None, ListKind.workloads):
+        raise InputError(
+            f"--covers is about workloads, not {kind}", hint=f"kteardown list workloads --covers {covers}"
+        )
+    if covers:
+        rows = {ListKind.workloads: _covering(covers, source)}
+    else:
+        rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(ListKind))}
     if as_json:
         typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
         return
@@ -68,6 +88,26 @@ def _workloads() -> list[Row]:
     here = Path.cwd()
     found = [load_workload(name, str(here)) for name in workload_names(here)]
     return [{"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary} for w in found]
+
+
+def _covering(function: str, source: str) -> list[Row]:
+    """Return the workloads that execute ``FILE[:FUNCTION]``, those that execute most of it first."""
+    coverage = shipped_map(source)
+    rows: list[Row] = []
+    for found in propose(matching(function, coverage), coverage).found:
+        workload = load_workload(found.workload)
+        rows.append(
+            {
+                "name": found.workload,
+                "point": words(found.params, workload) if found.functions else "",
+                "in its stretch": len(found.functions),
+                "calls": found.calls,
+                "share": f"{found.share:.2%}" if found.functions else "",
+                "only outside": len(found.outside),
+                "most of it": ", ".join(hit.function.name for hit in found.functions[:3]),
+            }
+        )
+    return rows
 
 
 def _series() -> list[Row]:

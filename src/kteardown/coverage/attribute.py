@@ -10,7 +10,7 @@ import bisect
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +70,8 @@ class _Place(NamedTuple):
     """What an address belongs to, as numbers: its function, the entries and lines it counts for."""
 
     function: int
+    within: tuple[int, ...]
+    """The function, and those into which it was inlined."""
     entries: tuple[int, ...]
     lines: tuple[int, ...]
 
@@ -128,6 +130,13 @@ class DebugInfo:
                 lines[line] = max(lines[line], count)
         return self._named(sum(counts.values()), instructions, entries, lines)
 
+    def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
+        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
+        self.learn(counts)
+        numbers = {self._functions[function] for function in functions}
+        places = ((self._places[address], count) for address, count in counts.items())
+        return sum(count for place, count in places if place and not numbers.isdisjoint(place.within))
+
     def _named(
         self,
         total: int,
@@ -161,7 +170,8 @@ class DebugInfo:
                 entries.append(self._entries[_id(frame), copy])
             if frame.line:
                 lines.append(self._lines[frame.file, frame.line, copy])
-        return _Place(self._functions[_id(chain[0])], tuple(entries), tuple(lines))
+        within = tuple(self._functions[_id(frame)] for frame in chain)
+        return _Place(within[0], within, tuple(entries), tuple(lines))
 
 
 def parse_addr2line(text: str) -> dict[int, Chain]:
@@ -193,15 +203,18 @@ def addresses_of(trials: Iterable[TrialBlocks]) -> set[int]:
 
 def attribute(trial: TrialBlocks, info: DebugInfo) -> tuple[Executed, Executed]:
     """Return what a trial executed inside and outside of its stretches."""
-    inside: dict[int, int] = defaultdict(int)
-    outside: dict[int, int] = defaultdict(int)
+    return info.count(counts_of(trial, inside=True)), info.count(counts_of(trial, inside=False))
+
+
+def counts_of(trial: TrialBlocks, *, inside: bool) -> dict[int, int]:
+    """Return how often each instruction was executed inside (outside) of the stretches of a trial."""
+    counts: dict[int, int] = defaultdict(int)
     for block in trial.blocks:
-        for address in block.addresses():
-            if block.inside:
-                inside[address] += block.inside
-            if block.outside:
-                outside[address] += block.outside
-    return info.count(inside), info.count(outside)
+        count = block.inside if inside else block.outside
+        if count:
+            for address in block.addresses():
+                counts[address] += count
+    return counts
 
 
 def _id(frame: Frame) -> FunctionId:

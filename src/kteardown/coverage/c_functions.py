@@ -70,6 +70,26 @@ def item_at(found: list[Item], line: int) -> Item | None:
     return min(containing, key=lambda item: item.last - item.first, default=None)
 
 
+def statement_at(code: Sequence[str], line: int) -> tuple[int, int]:
+    """Return the first and last line of the statement that contains ``line``.
+
+    ``code`` has the lines of a file without comments. The compiler knows a statement by one of its lines.
+    """
+    first = last = line
+    while first > 1 and not _ends(code[first - 2]):
+        first -= 1
+    while last < len(code) and not _ends(code[last - 1]):
+        last += 1
+    while first < line and not code[first - 1].strip():
+        first += 1
+    return first, last
+
+
+def _ends(line: str) -> bool:
+    """Return whether no statement goes on after this line."""
+    return line.rstrip().endswith((";", "{", "}", ":")) or line.lstrip().startswith("#")
+
+
 class _Scanner:
     """Collects what is declared outside of braces: up to its semicolon, or to the end of a function."""
 
@@ -154,7 +174,10 @@ def _follows(head: Sequence[str], name: str) -> bool:
 
 def _declared_name(head: Sequence[str]) -> str:
     """Return a name for a declaration: of a struct with its kind, else the last word before its value."""
-    if len(head) > 1 and head[0] in ("struct", "union", "enum") and (len(head) == 2 or "(" not in head):
+    called = function_name([token for token in head if token != ";"])
+    if called:
+        return called
+    if len(head) > 1 and head[0] in ("struct", "union", "enum") and head[-1] != ";":
         return f"{head[0]} {head[1]}"
     words = list(head[: head.index("=")] if "=" in head else head)
     while words and words[-1] in ("]", ";", ")", "(", "["):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items
+from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items, statement_at
 from kteardown.kernels import apply_patches, toolchain
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -30,6 +30,8 @@ class ChangedFunction:
     """A macro or a declaration (a struct, a variable) is executed where it is used: no counts are known."""
     exists_before: bool = True
     exists_after: bool = True
+    statements_after: tuple[tuple[int, int], ...] = ()
+    """The first and last lines of the statements that ``lines_after`` are part of."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.name}" if self.name else self.file
@@ -61,17 +63,17 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
             yield ChangedFunction(file, "", tuple(removed), tuple(added), "declaration")
         return
     old, new = items(before), items(after)
+    code_before, code_after = code_of(before).split("\n"), code_of(after).split("\n")
     lines: dict[tuple[Kind, str], tuple[list[int], list[int]]] = {}
-    for found, numbers, code, side in ((old, removed, before, 0), (new, added, after, 1)):
-        text = code_of(code).split("\n")
+    for found, numbers, code, side in ((old, removed, code_before, 0), (new, added, code_after, 1)):
         for number in numbers:
-            if text[number - 1].strip():
+            if code[number - 1].strip():
                 item = item_at(found, number) or Item("declaration", "", number, number)
                 lines.setdefault((item.kind, item.name), ([], []))[side].append(number)
     for (kind, name), (gone, come) in lines.items():
-        yield ChangedFunction(
-            file, name, tuple(gone), tuple(come), kind, _has(old, kind, name), _has(new, kind, name)
-        )
+        known = (_has(old, kind, name), _has(new, kind, name))
+        statements = dict.fromkeys(statement_at(code_after, number) for number in come)
+        yield ChangedFunction(file, name, tuple(gone), tuple(come), kind, *known, tuple(statements))
 
 
 def _has(found: Sequence[Item], kind: Kind, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kteardown.inputs.load import experiment_names, load_experiment
+from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
 
@@ -27,15 +28,17 @@ _SHORT: Mapping[str, int] = {
 def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
     """Return the points at which ``workload`` is counted, the first with all defaults but for its size.
 
-    Each other point differs from it in one parameter: in every other of its choices, or, where 0 means
-    without, in the smallest other value that a shipped experiment uses.
+    Each other point differs from it in one parameter: in every other of its choices (with what a shipped
+    experiment sets together with it), or, where 0 means without, in the smallest value that one uses.
     """
     plain = {name: _small(name, parameter, workload) for name, parameter in workload.parameters.items()}
     points = [plain]
     for name, parameter in workload.parameters.items():
         # A parameter whose default is "all" selects parts of what is executed with the default.
         others = parameter.choices if parameter.default != "all" else ()
-        points += [{**plain, name: choice} for choice in others if choice != parameter.default]
+        for choice in others:
+            if choice != parameter.default:
+                points.append({**plain, **_together(workload, name, choice), name: choice})
     points += [{**plain, name: value} for name, value in _turned_on(workload)]
     return [point for point in points if not _needs_program(workload, point)]
 
@@ -65,13 +68,29 @@ def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
     return max(parameter.min, min(default, _SHORT.get(name, default)))
 
 
+def _sweeps(workload: Workload) -> Iterator[Sweep]:
+    """Yield how the shipped experiments use ``workload``."""
+    for experiment in map(load_experiment, experiment_names()):
+        yield from (sweep for sweep in experiment.workloads if sweep.workload == workload.name)
+
+
+def _together(workload: Workload, name: str, choice: str) -> dict[str, ParamValue]:
+    """Return the other choices of the first experiment that sets ``name`` to nothing but ``choice``."""
+    for sweep in _sweeps(workload):
+        if sweep.params.get(name) == (choice,):
+            return {
+                other: values[0]
+                for other, values in sweep.params.items()
+                if len(values) == 1 and isinstance(values[0], str)
+            }
+    return {}
+
+
 def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
     used: dict[str, set[int]] = {}
-    for experiment in map(load_experiment, experiment_names()):
-        for sweep in experiment.workloads:
-            if sweep.workload == workload.name:
-                for name, values in sweep.params.items():
-                    used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
+    for sweep in _sweeps(workload):
+        for name, values in sweep.params.items():
+            used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
     for name, parameter in workload.parameters.items():
         if parameter.default == 0 and used.get(name):
             yield name, min(used[name])

@@ -1,0 +1,153 @@
+"""Whether a variant executed what it changes: boots it with the plugin, at two sizes of a workload.
+
+"Same" says little about lines that were never executed. What is counted here is apart from what is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.coverage.attribute import DebugInfo, Executed, FunctionId, addresses_of, counts_of
+from kteardown.coverage.boots import CountedTrial, boot_counted
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.points import two_sizes
+from kteardown.errors import GuestError
+from kteardown.kernels.request import KernelImage
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Workload
+from kteardown.progress import Reporter
+from kteardown.run.execute import Bootable
+
+
+@dataclass(frozen=True)
+class ExercisedFunction:
+    """A changed function, and what the stretch executed of it at the larger size."""
+
+    function: ChangedFunction
+    calls: int
+    executions: int
+    """Of that changed statement of it which was executed most often."""
+    executions_per_object: float | None
+    """How many more for one object more; None if the workload has no growth law."""
+    statements: int
+    """How many of its changed statements were executed."""
+
+
+@dataclass(frozen=True)
+class Exercised:
+    """What a workload executed of a change in its measured stretch."""
+
+    workload: str
+    params: dict[str, ParamValue]
+    """Of the larger size."""
+    objects: str
+    """The parameter that gives the size; empty if the workload has no growth law."""
+    functions: tuple[ExercisedFunction, ...]
+    """The changed functions that the variant has, the most executed first."""
+    instructions: int
+    """In changed functions, with what is inlined into them, at the larger size."""
+    instructions_per_object: float | None
+    share: float
+    """``instructions`` as a share of all that the kernel executes in the stretch.
+
+    A change of the code of these functions can save at most this; one that calls other functions less often
+    can save more, since those are not counted.
+    """
+    seconds: float
+
+    @property
+    def exercised(self) -> bool:
+        """Whether any changed line was executed: if not, a "same" is "not exercised"."""
+        return any(one.executions for one in self.functions)
+
+    @property
+    def called(self) -> bool:
+        """Whether any changed function was executed, with or without its changed lines."""
+        return self.instructions > 0
+
+
+def executed(
+    image: KernelImage,
+    workload: Workload,
+    params: Mapping[str, ParamValue],
+    changed: Sequence[ChangedFunction],
+    reporter: Reporter,
+    *,
+    own: Sequence[Path] = (),
+) -> Exercised:
+    """Boot the variant ``image`` once and return what of ``changed`` the stretch of ``workload`` executed.
+
+    ``params`` is the smaller point; the larger one has twice its size. The first repetition at each point is
+    not counted, since it does some things for the first time. Raises GuestError, LabError, InputError.
+    """
+    sizes = two_sizes(workload, params)
+    # A trial at the small size first, for what the kernel does only once.
+    kernel = Bootable(image.image, image.modules)
+    booted = boot_counted(kernel, workload, [sizes[0], *sizes], reporter, own=own)
+    trials = booted.trials[1:]
+    for trial in trials:
+        if trial.status != "ok" or not trial.executed.stretches:
+            raise GuestError(
+                f"{workload.name} did not run where its executions were to be counted: {trial.detail}",
+                hint="Run it by itself: `kteardown run` with the same series says more.",
+            )
+    info = DebugInfo(image.image.parent)
+    info.learn(addresses_of(trial.executed for trial in trials))
+    return _exercised(workload, trials, changed, info, booted.seconds)
+
+
+def _exercised(
+    workload: Workload,
+    trials: Sequence[CountedTrial],
+    changed: Sequence[ChangedFunction],
+    info: DebugInfo,
+    seconds: float,
+) -> Exercised:
+    here = [one for one in changed if one.kind == "function" and one.exists_after]
+    wanted = {FunctionId(one.file, one.name) for one in here}
+    counts = [counts_of(trial.executed, inside=True) for trial in trials]
+    sides = [info.count(count) for count in counts]
+    own = [info.instructions_in(count, wanted) for count in counts]
+    objects = _objects(workload, trials)
+    functions = [_function(one, sides, objects) for one in here]
+    functions.sort(key=lambda one: (-one.executions, -one.calls, str(one.function)))
+    return Exercised(
+        workload.name,
+        trials[-1].params,
+        workload.law if objects else "",
+        tuple(functions),
+        own[-1],
+        (own[-1] - own[0]) / objects if objects else None,
+        own[-1] / sides[-1].instructions if sides[-1].instructions else 0.0,
+        seconds,
+    )
+
+
+def _objects(workload: Workload, trials: Sequence[CountedTrial]) -> int:
+    """Return by how many objects the sizes differ; 0 if there is one size."""
+    sizes = [trial.params.get(workload.law) for trial in trials]
+    small, large = sizes[0], sizes[-1]
+    return large - small if isinstance(small, int) and isinstance(large, int) else 0
+
+
+def _function(changed: ChangedFunction, sides: Sequence[Executed], objects: int) -> ExercisedFunction:
+    counts = sides[-1].functions.get(FunctionId(changed.file, changed.name))
+    calls = counts.calls if counts else 0
+    before, after = _executions(changed, sides[0]), _executions(changed, sides[-1])
+    # Where lines were only removed, what is left of the function counts as a whole.
+    if not changed.statements_after:
+        first = sides[0].functions.get(FunctionId(changed.file, changed.name))
+        before, after = [first.calls if first else 0], [calls]
+    slope = max(range(len(after)), key=after.__getitem__)
+    per_object = (after[slope] - before[slope]) / objects if objects else None
+    return ExercisedFunction(changed, calls, after[slope], per_object, sum(1 for count in after if count))
+
+
+def _executions(changed: ChangedFunction, side: Executed) -> list[int]:
+    """Return how often each changed statement was executed: the most often executed of its lines."""
+    return [
+        max(side.lines.get((changed.file, line), 0) for line in range(first, last + 1))
+        for first, last in changed.statements_after
+    ]

@@ -1,0 +1,130 @@
+"""Propose the workloads that measure a patch: those whose stretch executes what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kteardown.coverage.attribute import Counts, FunctionId
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
+from kteardown.model.record import ParamValue
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A changed function that a workload executes in its stretch."""
+
+    function: FunctionId
+    calls: int
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A workload, and the small point at which it was counted, that execute changed functions."""
+
+    workload: str
+    params: dict[str, ParamValue]
+    functions: tuple[Hit, ...]
+    """Those executed in the stretch, the one with the most instructions first."""
+    outside: tuple[FunctionId, ...]
+    """Those that the workload executes, but not in any of its stretches."""
+    share: float
+    """The instructions of ``functions`` as a share of all that the kernel executes in the stretch."""
+
+    @property
+    def calls(self) -> int:
+        """How often changed functions are entered in the stretch."""
+        return sum(hit.calls for hit in self.functions)
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Which workloads execute what is changed, and what none of them executes."""
+
+    source: str
+    """The kernel of the map: the functions are those of its source."""
+    found: tuple[Proposal, ...]
+    """The best first: with the largest share, then those that execute it only outside of their stretch."""
+    not_executed: tuple[ChangedFunction, ...]
+    """Changed functions that no workload executes at all; those that the patch adds are not among them."""
+    not_inside: tuple[ChangedFunction, ...]
+    """Changed functions that workloads execute, but none in its stretch."""
+    not_counted: tuple[ChangedFunction, ...]
+    """Changed macros, declarations and files that are not C: nothing says whether they are executed."""
+
+    @property
+    def measured(self) -> tuple[Proposal, ...]:
+        """The proposals that execute changed functions in their stretch."""
+        return tuple(proposal for proposal in self.found if proposal.functions)
+
+    @property
+    def covered(self) -> bool:
+        """Whether any workload executes any changed function in its stretch."""
+        return bool(self.measured)
+
+
+def propose(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> Proposals:
+    """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
+
+    Of a workload the point with the largest share comes first; its other points are proposed only if they
+    execute changed functions that the earlier ones do not.
+    """
+    functions = [one for one in changed if one.kind == "function" and one.exists_before]
+    wanted = {FunctionId(one.file, one.name) for one in functions}
+    found = [
+        proposal for workload in coverage.workloads.values() for proposal in _proposals(workload, wanted)
+    ]
+    found.sort(key=lambda one: (-one.share, -len(one.functions), -len(one.outside), one.workload))
+    inside = {hit.function for one in found for hit in one.functions}
+    executed = inside | {function for one in found for function in one.outside}
+    return Proposals(
+        coverage.source,
+        tuple(found),
+        tuple(one for one in functions if _id(one) not in executed),
+        tuple(one for one in functions if _id(one) in executed - inside),
+        tuple(one for one in changed if one.kind != "function"),
+    )
+
+
+def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
+    """Return the functions that ``FILE`` or ``FILE:FUNCTION`` names, as if a patch changed them.
+
+    A file stands for all its functions that any workload executes; a function is returned even if none does.
+    """
+    file, _, name = text.partition(":")
+    if name:
+        return [ChangedFunction(file, name, (), ())]
+    known = sorted(function for function in coverage.functions() if function.file == file)
+    return [ChangedFunction(function.file, function.name, (), ()) for function in known]
+
+
+def _proposals(workload: WorkloadCoverage, wanted: set[FunctionId]) -> Iterable[Proposal]:
+    executed = workload.outside | {function for point in workload.points for function in point.inside}
+    seen: set[FunctionId] = set()
+    ranked = sorted(workload.points, key=lambda point: -_share(point, wanted))
+    for point in ranked:
+        inside = wanted & point.inside.keys()
+        if inside - seen:
+            seen |= inside
+            hits = (_hit(function, point.inside[function]) for function in inside)
+            best = tuple(sorted(hits, key=lambda hit: (-hit.instructions, hit.function)))
+            outside = tuple(sorted(wanted & workload.outside))
+            yield Proposal(workload.name, point.params, best, outside, _share(point, wanted))
+    if not seen and wanted & executed:
+        params = workload.points[0].params if workload.points else {}
+        yield Proposal(workload.name, params, (), tuple(sorted(wanted & executed)), 0.0)
+
+
+def _hit(function: FunctionId, counts: Counts) -> Hit:
+    return Hit(function, counts.calls, counts.instructions)
+
+
+def _share(point: PointCoverage, wanted: set[FunctionId]) -> float:
+    own = sum(point.inside[function].instructions for function in wanted & point.inside.keys())
+    return own / point.instructions if point.instructions else 0.0
+
+
+def _id(changed: ChangedFunction) -> FunctionId:
+    return FunctionId(changed.file, changed.name)

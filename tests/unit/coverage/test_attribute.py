@@ -1,0 +1,118 @@
+"""Counts of instructions become those of functions and lines, inlined functions included."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.coverage.attribute import (
+    Counts,
+    DebugInfo,
+    Frame,
+    FunctionId,
+    addresses_of,
+    attribute,
+    counts_of,
+    parse_addr2line,
+)
+from kteardown.errors import InputError
+from kteardown.vm.coverage_plugin import Block, TrialBlocks
+
+SOURCE = """\
+volatile int a, b;
+static inline __attribute__((always_inline)) void inlined(int n)
+{
+	a = n;
+}
+__attribute__((noinline)) void outer(int n)
+{
+	inlined(n);
+	b = n;
+	inlined(n + 1);
+}
+int main(void)
+{
+	outer(1);
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like that of a kernel: a program with a line table, and its symbols."""
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "p.c").write_text(SOURCE)
+    flags = ["-g1", "-O2", "-no-pie", "-fcf-protection=none", f"-fdebug-prefix-map={folder}=."]
+    subprocess.run(["gcc", *flags, "-o", "vmlinux", "p.c"], cwd=folder, check=True)
+    symbols = subprocess.run(["nm", "vmlinux"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    (folder / "System.map").write_text(symbols)
+    return folder
+
+
+def blocks_of(folder: Path, inside: int, outside: int) -> tuple[Block, ...]:
+    """Every instruction of ``outer`` as a block of its own."""
+    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=outer", "vmlinux"]
+    text = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout
+    words = [line.split() for line in text.splitlines()]
+    at = [
+        int(parts[0][:-1], 16)
+        for parts in words
+        if len(parts) > 1 and parts[0][-1] == ":" and parts[0] != "vmlinux:"
+    ]
+    return tuple(Block(address, inside, outside, "1") for address in at)
+
+
+def test_inlined_functions_have_their_own_counts(program: Path) -> None:
+    info = DebugInfo(program)
+    trial = TrialBlocks(1, blocks_of(program, 3, 0))
+    inside, outside = attribute(trial, info)
+    outer, inlined = (inside.functions[FunctionId("p.c", name)] for name in ("outer", "inlined"))
+    assert outer.calls == 3
+    assert inlined.calls == 2 * 3  # It was inlined twice.
+    assert outer.instructions + inlined.instructions == inside.instructions == 3 * len(trial.blocks)
+    assert inside.lines["p.c", 4] == 2 * 3
+    assert inside.lines["p.c", 9] == 3
+    assert not outside.functions
+    # Of the function with what is inlined into it, all; of the inlined one its own.
+    counts = counts_of(trial, inside=True)
+    assert info.instructions_in(counts, {FunctionId("p.c", "outer")}) == inside.instructions
+    assert info.instructions_in(counts, {FunctionId("p.c", "inlined")}) == inlined.instructions
+
+
+def test_overlapping_blocks_add_up(program: Path) -> None:
+    first = blocks_of(program, 1, 2)[0]
+    twice = TrialBlocks(1, (first, Block(first.address, 5, 0, "1")))
+    assert counts_of(twice, inside=True) == {first.address: 6}
+    assert counts_of(twice, inside=False) == {first.address: 2}
+    assert addresses_of([twice]) == {first.address}
+
+
+def test_without_debug_information_an_address_belongs_to_its_symbol(program: Path) -> None:
+    info = DebugInfo(program)
+    start = next(
+        int(line.split()[0], 16)
+        for line in (program / "System.map").read_text().splitlines()
+        if " _start" in line
+    )
+    done = info.count({start: 4})
+    assert done.functions == {FunctionId("", "_start"): Counts(4, 4)}
+
+
+def test_addr2line_output() -> None:
+    text = (
+        "0x10\ninner\n./../include/a.h:3 (discriminator 2)\nouter\n./../mm/b.c:7\n"
+        "0x20\n??\n??:0\n0x30\nmemcpy\nmemcpy_64.o:?\n"
+    )
+    assert parse_addr2line(text) == {
+        0x10: (Frame("inner", "include/a.h", 3), Frame("outer", "mm/b.c", 7)),
+        0x20: (),
+        0x30: (),
+    }
+
+
+def test_a_kernel_without_debug_information_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no debug information"):
+        DebugInfo(tmp_path)

@@ -1,0 +1,73 @@
+"""A coverage map is the same after it was written and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.coverage import maps
+from kteardown.coverage.attribute import Counts, FunctionId
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, read_map, write_map
+from kteardown.errors import InputError
+
+_FUNCTION = st.builds(FunctionId, st.sampled_from(["", "mm/a.c", "kernel/b.c"]), st.sampled_from("abcdef"))
+_COUNTS = st.builds(Counts, st.integers(0, 2**40), st.integers(0, 2**40))
+_POINT = st.builds(
+    PointCoverage,
+    st.dictionaries(st.sampled_from(["n", "how"]), st.integers(0, 9) | st.sampled_from(["x", "y"])),
+    st.integers(0, 2**50),
+    st.dictionaries(_FUNCTION, _COUNTS),
+)
+_WORKLOAD = st.builds(
+    WorkloadCoverage,
+    st.sampled_from(["one", "two"]),
+    st.lists(_POINT, max_size=3).map(tuple),
+    st.frozensets(_FUNCTION),
+    st.just(1.5),
+    st.just(("how=x: it failed",)),
+    st.just("0123"),
+)
+
+
+@given(st.lists(_WORKLOAD, max_size=2, unique_by=lambda workload: workload.name))
+def test_written_and_read(
+    tmp_path_factory: pytest.TempPathFactory, workloads: list[WorkloadCoverage]
+) -> None:
+    coverage = CoverageMap("debian:6.12.1", {workload.name: workload for workload in workloads})
+    path = tmp_path_factory.mktemp("map") / "map.json.xz"
+    write_map(path, coverage)
+    first = path.read_bytes()
+    assert read_map(path) == coverage
+    write_map(path, coverage)
+    assert path.read_bytes() == first
+
+
+def test_a_damaged_map_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "map.json.xz"
+    path.write_bytes(b"no")
+    with pytest.raises(InputError, match="cannot read the coverage map"):
+        read_map(path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nearest"),
+    [
+        ("debian:6.12", "debian:6.12"),
+        ("debian:7.3", "debian:7.2"),
+        ("debian:6.1", "debian:6.12"),
+        ("git:/linux@v7.1", "debian:7.2"),
+        ("git:/linux@abc", "debian:7.2"),
+    ],
+)
+def test_the_nearest_version_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, nearest: str
+) -> None:
+    monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
+    maps.shipped_map.cache_clear()
+    for source in ("debian:6.12", "debian:7.2"):
+        write_map(maps.shipped_path(source), CoverageMap(source))
+    assert maps.shipped_map(wanted).source == nearest
+    maps.shipped_map.cache_clear()

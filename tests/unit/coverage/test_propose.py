@@ -1,0 +1,73 @@
+"""Workloads are proposed by what their stretch executes of a change."""
+
+from __future__ import annotations
+
+from kteardown.coverage.attribute import Counts, FunctionId
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
+from kteardown.coverage.propose import matching, propose
+
+FREE, MALLOC, EXIT = FunctionId("mm/z.c", "free"), FunctionId("mm/z.c", "malloc"), FunctionId("e.c", "exit")
+
+
+def point(how: str, instructions: int, **inside: tuple[int, int]) -> PointCoverage:
+    known = {"free": FREE, "malloc": MALLOC, "exit": EXIT}
+    return PointCoverage(
+        {"how": how}, instructions, {known[name]: Counts(*counts) for name, counts in inside.items()}
+    )
+
+
+MAP = CoverageMap(
+    "debian:6.12",
+    {
+        "crowd": WorkloadCoverage("crowd", (point("a", 1000, exit=(9, 900)),), frozenset([FREE])),
+        "swap": WorkloadCoverage(
+            "swap",
+            (
+                point("a", 1000, free=(1, 10)),
+                point("b", 1000, free=(5, 100)),
+                point("c", 1000, malloc=(1, 5)),
+            ),
+            frozenset(),
+        ),
+    },
+)
+
+
+def change(function: FunctionId) -> ChangedFunction:
+    return ChangedFunction(function.file, function.name, (1,), (1,))
+
+
+def test_the_largest_share_of_the_stretch_comes_first() -> None:
+    found = propose([change(FREE)], MAP)
+    assert [(one.workload, one.params["how"], one.share) for one in found.measured] == [("swap", "b", 0.1)]
+    assert found.measured[0].calls == 5
+    assert [(one.workload, one.outside) for one in found.found[1:]] == [("crowd", (FREE,))]
+    assert found.covered and not found.not_executed
+
+
+def test_another_point_is_proposed_for_functions_that_the_best_does_not_reach() -> None:
+    found = propose([change(FREE), change(MALLOC)], MAP)
+    assert [(one.workload, one.params["how"]) for one in found.measured] == [("swap", "b"), ("swap", "c")]
+
+
+def test_functions_that_nothing_executes_are_named() -> None:
+    other = ChangedFunction("mm/z.c", "never", (1,), (1,))
+    macro = ChangedFunction("mm/z.c", "LIMIT", (1,), (1,), "macro")
+    added = ChangedFunction("mm/z.c", "new", (), (1,), exists_before=False)
+    found = propose([other, macro, added], MAP)
+    assert found.not_executed == (other,)
+    assert found.not_counted == (macro,)
+    assert not found.covered and not found.found
+
+
+def test_a_function_outside_of_all_stretches() -> None:
+    only = CoverageMap("debian:6.12", {"crowd": MAP.workloads["crowd"]})
+    found = propose([change(FREE)], only)
+    assert found.not_inside == (change(FREE),)
+    assert not found.covered and [one.workload for one in found.found] == ["crowd"]
+
+
+def test_a_file_stands_for_all_its_functions() -> None:
+    assert [one.name for one in matching("mm/z.c", MAP)] == ["free", "malloc"]
+    assert [one.name for one in matching("mm/z.c:never", MAP)] == ["never"]
