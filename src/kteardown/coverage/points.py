@@ -14,12 +14,12 @@ _SHORT: Mapping[str, int] = {
     "children": 200,
     "rounds": 2,
     "processes": 100,
-    "periods": 10,
+    "periods": 20,
     "jobs": 40,
     "runtime_ms": 500,
     "interval_ms": 250,
     "duration_ms": 200,
-    "storm_ms": 300,
+    "storm_ms": 400,
     "seconds": 1,
 }
 """Parameters that only say how often a workload does the same again, and how much of it is enough."""
@@ -28,17 +28,15 @@ _SHORT: Mapping[str, int] = {
 def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
     """Return the points at which ``workload`` is counted, the first with all defaults but for its size.
 
-    Each other point differs from it in one parameter: in every other of its choices (with what a shipped
-    experiment sets together with it), or, where 0 means without, in the smallest value that one uses.
+    Each other point differs from it in one parameter: in every other of its choices, or, where 0 means
+    without, in the smallest other value that a shipped experiment uses.
     """
     plain = {name: _small(name, parameter, workload) for name, parameter in workload.parameters.items()}
     points = [plain]
     for name, parameter in workload.parameters.items():
         # A parameter whose default is "all" selects parts of what is executed with the default.
         others = parameter.choices if parameter.default != "all" else ()
-        for choice in others:
-            if choice != parameter.default:
-                points.append({**plain, **_together(workload, name, choice), name: choice})
+        points += [{**plain, name: choice} for choice in others if choice != parameter.default]
     points += [{**plain, name: value} for name, value in _turned_on(workload)]
     return [point for point in points if not _needs_program(workload, point)]
 
@@ -72,18 +70,6 @@ def _sweeps(workload: Workload) -> Iterator[Sweep]:
     """Yield how the shipped experiments use ``workload``."""
     for experiment in map(load_experiment, experiment_names()):
         yield from (sweep for sweep in experiment.workloads if sweep.workload == workload.name)
-
-
-def _together(workload: Workload, name: str, choice: str) -> dict[str, ParamValue]:
-    """Return the other choices of the first experiment that sets ``name`` to nothing but ``choice``."""
-    for sweep in _sweeps(workload):
-        if sweep.params.get(name) == (choice,):
-            return {
-                other: values[0]
-                for other, values in sweep.params.items()
-                if len(values) == 1 and isinstance(values[0], str)
-            }
-    return {}
 
 
 def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:

@@ -91,7 +91,7 @@ def propose(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> Propos
 def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
     """Return the functions that ``FILE`` or ``FILE:FUNCTION`` names, as if a patch changed them.
 
-    A file stands for all its functions that any workload executes; a function is returned even if none does.
+    Of a file, all functions that any workload executes; one that is named, even if none does.
     """
     file, _, name = text.partition(":")
     if name:

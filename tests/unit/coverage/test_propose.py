@@ -68,6 +68,6 @@ def test_a_function_outside_of_all_stretches() -> None:
     assert not found.covered and [one.workload for one in found.found] == ["crowd"]
 
 
-def test_a_file_stands_for_all_its_functions() -> None:
+def test_a_file_means_all_its_functions() -> None:
     assert [one.name for one in matching("mm/z.c", MAP)] == ["free", "malloc"]
     assert [one.name for one in matching("mm/z.c:never", MAP)] == ["never"]

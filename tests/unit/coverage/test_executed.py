@@ -1,0 +1,74 @@
+"""From counts of lines at two sizes to executions for one object."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.coverage import executed as module
+from kteardown.coverage.attribute import Counts, Executed, FunctionId
+from kteardown.coverage.boots import CountedTrial
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.executed import ExercisedFunction, _exercised, _function
+from kteardown.inputs.load import load_workload
+from kteardown.vm.coverage_plugin import TrialBlocks
+
+FILE = "mm/z.c"
+FREE = FunctionId(FILE, "free")
+
+
+def side(calls: int, **lines: int) -> Executed:
+    counted = {(FILE, int(name[1:])): count for name, count in lines.items()}
+    return Executed({FREE: Counts(calls, 10 * calls)}, counted, 100 * calls)
+
+
+def test_the_slope_of_the_statement_that_is_executed_most() -> None:
+    changed = ChangedFunction(FILE, "free", (), (5, 9), statements_after=((4, 5), (9, 9), (20, 20)))
+    found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], objects=10)
+    assert found == ExercisedFunction(changed, 30, 30, 2.0, 2)
+
+
+def test_lines_that_are_not_executed() -> None:
+    changed = ChangedFunction(FILE, "free", (), (9,), statements_after=((9, 9),))
+    found = _function(changed, [side(10, l4=10), side(30, l4=30)], objects=10)
+    assert (found.calls, found.executions, found.statements) == (30, 0, 0)
+
+
+def test_where_lines_are_only_removed_the_function_counts() -> None:
+    changed = ChangedFunction(FILE, "free", (5,), ())
+    found = _function(changed, [side(10), side(30)], objects=0)
+    assert (found.executions, found.executions_per_object) == (30, None)
+
+
+class _Info:
+    """Debug information in which every address is an instruction of ``free`` in line 4."""
+
+    def count(self, counts: dict[int, int]) -> Executed:
+        total = sum(counts.values())
+        return Executed({FREE: Counts(total, total)}, {(FILE, 4): total}, 4 * total)
+
+    def instructions_in(self, counts: dict[int, int], functions: set[FunctionId]) -> int:
+        return sum(counts.values()) if FREE in functions else 0
+
+
+@pytest.mark.parametrize(("line", "exercised"), [(4, True), (9, False)])
+def test_a_change_is_exercised_if_a_line_of_it_is(
+    monkeypatch: pytest.MonkeyPatch, line: int, exercised: bool
+) -> None:
+    monkeypatch.setattr(module, "counts_of", lambda blocks, inside: {1: blocks.stretches})
+    trials = [
+        CountedTrial("zombies", {"zombies": size}, "ok", "", TrialBlocks(2 * size, ())) for size in (10, 20)
+    ]
+    changed = [
+        ChangedFunction(FILE, "free", (), (line,), statements_after=((line, line),)),
+        ChangedFunction(FILE, "LIMIT", (), (1,), "macro"),
+        ChangedFunction(FILE, "gone", (3,), (), exists_after=False),
+    ]
+    done = _exercised(load_workload("zombies"), trials, changed, _Info(), 1.0)  # type: ignore[arg-type]
+    assert [one.function.name for one in done.functions] == ["free"]
+    assert (done.exercised, done.called) == (exercised, True)
+    assert (done.objects, done.instructions, done.instructions_per_object, done.share) == (
+        "zombies",
+        40,
+        2,
+        0.25,
+    )
