@@ -105,13 +105,22 @@ class DebugInfo:
 
     def learn(self, addresses: Iterable[int]) -> None:
         """Look up the functions and lines of ``addresses``: one call for many is much faster."""
-        wanted = sorted(set(addresses) - self._places.keys())
-        if wanted:
-            text = "".join(f"{address:#x}\n" for address in wanted)
-            argv = ["addr2line", "-a", "-i", "-f", "-e", str(self._vmlinux)]
-            chains = parse_addr2line(toolchain.capture(argv, text_in=text).stdout)
-            for address in wanted:
-                self._places[address] = self._place(address, chains.get(address, ()))
+        wanted = set(addresses) - self._places.keys()
+        for address, chain in self._look_up(wanted).items():
+            self._places[address] = self._place(address, chain)
+
+    def chains(self, addresses: Iterable[int]) -> dict[int, tuple[FunctionId, ...]]:
+        """Return the functions of each address, the innermost inlined one first."""
+        found = self._look_up(set(addresses))
+        return {address: tuple(_id(frame) for frame in chain) for address, chain in found.items()}
+
+    def _look_up(self, addresses: Collection[int]) -> dict[int, Chain]:
+        if not addresses:
+            return {}
+        text = "".join(f"{address:#x}\n" for address in sorted(addresses))
+        argv = ["addr2line", "-a", "-i", "-f", "-e", str(self._vmlinux)]
+        found = parse_addr2line(toolchain.capture(argv, text_in=text).stdout)
+        return {address: found.get(address, ()) for address in addresses}
 
     def count(self, counts: Mapping[int, int]) -> Executed:
         """Return the functions and lines of instructions that were executed so often."""
