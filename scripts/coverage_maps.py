@@ -1,6 +1,6 @@
 """Make the shipped coverage maps (`coverage/`), and say whether they are older than the workloads.
 
-    coverage_maps.py make [SOURCE...]   boots each base kernel once for every shipped workload
+    coverage_maps.py make [SOURCE...]   boots each kernel once for every workload that has changed since
     coverage_maps.py check              warns if a workload, the agent or the plugin has changed since
 
 The content ids of what each workload depends on are in `coverage/made.json`. A new release of a kernel makes
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from content_ids import agent_files, files_id
 from kteardown.coverage.collect import collect
-from kteardown.coverage.maps import CoverageMap, shipped_path, write_map
+from kteardown.coverage.maps import CoverageMap, read_map, shipped_path, write_map
 from kteardown.inputs.load import workload_names
 from kteardown.progress import SilentReporter
 
@@ -63,11 +63,17 @@ def make(sources: list[str]) -> None:
     made = json.loads(MADE.read_text()) if MADE.is_file() else {}
     for source in sources:
         began, now = time.monotonic(), ids()
-        found = collect(list(now), source, _Printer())
-        write_map(shipped_path(source), found)
+        then = made.get(source, {}) if shipped_path(source).is_file() else {}
+        old = [name for name, known in now.items() if then.get(name) != known]
+        found = collect(old, source, _Printer())
+        kept = read_map(shipped_path(source)).workloads if then else {}
+        workloads = {name: found.workloads.get(name) or kept[name] for name in now}
+        write_map(shipped_path(source), CoverageMap(found.source, workloads))
         made[source] = now
         MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
         _print_cost(source, found, time.monotonic() - began)
+        size = shipped_path(source).stat().st_size
+        print(f"{source}: {len(workloads)} workloads in {size / 1024:.0f} kB")
 
 
 def _print_cost(source: str, found: CoverageMap, took: float) -> None:
@@ -80,10 +86,9 @@ def _print_cost(source: str, found: CoverageMap, took: float) -> None:
         for failed in workload.failed:
             print(f"    could not run: {failed}")
     boots = sum(workload.seconds for workload in found.workloads.values())
-    size = shipped_path(source).stat().st_size
     print(
-        f"{source}: {len(found.workloads)} boots, {boots:.0f} s; {took:.0f} s in all; "
-        f"{len(found.functions())} functions; {size / 1024:.0f} kB"
+        f"{source}: {len(found.workloads)} workloads counted; boots of {boots:.0f} s, now or before; "
+        f"{took:.0f} s in all; {len(found.functions())} functions"
     )
 
 

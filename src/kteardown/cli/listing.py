@@ -63,6 +63,9 @@ def listing(
         )
     if covers:
         rows = {ListKind.workloads: _covering(covers, source)}
+        if not rows[ListKind.workloads] and not as_json:
+            typer.echo(f"no workload executes {covers} of {shipped_map(source).source}")
+            return
     else:
         rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(ListKind))}
     if as_json:

@@ -38,7 +38,7 @@ class CallPath:
 
 @lru_cache(maxsize=2)
 def callers_of(folder: Path) -> Callers:
-    """Return by whom each function of the kernel in ``folder`` is called. It takes about 15 seconds.
+    """Return the callers of each function of the kernel in ``folder``. It takes about 15 seconds.
 
     A function that is inlined is called by the one that it is inlined into.
     """

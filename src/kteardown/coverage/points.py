@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from kteardown.inputs.load import experiment_names, load_experiment
 from kteardown.model.experiment import Sweep
@@ -66,15 +67,18 @@ def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
     return max(parameter.min, min(default, _SHORT.get(name, default)))
 
 
-def _sweeps(workload: Workload) -> Iterator[Sweep]:
-    """Yield how the shipped experiments use ``workload``."""
-    for experiment in map(load_experiment, experiment_names()):
-        yield from (sweep for sweep in experiment.workloads if sweep.workload == workload.name)
+@lru_cache
+def _sweeps(workload: str) -> tuple[Sweep, ...]:
+    """Return how the shipped experiments use a workload."""
+    experiments = map(load_experiment, experiment_names())
+    return tuple(
+        sweep for experiment in experiments for sweep in experiment.workloads if sweep.workload == workload
+    )
 
 
 def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
     used: dict[str, set[int]] = {}
-    for sweep in _sweeps(workload):
+    for sweep in _sweeps(workload.name):
         for name, values in sweep.params.items():
             used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
     for name, parameter in workload.parameters.items():

@@ -122,6 +122,16 @@ def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) ->
     assert "base-layout" in done.stdout
 
 
+def test_workloads_that_execute_a_function(tmp_path: Path) -> None:
+    done = kteardown("list", "workloads", "--covers", "kernel/freezer.c:freeze_task", "--json", home=tmp_path)
+    (rows,) = json.loads(done.stdout).values()
+    assert {"zombies", "zombies_cgroup"} <= {row["name"] for row in rows if row["in its stretch"]}
+    done = kteardown("list", "workloads", "--covers", "mm/none.c:never", home=tmp_path)
+    assert "no workload executes mm/none.c:never" in done.stdout
+    done = kteardown("list", "runs", "--covers", "mm/none.c", home=tmp_path)
+    assert done.returncode == 2
+
+
 def test_lists_can_be_json(tmp_path: Path) -> None:
     done = kteardown("list", "experiments", "--json", home=tmp_path)
     assert '"freezer"' in done.stdout

@@ -83,6 +83,12 @@ def test_a_comma_in_a_path_is_escaped() -> None:
     assert "file,id=console,path=/r/console,,1.txt" in qemu_command(JOB, CHANNELS)
 
 
+def test_a_plugin_has_its_arguments() -> None:
+    assert "-plugin" not in qemu_command(JOB, CHANNELS)
+    words = qemu_command(replace(JOB, plugin=("file=/p/a,b.so", "out=/o")), CHANNELS)
+    assert words[words.index("-plugin") + 1] == "file=/p/a,,b.so,out=/o"
+
+
 def test_each_architecture_has_its_console() -> None:
     assert "console=ttyS0" in kernel_arguments(JOB)
     assert "console=ttyAMA0" in kernel_arguments(replace(JOB, arch="arm64"))

@@ -1,0 +1,35 @@
+"""A coverage map is stale when a workload, the agent or the plugin has changed since it was made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import coverage_maps
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The ids of maps that are all current."""
+    path = tmp_path / "made.json"
+    monkeypatch.setattr(coverage_maps, "MADE", path)
+    path.write_text(json.dumps({source: coverage_maps.ids() for source in coverage_maps.SOURCES}))
+    return path
+
+
+def test_current_maps_are_not_reported(made: Path) -> None:
+    assert coverage_maps.stale() == []
+
+
+def test_a_changed_workload_is_named(made: Path) -> None:
+    content = json.loads(made.read_text())
+    content["debian:7.2"]["zombies"] = "other"
+    made.write_text(json.dumps(content))
+    assert coverage_maps.stale() == ["debian:7.2: 1 of 20 workloads changed since: zombies"]
+
+
+def test_maps_that_were_never_made(made: Path) -> None:
+    made.unlink()
+    assert len(coverage_maps.stale()) == len(coverage_maps.SOURCES)
