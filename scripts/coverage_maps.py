@@ -16,7 +16,7 @@ from pathlib import Path
 
 from content_ids import agent_files, files_id
 from kteardown.coverage.collect import collect
-from kteardown.coverage.maps import CoverageMap, read_map, shipped_path, write_map
+from kteardown.coverage.maps import CoverageMap, read_map, rounded, shipped_path, write_map
 from kteardown.inputs.load import workload_names
 from kteardown.progress import SilentReporter
 
@@ -68,7 +68,7 @@ def make(sources: list[str]) -> None:
         found = collect(old, source, _Printer())
         kept = read_map(shipped_path(source)).workloads if then else {}
         workloads = {name: found.workloads.get(name) or kept[name] for name in now}
-        write_map(shipped_path(source), CoverageMap(found.source, workloads))
+        write_map(shipped_path(source), rounded(CoverageMap(found.source, workloads)))
         made[source] = now
         MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
         _print_cost(source, found, time.monotonic() - began)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
 from kteardown.paths import data_dir
 
-_FORMAT = 1
+_FORMAT = 2
 _SUFFIX = ".json.xz"
 
 
@@ -81,8 +81,24 @@ def write_map(path: Path, coverage: CoverageMap) -> None:
     text = json.dumps(content, separators=(",", ":"))
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_bytes(lzma.compress(text.encode(), preset=9))
+    new.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
     new.replace(path)
+
+
+def rounded(coverage: CoverageMap) -> CoverageMap:
+    """Return ``coverage`` with counts of two digits: it is for choosing a workload, and compresses better."""
+    workloads = {}
+    for name, workload in coverage.workloads.items():
+        points = tuple(
+            replace(point, inside={one: _rounded(counts) for one, counts in point.inside.items()})
+            for point in workload.points
+        )
+        workloads[name] = replace(workload, points=points)
+    return replace(coverage, workloads=workloads)
+
+
+def _rounded(counts: Counts) -> Counts:
+    return Counts(int(float(f"{counts.calls:.1e}")), int(float(f"{counts.instructions:.1e}")))
 
 
 def read_map(path: Path) -> CoverageMap:
@@ -137,35 +153,35 @@ def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def _workload_fields(workload: WorkloadCoverage, number: Mapping[FunctionId, int]) -> dict[str, Any]:
+    inside = sorted({function for point in workload.points for function in point.inside})
+    # By function, not by point: the points have similar counts, which then are side by side and compress.
+    counts = [[point.inside.get(function) for point in workload.points] for function in inside]
     return {
         "name": workload.name,
         "id": workload.content_id,
         "seconds": round(workload.seconds, 1),
         "failed": list(workload.failed),
         "outside": _gaps(number[function] for function in workload.outside),
-        "points": [
-            {
-                "params": point.params,
-                "instructions": point.instructions,
-                "functions": _gaps(number[function] for function in point.inside),
-                "calls": [counts.calls for _, counts in sorted(point.inside.items())],
-                "own": [counts.instructions for _, counts in sorted(point.inside.items())],
-            }
-            for point in workload.points
-        ],
+        "points": [[point.params, point.instructions] for point in workload.points],
+        "inside": _gaps(number[function] for function in inside),
+        "calls": [[-1 if one is None else one.calls for one in row] for row in counts],
+        "own": [[-1 if one is None else one.instructions for one in row] for row in counts],
     }
 
 
 def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCoverage:
-    points = []
-    for point in fields["points"]:
-        inside = [functions[n] for n in _numbers(point["functions"])]
-        counts = [Counts(calls, own) for calls, own in zip(point["calls"], point["own"], strict=True)]
-        counted = dict(zip(inside, counts, strict=True))
-        points.append(PointCoverage(point["params"], point["instructions"], counted))
+    rows = zip(_numbers(fields["inside"]), fields["calls"], fields["own"], strict=True)
+    counted: list[dict[FunctionId, Counts]] = [{} for _ in fields["points"]]
+    for number, calls, own in rows:
+        for point, inside in enumerate(counted):
+            if calls[point] >= 0:
+                inside[functions[number]] = Counts(calls[point], own[point])
     return WorkloadCoverage(
         fields["name"],
-        tuple(points),
+        tuple(
+            PointCoverage(params, instructions, inside)
+            for (params, instructions), inside in zip(fields["points"], counted, strict=True)
+        ),
         frozenset(functions[n] for n in _numbers(fields["outside"])),
         fields["seconds"],
         tuple(fields["failed"]),

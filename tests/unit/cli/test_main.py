@@ -125,7 +125,7 @@ def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) ->
 def test_workloads_that_execute_a_function(tmp_path: Path) -> None:
     done = kteardown("list", "workloads", "--covers", "kernel/freezer.c:freeze_task", "--json", home=tmp_path)
     (rows,) = json.loads(done.stdout).values()
-    assert {"zombies", "zombies_cgroup"} <= {row["name"] for row in rows if row["in its stretch"]}
+    assert rows[0]["name"] == "zombies" and rows[0]["in its stretch"] == 1
     done = kteardown("list", "workloads", "--covers", "mm/none.c:never", home=tmp_path)
     assert "no workload executes mm/none.c:never" in done.stdout
     done = kteardown("list", "runs", "--covers", "mm/none.c", home=tmp_path)

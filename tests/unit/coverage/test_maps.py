@@ -45,6 +45,14 @@ def test_written_and_read(
     assert path.read_bytes() == first
 
 
+def test_shipped_counts_have_two_digits() -> None:
+    function = FunctionId("mm/a.c", "a")
+    point = PointCoverage({}, 987654, {function: Counts(1234567, 96)})
+    coverage = CoverageMap("s", {"w": WorkloadCoverage("w", (point,), frozenset())})
+    (made,) = maps.rounded(coverage).workloads["w"].points
+    assert made == PointCoverage({}, 987654, {function: Counts(1200000, 96)})
+
+
 def test_a_damaged_map_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "map.json.xz"
     path.write_bytes(b"no")
