@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def write_map(path: Path, coverage: CoverageMap) -> None:
 
 
 def rounded(coverage: CoverageMap) -> CoverageMap:
-    """Return ``coverage`` with counts of two digits: it is for choosing a workload, and compresses better."""
+    """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a workload."""
     workloads = {}
     for name, workload in coverage.workloads.items():
         points = tuple(
@@ -98,7 +99,7 @@ def rounded(coverage: CoverageMap) -> CoverageMap:
 
 
 def _rounded(counts: Counts) -> Counts:
-    return Counts(int(float(f"{counts.calls:.1e}")), int(float(f"{counts.instructions:.1e}")))
+    return Counts(*(round(2 ** (round(4 * log2(count)) / 4)) if count else 0 for count in astuple(counts)))
 
 
 def read_map(path: Path) -> CoverageMap:

@@ -68,8 +68,8 @@ class Proposals:
 def propose(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> Proposals:
     """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
 
-    Of a workload the point with the largest share comes first; its other points are proposed only if they
-    execute changed functions that the earlier ones do not.
+    Of a workload the point with the largest share comes first, that with its defaults also with half of it.
+    Its other points are proposed only if they execute changed functions that the earlier ones do not.
     """
     functions = [one for one in changed if one.kind == "function" and one.exists_before]
     wanted = {FunctionId(one.file, one.name) for one in functions}
@@ -103,7 +103,8 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
 def _proposals(workload: WorkloadCoverage, wanted: set[FunctionId]) -> Iterable[Proposal]:
     executed = workload.outside | {function for point in workload.points for function in point.inside}
     seen: set[FunctionId] = set()
-    ranked = sorted(workload.points, key=lambda point: -_share(point, wanted))
+    plain = workload.points[0] if workload.points else None
+    ranked = sorted(workload.points, key=lambda point: -_share(point, wanted) * (2 if point is plain else 1))
     for point in ranked:
         inside = wanted & point.inside.keys()
         if inside - seen:

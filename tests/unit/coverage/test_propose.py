@@ -46,6 +46,12 @@ def test_the_largest_share_of_the_stretch_comes_first() -> None:
     assert found.covered and not found.not_executed
 
 
+def test_the_defaults_are_preferred_to_a_slightly_larger_share() -> None:
+    points = (point("a", 1000, free=(1, 60)), point("b", 1000, free=(5, 100)))
+    close = CoverageMap("debian:6.12", {"swap": WorkloadCoverage("swap", points, frozenset())})
+    assert [one.params["how"] for one in propose([change(FREE)], close).found] == ["a"]
+
+
 def test_another_point_is_proposed_for_functions_that_the_best_does_not_reach() -> None:
     found = propose([change(FREE), change(MALLOC)], MAP)
     assert [(one.workload, one.params["how"]) for one in found.measured] == [("swap", "b"), ("swap", "c")]
