@@ -13,7 +13,7 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.coverage.maps import shipped_map
-from kteardown.coverage.points import words
+from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
@@ -97,7 +97,7 @@ def _covering(function: str, source: str) -> list[Row]:
     """Return the workloads that execute ``FILE[:FUNCTION]``, those that execute most of it first."""
     coverage = shipped_map(source)
     rows: list[Row] = []
-    for found in propose(matching(function, coverage), coverage).found:
+    for found in propose(matching(function, coverage), coverage, stress_tests=stress_tests()).found:
         workload = load_workload(found.workload)
         rows.append(
             {

@@ -13,6 +13,7 @@ from kteardown.kernels import apply_patches, toolchain
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _C_FILES = (".c", ".h")
+_NOT_OF_THE_KERNEL = ("tools/", "Documentation/", "samples/", "scripts/", "usr/")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _read(path: Path) -> str:
 
 def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]:
     removed, added = _changed_lines(before, after)
-    if not file.endswith(_C_FILES):
+    if not file.endswith(_C_FILES) or file.startswith(_NOT_OF_THE_KERNEL):
         if removed or added:
             yield ChangedFunction(file, "", tuple(removed), tuple(added), "declaration")
         return

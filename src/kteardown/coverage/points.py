@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from kteardown.inputs.load import experiment_names, load_experiment
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
@@ -50,6 +50,14 @@ def two_sizes(workload: Workload, point: Mapping[str, ParamValue]) -> list[dict[
         return [dict(point)]
     larger = min(max(2 * size, 2), workload.parameters[law].max)
     return [{**point, law: size}, {**point, law: larger}]
+
+
+def stress_tests() -> frozenset[str]:
+    """Return the shipped workloads that have invariants and no headline metric."""
+    workloads = map(load_workload, workload_names())
+    return frozenset(
+        one.name for one in workloads if not any(metric.headline for metric in one.metrics.values())
+    )
 
 
 def words(params: Mapping[str, ParamValue], workload: Workload) -> str:

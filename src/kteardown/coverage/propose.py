@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kteardown.coverage.attribute import Counts, FunctionId
@@ -32,6 +32,8 @@ class Proposal:
     """Those that the workload executes, but not in any of its stretches."""
     share: float
     """The instructions of ``functions`` as a share of all that the kernel executes in the stretch."""
+    score: float
+    """How many changed functions this is the workload for; ``propose`` says how it is counted."""
 
     @property
     def calls(self) -> int:
@@ -46,7 +48,7 @@ class Proposals:
     source: str
     """The kernel of the map: the functions are those of its source."""
     found: tuple[Proposal, ...]
-    """The best first: with the largest share, then those that execute it only outside of their stretch."""
+    """The best first; last those that execute changed functions only outside of their stretch."""
     not_executed: tuple[ChangedFunction, ...]
     """Changed functions that no workload executes at all; those that the patch adds are not among them."""
     not_inside: tuple[ChangedFunction, ...]
@@ -65,18 +67,31 @@ class Proposals:
         return bool(self.measured)
 
 
-def propose(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> Proposals:
+def propose(
+    changed: Sequence[ChangedFunction], coverage: CoverageMap, *, stress_tests: Collection[str] = ()
+) -> Proposals:
     """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
 
-    Of a workload the point with the largest share comes first, that with its defaults also with half of it.
-    Its other points are proposed only if they execute changed functions that the earlier ones do not.
+    Each function counts for the workload whose stretch has the largest share of it, and in proportion for
+    others: so one that only few workloads execute says more than one that all execute. Of a workload the
+    point with the highest score comes first, that with its defaults also with half of it. Its other points
+    are proposed only if they execute changed functions that the earlier ones do not. ``stress_tests``: the
+    workloads that have no figures, which come after those that do.
     """
     functions = [one for one in changed if one.kind == "function" and one.exists_before]
     wanted = {FunctionId(one.file, one.name) for one in functions}
-    found = [
-        proposal for workload in coverage.workloads.values() for proposal in _proposals(workload, wanted)
-    ]
-    found.sort(key=lambda one: (-one.share, -len(one.functions), -len(one.outside), one.workload))
+    largest: dict[FunctionId, float] = {}
+    for workload in coverage.workloads.values():
+        for point in workload.points:
+            for function in wanted & point.inside.keys():
+                largest[function] = max(largest.get(function, 0.0), _share(point, {function}))
+    found = [one for workload in coverage.workloads.values() for one in _proposals(workload, wanted, largest)]
+    found.sort(
+        key=lambda one: (
+            *(not one.functions, one.workload in stress_tests),
+            *(-one.score, -len(one.functions), -len(one.outside), one.workload),
+        )
+    )
     inside = {hit.function for one in found for hit in one.functions}
     executed = inside | {function for one in found for function in one.outside}
     return Proposals(
@@ -100,22 +115,30 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
     return [ChangedFunction(function.file, function.name, (), ()) for function in known]
 
 
-def _proposals(workload: WorkloadCoverage, wanted: set[FunctionId]) -> Iterable[Proposal]:
+def _proposals(
+    workload: WorkloadCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]
+) -> Iterable[Proposal]:
     executed = workload.outside | {function for point in workload.points for function in point.inside}
+    scores = {n: _score(point, wanted, largest) for n, point in enumerate(workload.points)}
+    outside = tuple(sorted(wanted & workload.outside))
     seen: set[FunctionId] = set()
-    plain = workload.points[0] if workload.points else None
-    ranked = sorted(workload.points, key=lambda point: -_share(point, wanted) * (2 if point is plain else 1))
-    for point in ranked:
+    for n in sorted(scores, key=lambda n: -scores[n] * (1 if n else 2)):
+        point = workload.points[n]
         inside = wanted & point.inside.keys()
         if inside - seen:
             seen |= inside
             hits = (_hit(function, point.inside[function]) for function in inside)
             best = tuple(sorted(hits, key=lambda hit: (-hit.instructions, hit.function)))
-            outside = tuple(sorted(wanted & workload.outside))
-            yield Proposal(workload.name, point.params, best, outside, _share(point, wanted))
+            share = _share(point, wanted)
+            yield Proposal(workload.name, point.params, best, outside, share, scores[n])
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}
-        yield Proposal(workload.name, params, (), tuple(sorted(wanted & executed)), 0.0)
+        yield Proposal(workload.name, params, (), tuple(sorted(wanted & executed)), 0.0, 0.0)
+
+
+def _score(point: PointCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]) -> float:
+    hit = wanted & point.inside.keys()
+    return sum(_share(point, {function}) / largest[function] for function in hit if largest[function])
 
 
 def _hit(function: FunctionId, counts: Counts) -> Hit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.coverage.points import points_of, two_sizes, words
+from kteardown.coverage.points import points_of, stress_tests, two_sizes, words
 from kteardown.inputs.load import load_workload, workload_names
 
 
@@ -28,6 +28,11 @@ def test_choices_and_options_have_points_of_their_own() -> None:
     assert any("outer=" in words(point, quota) for point in points_of(quota))
     # A program that guests need besides the agent is linked to the same addresses as the agent.
     assert not any("script" in point.values() for point in points_of(load_workload("dyingcg")))
+
+
+def test_stress_tests_have_no_figures() -> None:
+    assert {"freezer_states", "exit_stress"} <= stress_tests()
+    assert not stress_tests() & {"zombies", "swapfree", "quota"}
 
 
 def test_two_sizes() -> None:

@@ -46,10 +46,25 @@ def test_the_largest_share_of_the_stretch_comes_first() -> None:
     assert found.covered and not found.not_executed
 
 
+def test_a_function_that_few_execute_says_more_than_one_that_all_execute() -> None:
+    workloads = {
+        "busy": WorkloadCoverage("busy", (point("a", 1000, exit=(9, 500)),), frozenset()),
+        "special": WorkloadCoverage("special", (point("a", 1000, exit=(1, 100), free=(1, 10)),), frozenset()),
+    }
+    found = propose([change(EXIT), change(FREE)], CoverageMap("debian:6.12", workloads)).found
+    assert [(one.workload, one.score) for one in found] == [("special", 1.2), ("busy", 1.0)]
+
+
 def test_the_defaults_are_preferred_to_a_slightly_larger_share() -> None:
     points = (point("a", 1000, free=(1, 60)), point("b", 1000, free=(5, 100)))
     close = CoverageMap("debian:6.12", {"swap": WorkloadCoverage("swap", points, frozenset())})
     assert [one.params["how"] for one in propose([change(FREE)], close).found] == ["a"]
+
+
+def test_stress_tests_come_after_workloads_with_figures() -> None:
+    found = propose([change(EXIT), change(FREE)], MAP, stress_tests=["crowd"]).found
+    assert [one.workload for one in found] == ["swap", "crowd"]
+    assert [one.workload for one in propose([change(EXIT), change(FREE)], MAP).found] == ["crowd", "swap"]
 
 
 def test_another_point_is_proposed_for_functions_that_the_best_does_not_reach() -> None:
