@@ -23,20 +23,20 @@ def side(calls: int, **lines: int) -> Executed:
 
 def test_the_slope_of_the_statement_that_is_executed_most() -> None:
     changed = ChangedFunction(FILE, "free", (), (5, 9), statements_after=((4, 5), (9, 9), (20, 20)))
-    found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], objects=10)
-    assert found == ExercisedFunction(changed, 30, 30, 2.0, 2)
+    found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], side(1, l20=7), objects=10)
+    assert found == ExercisedFunction(changed, 30, 30, 2.0, 2, 7)
 
 
 def test_lines_that_are_not_executed() -> None:
     changed = ChangedFunction(FILE, "free", (), (9,), statements_after=((9, 9),))
-    found = _function(changed, [side(10, l4=10), side(30, l4=30)], objects=10)
+    found = _function(changed, [side(10, l4=10), side(30, l4=30)], side(0), objects=10)
     assert (found.calls, found.executions, found.statements) == (30, 0, 0)
 
 
 def test_where_lines_are_only_removed_the_function_counts() -> None:
     changed = ChangedFunction(FILE, "free", (5,), ())
-    found = _function(changed, [side(10), side(30)], objects=0)
-    assert (found.executions, found.executions_per_object) == (30, None)
+    found = _function(changed, [side(10), side(30)], side(5), objects=0)
+    assert (found.executions, found.executions_per_object, found.outside) == (30, None, 5)
 
 
 class _Info:
