@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import GuestError
+from kteardown.errors import GuestError, LabError
 from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.model.plan import PlannedBoot, PlannedTrial
@@ -133,6 +133,11 @@ def _job(
 def _check(result: BootResult, workload: Workload, folder: Path) -> None:
     if result.outcome == "ok":
         return
+    if "plugin" in result.detail:
+        raise LabError(
+            f"this host's QEMU does not load the plugin that counts what a kernel executes: {result.detail}",
+            hint="Use a QEMU that was built with TCG plugins, as those of Debian are.",
+        )
     kept = cache_dir() / "logs" / f"coverage-{workload.name}.console"
     kept.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / "console", kept)

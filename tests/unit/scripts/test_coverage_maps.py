@@ -15,6 +15,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The ids of maps that are all current."""
     path = tmp_path / "made.json"
     monkeypatch.setattr(coverage_maps, "MADE", path)
+    monkeypatch.setattr(coverage_maps, "shipped_path", lambda source: tmp_path / source)
+    for source in coverage_maps.SOURCES:
+        (tmp_path / source).touch()
     path.write_text(json.dumps({source: coverage_maps.ids() for source in coverage_maps.SOURCES}))
     return path
 
