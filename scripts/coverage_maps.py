@@ -14,10 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-from content_ids import agent_files, files_id
+from content_ids import agent_files, files_id, text_id
 from kteardown.coverage.collect import collect
 from kteardown.coverage.maps import CoverageMap, read_map, rounded, shipped_path, write_map
-from kteardown.inputs.load import workload_names
+from kteardown.coverage.points import points_of
+from kteardown.inputs.load import load_workload, workload_names
 from kteardown.progress import SilentReporter
 
 ROOT = Path(__file__).parents[1]
@@ -36,13 +37,14 @@ class _Printer(SilentReporter):
 
 
 def ids() -> dict[str, str]:
-    """The content id of each shipped workload: its description, its code, and how it is counted."""
-    counted = ["plugins/coverage.c", "src/kteardown/coverage/points.py"]
-    return {
-        name: files_id(ROOT, [*agent_files(ROOT, [name]), f"workloads/{name}.toml", *counted])
-        for name in workload_names()
-        if name not in LEFT_OUT
-    }
+    """The content id of each shipped workload: its description, its code, its points, and how it is counted."""
+    found = {}
+    for name in workload_names():
+        if name not in LEFT_OUT:
+            files = [*agent_files(ROOT, [name]), f"workloads/{name}.toml", "plugins/coverage.c"]
+            points = json.dumps(points_of(load_workload(name)))
+            found[name] = text_id(files_id(ROOT, files) + points)
+    return found
 
 
 def stale() -> list[str]:
