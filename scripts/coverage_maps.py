@@ -37,7 +37,7 @@ class _Printer(SilentReporter):
 
 
 def ids() -> dict[str, str]:
-    """The content id of each shipped workload: its description, its code, its points, and how it is counted."""
+    """The content id of each shipped workload: its description, code and points, and the plugin."""
     found = {}
     for name in workload_names():
         if name not in LEFT_OUT:
