@@ -20,12 +20,12 @@ from kteardown.vm.agent import agent_addresses
 from kteardown.vm.qemu import qemu_version
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
-_MARKS = {
-    "trial": "trial_run",
-    "begin": "wl_profile_begin",
-    "end": "wl_profile_end",
-    "end ": "profile_report",
-}
+_MARKS = (
+    ("trial", "trial_run"),
+    ("begin", "wl_profile_begin"),
+    ("end", "wl_profile_end"),
+    ("end", "profile_report"),
+)
 """The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
 
 
@@ -86,8 +86,9 @@ def plugin_arguments(
 ) -> tuple[str, ...]:
     """Return the plugin and its arguments for a boot whose counts go to ``out``; ``own`` as for the agent."""
     plugin = build_plugin(arch, cache=cache, reporter=reporter)
-    addresses = agent_addresses(list(_MARKS.values()), arch, cache=cache, reporter=reporter, own=own)
-    marks = (f"{kind.strip()}={address:#x}" for kind, address in zip(_MARKS, addresses, strict=True))
+    functions = [function for _, function in _MARKS]
+    addresses = agent_addresses(functions, arch, cache=cache, reporter=reporter, own=own)
+    marks = (f"{kind}={address:#x}" for (kind, _), address in zip(_MARKS, addresses, strict=True))
     return (f"file={plugin}", f"out={out}", *marks)
 
 
