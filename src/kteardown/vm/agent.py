@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
 
+_GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
 
 
@@ -39,12 +41,16 @@ def agent_addresses(
     ``build_agent`` does, and LabError if a function is not there.
     """
     with_symbols = _built(arch, cache, reporter, own, "-symbols", "LDFLAGS=-static -Wl,--build-id=none")
-    found = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
-    known = {name: int(at, 16) for at, kind, name in (line.split() for line in found.splitlines()
-             if len(line.split()) == 3) if kind == "T"}  # fmt: skip
+    if shutil.which("nm") is None:
+        raise MissingError("nm is not installed", ["binutils"])
+    text = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
+    known = {name: int(address, 16) for address, name in _GLOBAL_FUNCTION.findall(text)}
     absent = [name for name in names if name not in known]
     if absent:
-        raise LabError(f"the agent has no functions {', '.join(absent)}", hint="Install binutils (nm).")
+        raise LabError(
+            f"the agent has no functions {', '.join(absent)}",
+            hint="Restore agent/core; the coverage plugin is given the addresses of these functions.",
+        )
     return [known[name] for name in names]
 
 
