@@ -16,7 +16,7 @@ from pathlib import Path
 
 from content_ids import agent_files, files_id, text_id
 from kteardown.coverage.collect import collect
-from kteardown.coverage.maps import CoverageMap, read_map, rounded, shipped_path, write_map
+from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, rounded, shipped_path, write_map
 from kteardown.coverage.points import points_of
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.progress import SilentReporter
@@ -61,37 +61,42 @@ def stale() -> list[str]:
 
 
 def make(sources: list[str]) -> None:
-    """Collect the map of each source, and print what it cost."""
+    """Bring the map of each source up to date, and print what that cost.
+
+    It is written after every workload: if this is interrupted, the next one goes on.
+    """
     made = json.loads(MADE.read_text()) if MADE.is_file() else {}
     for source in sources:
-        began, now = time.monotonic(), ids()
-        then = made.get(source, {}) if shipped_path(source).is_file() else {}
-        old = [name for name, known in now.items() if then.get(name) != known]
-        found = collect(old, source, _Printer())
-        kept = read_map(shipped_path(source)).workloads if then else {}
-        workloads = {name: found.workloads.get(name) or kept[name] for name in now}
-        write_map(shipped_path(source), rounded(CoverageMap(found.source, workloads)))
-        made[source] = now
-        MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
-        _print_cost(source, found, time.monotonic() - began)
-        size = shipped_path(source).stat().st_size
-        print(f"{source}: {len(workloads)} workloads in {size / 1024:.0f} kB")
-
-
-def _print_cost(source: str, found: CoverageMap, took: float) -> None:
-    for workload in found.workloads.values():
-        inside = {function for point in workload.points for function in point.inside}
+        now = ids()
+        path = shipped_path(source)
+        shipped = read_map(path) if path.is_file() else CoverageMap("")
+        then = {name: known for name, known in made.get(source, {}).items() if name in shipped.workloads}
+        for name in (name for name, known in now.items() if then.get(name) != known):
+            began = time.monotonic()
+            found = collect([name], source, _Printer())
+            kept = {one: counted for one, counted in shipped.workloads.items() if one in now}
+            shipped = rounded(CoverageMap(found.source, {**kept, **found.workloads}))
+            write_map(path, shipped)
+            made[source] = then = {**then, name: now[name]}
+            MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
+            _print_cost(found.workloads[name], time.monotonic() - began)
+        points = sum(len(workload.points) for workload in shipped.workloads.values())
+        seconds = sum(workload.seconds for workload in shipped.workloads.values())
         print(
-            f"{workload.name:16} {workload.seconds:5.1f} s  {len(workload.points):2} points  "
-            f"{len(inside):5} functions inside, {len(workload.outside):5} outside only"
+            f"{source}: {len(shipped.workloads)} boots, {seconds:.0f} s, {points} points; "
+            f"{len(shipped.functions())} functions, {path.stat().st_size / 1024:.0f} kB"
         )
-        for failed in workload.failed:
-            print(f"    could not run: {failed}")
-    boots = sum(workload.seconds for workload in found.workloads.values())
+
+
+def _print_cost(workload: WorkloadCoverage, took: float) -> None:
+    inside = {function for point in workload.points for function in point.inside}
     print(
-        f"{source}: {len(found.workloads)} workloads counted; boots of {boots:.0f} s, now or before; "
-        f"{took:.0f} s in all; {len(found.functions())} functions"
+        f"{workload.name:16} boot {workload.seconds:5.1f} s, in all {took:5.1f} s  {len(workload.points):2} "
+        f"points  {len(inside):5} functions inside, {len(workload.outside):5} outside only",
+        flush=True,
     )
+    for failed in workload.failed:
+        print(f"    could not run: {failed}")
 
 
 def main() -> int:

@@ -53,6 +53,8 @@ class CoverageMap:
     source: str
     """The exact source, such as ``debian:6.12.117-1~deb12u1``."""
     workloads: dict[str, WorkloadCoverage] = field(default_factory=dict)
+    from_others: dict[str, str] = field(default_factory=dict)
+    """The workloads that were counted on another source instead, with that source."""
 
     def functions(self) -> frozenset[FunctionId]:
         """Return every function that any workload executes."""
@@ -132,13 +134,24 @@ def shipped_path(source: str) -> Path:
 
 @lru_cache
 def shipped_map(source: str) -> CoverageMap:
-    """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any."""
-    known = shipped_sources()
+    """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any.
+
+    Workloads that were not counted there are taken from the next nearest map: few functions have other names.
+    """
+    wanted = _version(source)
+    known = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
     if not known:
         raise InputError("no coverage map is shipped", hint="Make the maps with `make coverage`.")
-    wanted = _version(source)
-    nearest = min(known, key=lambda name: (name != source, _distance(_version(name), wanted)))
-    return read_map(shipped_path(nearest))
+    found = read_map(shipped_path(known[0]))
+    for name in known[1:]:
+        other = read_map(shipped_path(name))
+        missing = {one: counted for one, counted in other.workloads.items() if one not in found.workloads}
+        found = CoverageMap(
+            found.source,
+            {**found.workloads, **missing},
+            {**found.from_others, **dict.fromkeys(missing, other.source)},
+        )
+    return found
 
 
 def _version(source: str) -> tuple[int, int]:

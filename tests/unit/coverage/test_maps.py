@@ -82,3 +82,16 @@ def test_the_nearest_version_is_used(
         write_map(maps.shipped_path(source), CoverageMap(source))
     assert maps.shipped_map(wanted).source == nearest
     maps.shipped_map.cache_clear()
+
+
+def test_a_workload_that_was_not_counted_comes_from_another_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
+    maps.shipped_map.cache_clear()
+    both = {name: WorkloadCoverage(name, (), frozenset()) for name in ("one", "two")}
+    write_map(maps.shipped_path("debian:6.12"), CoverageMap("old", both))
+    write_map(maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": both["two"]}))
+    found = maps.shipped_map("debian:7.2")
+    assert found.source == "new" and found.workloads == both and found.from_others == {"one": "old"}
+    maps.shipped_map.cache_clear()

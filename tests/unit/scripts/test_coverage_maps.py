@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import coverage_maps
+from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map
 
 
 @pytest.fixture
@@ -31,6 +32,29 @@ def test_a_changed_workload_is_named(made: Path) -> None:
     content["debian:7.2"]["zombies"] = "other"
     made.write_text(json.dumps(content))
     assert coverage_maps.stale() == ["debian:7.2: 1 of 20 workloads changed since: zombies"]
+
+
+def test_only_what_changed_is_counted_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def collect(names: list[str], source: str, reporter: object) -> CoverageMap:
+        counted.extend(names)
+        found = {name: WorkloadCoverage(name, (), frozenset(), seconds=float(len(counted))) for name in names}
+        return CoverageMap(f"{source}.1", found)
+
+    monkeypatch.setattr(coverage_maps, "collect", collect)
+    (source, *_) = coverage_maps.SOURCES
+    coverage_maps.shipped_path(source).unlink()
+    coverage_maps.make([source])
+    assert sorted(counted) == sorted(coverage_maps.ids())
+    content = json.loads(made.read_text())
+    del content[source]["zombies"]
+    made.write_text(json.dumps(content))
+    coverage_maps.make([source])
+    assert counted[-1] == "zombies" and len(counted) == len(coverage_maps.ids()) + 1
+    assert coverage_maps.stale() == []
+    shipped = read_map(coverage_maps.shipped_path(source))
+    assert shipped.source == f"{source}.1" and len(shipped.workloads) == len(coverage_maps.ids())
 
 
 def test_maps_that_were_never_made(made: Path) -> None:
