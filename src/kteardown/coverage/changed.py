@@ -41,8 +41,8 @@ class ChangedFunction:
 def changed_functions(patches: Sequence[Path], tree: Path) -> list[ChangedFunction]:
     """Return what ``patches``, applied in order to the source ``tree``, change there.
 
-    Comments, blank lines and indentation do not count. Raises BuildError if a patch does not apply,
-    InputError if a file is not a patch.
+    Comments, blank lines, indentation and ``#include`` do not count. Raises BuildError if a patch does not
+    apply, InputError if a file is not a patch.
     """
     with tempfile.TemporaryDirectory(prefix="kteardown-changed-") as name:
         after = Path(name)
@@ -68,7 +68,8 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
     lines: dict[tuple[Kind, str], tuple[list[int], list[int]]] = {}
     for found, numbers, code, side in ((old, removed, code_before, 0), (new, added, code_after, 1)):
         for number in numbers:
-            if code[number - 1].strip():
+            line = code[number - 1].strip()
+            if line and not line.startswith("#include"):
                 item = item_at(found, number) or Item("declaration", "", number, number)
                 lines.setdefault((item.kind, item.name), ([], []))[side].append(number)
     for (kind, name), (gone, come) in lines.items():

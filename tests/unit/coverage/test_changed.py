@@ -65,7 +65,9 @@ def test_a_static_function_with_its_lines_and_the_statement(tmp_path: Path) -> N
 
 
 def test_comments_and_indentation_do_not_count(tmp_path: Path) -> None:
-    after = BEFORE.replace("Called often", "Called seldom").replace("\tp->size = 1;", "        p->size = 1;")
+    after = "#include <linux/mm.h>\n" + BEFORE.replace("Called often", "Called seldom").replace(
+        "\tp->size = 1;", "        p->size = 1;"
+    )
     assert patch_of(tmp_path, {"mm/pool.c": after})[0] == []
 
 
