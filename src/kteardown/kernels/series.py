@@ -1,40 +1,21 @@
-"""Patch series: a shipped one by its name, or the user's own as a patch, a folder or a mailbox."""
+"""Patch series: a shipped one by its name, or a folder of patches. ``mail`` reads all other forms."""
 
 from __future__ import annotations
 
 import email
 import email.policy
-import hashlib
 import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from email.message import EmailMessage
 from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError
-from kteardown.kernels import cache_folder
 from kteardown.model.experiment import Series
 from kteardown.model.result import PatchSet
-from kteardown.progress import SilentReporter
 
-# The line between two mails of an mbox. Its date distinguishes it from text that begins with "From ".
-_MAIL_START = re.compile(rb"^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d{4}[ \t]*\r?$", re.MULTILINE)
-_DIFF_START = re.compile(rb"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
-_COUNT = re.compile(r"\b(\d+)/(\d+)\b")
 _PART = re.compile(r"(.+)@(?=[\d-])(\d+)?(?:-(\d+))?")
-
-
-@dataclass(frozen=True)
-class Mail:
-    """One patch of a mailbox. ``number`` and ``total`` are those of [PATCH n/m], or 1 and 1 without them."""
-
-    number: int
-    total: int
-    title: str
-    content: bytes
-    """The subject and the decoded body, in the form that ``git apply`` reads."""
 
 
 @dataclass(frozen=True)
@@ -68,38 +49,47 @@ class Selection:
         return PatchSet(series=self.series, patches=self.numbers, total=len(self.files), subjects=subjects)
 
 
-def resolve(name_or_path: str, *, cache_dir: Path | None = None) -> Selection:
+def resolve(name_or_path: str) -> Selection:
     """Return the patches that ``name_or_path`` selects, in the order in which they apply.
 
-    ``name_or_path`` is the name of a folder in ``series/``, or the path of a patch, a folder of patches
-    or a mailbox. The suffix ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the
-    first three without the second. The patches of a mailbox are written below ``cache_dir``.
-    Raises InputError if the series or the patch does not exist.
+    ``name_or_path`` is the name of a folder in ``series/`` or the path of a folder of patches. The suffix
+    ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the first three without the
+    second. Raises InputError if the series or the patch does not exist.
     """
-    whole, match = name_or_path, _PART.fullmatch(name_or_path)
+    whole, part = split_part(name_or_path)
+    name, backports = _find(whole)
+    return select(name, backports, whole, part)
+
+
+def split_part(name_or_path: str) -> tuple[str, str]:
+    """Return the name of the series and the suffix that selects a part of it, which is usually empty."""
+    match = _PART.fullmatch(name_or_path)
     if match and not Path(name_or_path).exists():
-        whole = match[1]
-    else:
-        match = None
-    series, backports = _find(whole, cache_dir or paths.cache_dir())
+        return match[1], name_or_path.removeprefix(match[1])
+    return name_or_path, ""
+
+
+def select(series: str, backports: tuple[tuple[Path, ...], ...], given: str, part: str) -> Selection:
+    """Return the ``part`` of a series; ``given`` is what the user called it. Raises InputError."""
     files = backports[0] if backports else ()
     if not files:
         raise InputError(
-            f"{whole} contains no patches",
+            f"{given} contains no patches",
             hint="Give a folder with files NNNN-*.patch, or a mailbox with diffs.",
         )
+    match = _PART.fullmatch(given + part) if part else None
     first = int(match[2]) if match and match[2] else len(files)
     without = int(match[3]) if match and match[3] else None
     for number in (first, without or 1):
         if number > len(files):
             raise InputError(
-                f"{name_or_path}: the series has {len(files)} patches, not {number}",
-                hint=f"Write numbers up to {len(files)}, such as {whole}@{len(files)}.",
+                f"{given}{part}: the series has {len(files)} patches, not {number}",
+                hint=f"Write numbers up to {len(files)}, such as {given}@{len(files)}.",
             )
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
-        raise InputError(f"{name_or_path} selects no patches", hint=f"Write {whole}@1 or a higher number.")
-    return Selection(series + name_or_path.removeprefix(whole), series, backports, numbers)
+        raise InputError(f"{given}{part} selects no patches", hint=f"Write {given}@1 or a higher number.")
+    return Selection(series + part, series, backports, numbers)
 
 
 def parts(whole: Selection) -> list[Selection]:
@@ -157,28 +147,6 @@ def patches_in(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted((p for p in patches if order(p)[0] != 0), key=order))
 
 
-def split_mailbox(content: bytes, where: str) -> list[Mail]:
-    """Return the patches of an mbox in order, without cover letter, replies and older revisions.
-
-    ``where`` names the mbox in messages. Raises InputError if a patch of [PATCH n/m] is missing or is
-    there twice.
-    """
-    starts = [match.start() for match in _MAIL_START.finditer(content)] or [0]
-    ends = [*starts[1:], len(content)]
-    mails = [_mail(content[start:end]) for start, end in zip(starts, ends, strict=True)]
-    patches = [(revision, mail) for revision, mail in mails if mail is not None]
-    latest = max((revision for revision, _ in patches), default=1)
-    chosen = sorted((mail for revision, mail in patches if revision == latest), key=lambda mail: mail.number)
-    total = max((mail.total for mail in chosen), default=0)
-    numbers = [mail.number for mail in chosen]
-    if len(chosen) > 1 and numbers != list(range(1, total + 1)):
-        raise InputError(
-            f"{where} contains patches {', '.join(map(str, numbers))}, but expected 1 to {total}",
-            hint="Fetch the whole series again, for example with `b4 am`.",
-        )
-    return chosen
-
-
 def _names(own: Path | None) -> list[str]:
     folders = [paths.data_dir("series"), *([own / "series"] if own else [])]
     return sorted(
@@ -192,14 +160,12 @@ def _folder(name: str) -> Path:
     return shipped if shipped.is_dir() else Path.cwd() / "series" / name
 
 
-def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ...], ...]]:
+def _find(name_or_path: str) -> tuple[str, tuple[tuple[Path, ...], ...]]:
     if "/" not in name_or_path and _folder(name_or_path).is_dir():
         return name_or_path, backports_in(_folder(name_or_path))
     path = Path(name_or_path).expanduser()
     if path.is_dir():
         return slug(path.absolute().name), backports_in(path.absolute())
-    if path.is_file():
-        return slug(path.stem), (_patches_of_file(path, cache_dir),)
     known = _names(Path.cwd())
     close = get_close_matches(name_or_path, known, 1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
@@ -207,57 +173,6 @@ def _find(name_or_path: str, cache_dir: Path) -> tuple[str, tuple[tuple[Path, ..
         f"there is no series or file {name_or_path!r}",
         hint=f"{hint}Give a path, or one of the series: {', '.join(known) or 'none'}.",
     )
-
-
-def _patches_of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
-    content = path.read_bytes()
-    if (
-        not content.startswith(b"From ")
-        and _DIFF_START.search(content)
-        and not content.startswith(b"Return-Path")
-    ):
-        return (path.absolute(),)
-    mails = split_mailbox(content, str(path))
-    if not mails:
-        raise InputError(f"{path} contains no patch", hint="Give a patch, a folder of patches or a mailbox.")
-    folder = cache_dir / "series" / hashlib.sha256(content).hexdigest()[:16]
-    with cache_folder.locked(folder, SilentReporter(), f"split {path}"):
-        if not folder.is_dir():
-            with cache_folder.published(folder) as work:
-                for number, mail in enumerate(mails, 1):
-                    (work / f"{number:04}-{slug(mail.title)[:60]}.patch").write_bytes(mail.content)
-    return patches_in(folder)
-
-
-def _mail(raw: bytes) -> tuple[int, Mail | None]:
-    """Return the revision of one mail (3 for [PATCH v3]) and its patch, None if it has no diff."""
-    first, _, rest = raw.partition(b"\n")
-    message = email.message_from_bytes(
-        rest if first.startswith(b"From ") else raw, policy=email.policy.default
-    )
-    subject = " ".join(str(message.get("Subject", "")).split())
-    body = _body(message)
-    match = _SUBJECT.match(subject)
-    tag, title = (match[1], match[2]) if match else ("", subject)
-    revision = re.search(r"\bv(\d+)\b", tag, re.IGNORECASE)
-    count = _COUNT.search(tag)
-    number, total = (int(count[1]), int(count[2])) if count else (1, 1)
-    if number == 0 or body is None or subject.lower().startswith("re:"):
-        return 1, None
-    content = b"Subject: " + subject.encode() + b"\n\n" + body
-    return int(revision[1]) if revision else 1, Mail(number, total, title or "patch", content)
-
-
-def _body(message: EmailMessage) -> bytes | None:
-    for part in message.walk():
-        if part.get_content_maintype() == "text":
-            decoded = part.get_payload(decode=True)
-            if isinstance(decoded, bytes) and _DIFF_START.search(decoded):
-                # Decoded quoted-printable mails have the line ends of mail, CR LF.
-                return (
-                    decoded.replace(b"\r\n", b"\n") if b"\n" not in decoded.replace(b"\r\n", b"") else decoded
-                )
-    return None
 
 
 def slug(text: str) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments, load_workloads
 from kteardown.inputs.published import Reference, load_reference
-from kteardown.kernels import series
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import is_source, split
+from kteardown.mail import selection
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
@@ -60,9 +60,9 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
         if is_source(variant):
             kernels.append(replace(base, name=variant, source=variant))
         elif elsewhere := _ON_SOURCE.fullmatch(variant):
-            kernels.append(_on_source(base, series.resolve(elsewhere[1]), elsewhere[2]))
+            kernels.append(_on_source(base, selection.resolve(elsewhere[1]), elsewhere[2]))
         else:
-            chosen = series.resolve(variant)
+            chosen = selection.resolve(variant)
             kernels.append(_patched(base, chosen))
             whole += [chosen] if len(chosen.files) > 1 and chosen.patches == chosen.files else []
     names = [kernel.name for kernel in kernels]
@@ -113,7 +113,7 @@ def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[s
             hint="remove --ablate, or name such a series with --variant.",
         )
     requests: list[KernelRequest] = []
-    for part in (part for selection in whole for part in parts(selection)):
+    for part in (part for chosen in whole for part in parts(chosen)):
         if part.label not in names:
             patch_set = part.patch_set.model_copy(update={"for_ablation": True})
             requests.append(replace(_patched(base, part), patch_set=patch_set, optional=True))

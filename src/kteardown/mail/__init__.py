@@ -1,0 +1,1 @@
+"""Patches as they are posted: mails, mailboxes, threads, folders, git ranges."""

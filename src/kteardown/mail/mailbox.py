@@ -1,0 +1,59 @@
+"""Split a file or a folder into its mails."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kteardown.errors import InputError
+
+_SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
+
+
+def raw_mails(path: Path) -> list[tuple[str, bytes]]:
+    """Return the mails of a file, a folder of files, or a Maildir, each with the name of its file.
+
+    Raises InputError if there is no such file, or if it cannot be read.
+    """
+    if path.is_dir():
+        files = [file for part in ("cur", "new") if (path / part).is_dir() for file in _files(path / part)]
+        files = files or [file for file in _files(path) if file.suffix in _SUFFIXES]
+        return [mail for file in files for mail in _split(file)]
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {path}",
+            hint="Give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
+        )
+    return list(_split(path))
+
+
+def split_mbox(content: bytes) -> list[bytes]:
+    """Return the mails of an mbox in order; a file that does not begin with "From " is one mail."""
+    if not content.startswith(b"From "):
+        return [content]
+    with TemporaryDirectory(prefix="kteardown-") as folder:
+        argv = ["git", "mailsplit", "-d6", f"-o{folder}", "--mboxrd"]
+        done = subprocess.run(argv, check=False, input=content, capture_output=True)
+        parts = [file.read_bytes() for file in _files(Path(folder))]
+    return parts if done.returncode == 0 and parts else [content]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.is_file())
+
+
+def _split(file: Path) -> Iterator[tuple[str, bytes]]:
+    try:
+        content = file.read_bytes()
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{file}: cannot be read: {error}", hint="Save it again, and name a file that you can read."
+        ) from error
+    for mail in split_mbox(content.lstrip(b"\r\n")):
+        yield file.name, mail

@@ -1,0 +1,188 @@
+"""One mail: its headers, and the patches in it as ``git mailinfo`` reads them."""
+
+from __future__ import annotations
+
+import email
+import email.errors
+import email.header
+import email.policy
+import email.utils
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import Message
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
+_TAGS = re.compile(r"^(?:\s*\[[^\]]*\])+")
+_REPLY = re.compile(r"^\s*(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*(?:\[\d+\])?\s*[::]", re.IGNORECASE)
+_COUNT = re.compile(r"\b(\d+)/(\d+)\b")
+_REVISION = re.compile(r"(?:\b|PATCH|RFC)v(\d+)(?:\.(\d+))?\b", re.IGNORECASE)
+_POSTED = re.compile(r"PATCH|RFC", re.IGNORECASE)
+_BASE = re.compile(r"^base-commit: ([0-9a-f]{7,64})\s*$", re.MULTILINE)
+_HEADERS = ("From", "Date", "Subject", "Message-ID")
+
+
+@dataclass(frozen=True)
+class Diff:
+    """One patch of a mail: its author, date and message, and the text from the first ``---`` or ``diff``."""
+
+    author: str
+    date: str
+    title: str
+    """The subject without the tags in brackets; of an attached mail, its own."""
+    message: bytes
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Mail:
+    """One mail. ``number`` and ``total`` are those of [PATCH n/m], or 1 and 1 without them."""
+
+    subject: str
+    title: str
+    """The subject without the tags in brackets."""
+    sender: str
+    message_id: str
+    date: str
+    number: int
+    total: int
+    revision: tuple[int, int]
+    """(3, 0) for [PATCH v3]."""
+    is_reply: bool
+    is_posted: bool
+    """Whether the tags have PATCH or RFC, as those of a patch that a person sends."""
+    body: str
+    diffs: tuple[Diff, ...]
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether this is the cover letter of a series."""
+        return self.number == 0 and self.is_posted and not self.is_reply
+
+    @property
+    def base_commit(self) -> str:
+        """The commit that ``git format-patch --base`` named; empty if it named none."""
+        found = _BASE.search(self.body)
+        return found[1] if found else ""
+
+    @property
+    def moment(self) -> float:
+        """The date of the mail in seconds, 0 if it has none that can be read."""
+        try:
+            return email.utils.parsedate_to_datetime(self.date).timestamp()
+        except (TypeError, ValueError, IndexError, OverflowError):
+            return 0.0
+
+
+def parse(raw: bytes, name: str) -> Mail:
+    """Read one mail. ``name`` is its title if it has no subject, as a bare diff."""
+    if b"\n" not in raw.replace(b"\r\n", b""):
+        raw = raw.replace(b"\r\n", b"\n")
+    first, _, rest = raw.partition(b"\n")
+    message = email.message_from_bytes(rest if first.startswith(b"From ") else raw)
+    subject = _decoded(message.get("Subject", ""))
+    bare = _REPLY.sub("", subject).strip()
+    tags = _TAGS.match(bare)
+    tag = tags[0] if tags else ""
+    count = _COUNT.search(tag)
+    revision = _REVISION.search(tag)
+    texts = list(_texts(message))
+    name = Path(name).stem
+    return Mail(
+        subject=subject or name,
+        title=bare.removeprefix(tag).strip() or name,
+        sender=email.utils.parseaddr(_decoded(message.get("From", "")))[1].lower(),
+        message_id=str(message.get("Message-ID", "")).strip().strip("<>"),
+        date=" ".join(str(message.get("Date", "")).split()),
+        number=int(count[1]) if count else 1,
+        total=max(int(count[2]), 1) if count else 1,
+        revision=(int(revision[1]), int(revision[2] or 0)) if revision else (1, 0),
+        is_reply=bool(_REPLY.match(subject)),
+        is_posted=bool(_POSTED.search(tag)),
+        body="\n".join(text.decode(errors="replace") for _, text in texts),
+        diffs=tuple(_diffs(message, texts)),
+    )
+
+
+def _texts(message: Message) -> Iterator[tuple[Message, bytes]]:
+    """Yield the parts of a mail that people read or apply, each with its decoded text."""
+    for part in message.walk():
+        named = str(part.get_filename() or "").endswith((".patch", ".diff", ".txt"))
+        kind = part.get_content_type()
+        if part.is_multipart() or not (named or kind in ("text/plain", "text/x-patch", "text/x-diff")):
+            continue
+        decoded = part.get_payload(decode=True)
+        if isinstance(decoded, bytes):
+            yield part, decoded
+
+
+def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Diff]:
+    """Yield the patches of a mail; one that is both in its text and attached is one patch."""
+    seen: set[bytes] = set()
+    for part, text in texts:
+        if not DIFF_START.search(text.replace(b"\r\n", b"\n")):
+            continue
+        diff = _mailinfo(_as_mail(message, part, text))
+        # Without the signature of a mail, "-- ".
+        changed = [line.rstrip() for line in diff.text.splitlines() if line[:1] in (b"+", b"-", b"@")]
+        lines = b"\n".join(line for line in changed if line not in (b"--", b"---"))
+        if DIFF_START.search(diff.text) and lines not in seen:
+            seen.add(lines)
+            yield diff
+
+
+def _as_mail(message: Message, part: Message, text: bytes) -> bytes:
+    """Return a mail of one part with the decoded ``text``, and the headers of the whole mail."""
+    if part is not message and text.startswith((b"From ", b"From: ", b"Subject: ", b"Date: ")):
+        return text.partition(b"\n")[2] if text.startswith(b"From ") else text  # An attached mail.
+    lines = [f"{name}: {message[name]}" for name in _HEADERS if message[name]]
+    # Its charset, and whether its lines are flowed. What was encoded for transfer is decoded.
+    lines += [f"Content-Type: {part['Content-Type']}"] if part["Content-Type"] else []
+    header = "\n".join(lines).encode(errors="surrogateescape")
+    return header + b"\nContent-Transfer-Encoding: 8bit\n\n" + text
+
+
+def _mailinfo(mail: bytes) -> Diff:
+    """Return what ``git mailinfo`` makes of a mail with one part."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        environment["GIT_CEILING_DIRECTORIES"] = str(Path(work).parent)
+        for recode in ("-u", "-n"):  # The second if the charset is unknown.
+            argv = ["git", "mailinfo", "-k", recode, "--quoted-cr=strip", "message", "patch"]
+            done = subprocess.run(
+                argv, check=False, input=mail, capture_output=True, env=environment, cwd=work
+            )
+            if done.returncode == 0:
+                break
+        else:
+            return Diff("", "", "", b"", b"")
+        facts = dict(
+            line.split(": ", 1) for line in done.stdout.decode(errors="replace").split("\n") if ": " in line
+        )
+        author = f"{facts.get('Author', '')} <{facts.get('Email', '')}>".strip()
+        message, text = (Path(work, name).read_bytes() for name in ("message", "patch"))
+        title = _TAGS.sub("", _REPLY.sub("", facts.get("Subject", ""))).strip()
+        return Diff("" if author == "<>" else author, facts.get("Date", ""), title, message, text)
+
+
+def _decoded(value: object) -> str:
+    """Return a header with its encoded words decoded, on one line."""
+    text = str(value)
+    with suppress(LookupError, ValueError, email.errors.HeaderParseError):
+        text = str(email.header.make_header(email.header.decode_header(text)))
+    return " ".join(text.encode(errors="surrogateescape").decode(errors="replace").split())
+
+
+def day(date: str) -> str:
+    """Return the date of a mail as 2026-11-22, or as it is if it cannot be read."""
+    try:
+        return datetime.date(email.utils.parsedate_to_datetime(date)).isoformat()
+    except (TypeError, ValueError, IndexError):
+        return date

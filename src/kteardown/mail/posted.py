@@ -1,0 +1,166 @@
+"""Read what was posted, in whatever form it comes, as one series of patches that ``git am`` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.header import Header
+from pathlib import Path
+
+from kteardown.errors import InputError
+from kteardown.kernels import cache_folder, toolchain
+from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.series import patches_in, slug
+from kteardown.mail import lore
+from kteardown.mail.choose import Chosen, choose
+from kteardown.mail.mailbox import raw_mails
+from kteardown.mail.one_mail import DIFF_START, Diff, Mail, day, parse
+from kteardown.progress import Reporter, SilentReporter
+
+_NAME = 32
+_RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
+
+
+@dataclass(frozen=True)
+class PostedSeries:
+    """A series as it was posted, and what was left out of the mails that it came in."""
+
+    name: str
+    """A short name, made from the title."""
+    title: str
+    revision: str
+    """``v3``; empty for the first one."""
+    message_id: str
+    """Of the cover letter, or else of the first patch; empty if it was not a mail."""
+    author: str
+    date: str
+    """As 2026-11-22."""
+    base_commit: str
+    """The commit that the mails name as their base; empty if they name none."""
+    patches: tuple[Path, ...]
+    """In the cache, in the order in which they apply, as ``git am`` takes them."""
+    subjects: tuple[str, ...]
+    cover: str
+    """The text of the cover letter."""
+    missing: tuple[int, ...] = ()
+    """The numbers of the patches of an incomplete series that are not in the mails."""
+    notes: tuple[str, ...] = ()
+    """What was left out, and why."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the patches, whose name is that of the series."""
+        return self.patches[0].parent
+
+
+def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
+    """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
+
+    A git range is ``git:PATH@BASE..TOPIC``. Raises InputError if it contains no patch, LabError if the
+    archive cannot be reached.
+    """
+    span = _RANGE.fullmatch(what)
+    if span:
+        return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
+    message_id = lore.message_id(what)
+    path = lore.fetch(message_id, cache_dir, reporter) if message_id else Path(what).expanduser()
+    mails = [parse(raw, name) for name, raw in raw_mails(path)]
+    chosen = choose(mails, message_id)
+    if not chosen.patches:
+        raise InputError(
+            f"{what} contains no patch",
+            hint="Give a patch, an mbox, a folder of patches, or another mail of the thread.",
+        )
+    return _series(chosen, cache_dir)
+
+
+def _series(chosen: Chosen, cache_dir: Path) -> PostedSeries:
+    diffs = [(mail, diff) for mail in chosen.patches for diff in mail.diffs]
+    texts = [as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)]
+    first = chosen.cover or chosen.patches[0]
+    name = _short(first.title)
+    files = [
+        (f"{number:04}-{slug(diff.title or mail.title)[:60]}.patch", text)
+        for number, ((mail, diff), text) in enumerate(zip(diffs, texts, strict=True), 1)
+    ]
+    bases = (mail.base_commit for mail in (*([chosen.cover] if chosen.cover else []), *chosen.patches))
+    revision = first.revision[0]
+    return PostedSeries(
+        name=name,
+        title=first.title,
+        revision=f"v{revision}" if revision > 1 else "",
+        message_id=first.message_id,
+        author=diffs[0][1].author or first.sender,
+        date=day(first.date),
+        base_commit=next(filter(None, bases), ""),
+        patches=store(files, name, cache_dir),
+        subjects=tuple(diff.title or mail.title for mail, diff in diffs),
+        cover=chosen.cover.body if chosen.cover else "",
+        missing=chosen.missing,
+        notes=chosen.notes,
+    )
+
+
+def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
+    """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
+    digest = hashlib.sha256()
+    for file, text in files:
+        digest.update(f"{file}\n{len(text)}\n".encode() + text)
+    # Absolute, because it becomes the name of a series.
+    folder = cache_dir.absolute() / "series" / digest.hexdigest()[:16] / name
+    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {name}"):
+        if not folder.is_dir():
+            with cache_folder.published(folder.parent) as work:
+                (work / name).mkdir()
+                for file, text in files:
+                    (work / name / file).write_bytes(text)
+    return patches_in(folder)
+
+
+def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
+    """Return one patch as a mail that ``git am`` and ``git apply`` take, equal for equal patches."""
+    count = f" {number}/{total}" if total > 1 else ""
+    headers = {
+        "From": diff.author or "unknown <unknown@localhost>",
+        "Date": diff.date,
+        "Subject": f"[PATCH{count}] {diff.title or mail.title}",
+        "Message-ID": f"<{mail.message_id}>" if mail.message_id else "",
+    }
+    lines = [f"{name}: {_encoded(value)}\n".encode() for name, value in headers.items() if value]
+    separator = b"---\n" if DIFF_START.match(diff.text) else b""
+    ending = b"" if diff.text.endswith(b"\n") else b"\n"
+    body = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n"
+    return b"".join((*lines, body, diff.message.strip(b"\n"), b"\n", separator, diff.text, ending))
+
+
+def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
+    branch = of_branch(span, repository, cache_dir)
+    patches = patches_in(branch.folder)
+    mails = [parse(patch.read_bytes(), patch.name) for patch in patches]
+    commit = toolchain.capture(
+        ["git", "-C", str(repository), "rev-parse", "--verify", f"{branch.base}^{{commit}}"]
+    )
+    return PostedSeries(
+        name=branch.folder.name,
+        title=mails[0].title if len(mails) == 1 else span,
+        revision="",
+        message_id="",
+        author=mails[0].diffs[0].author if mails[0].diffs else mails[0].sender,
+        date=day(mails[-1].date),
+        base_commit=commit.stdout.strip(),
+        patches=patches,
+        subjects=tuple(mail.title for mail in mails),
+        cover="",
+    )
+
+
+def _short(title: str) -> str:
+    """Return a name of a few words: it is the heading of a column."""
+    name = slug(title)
+    return name if len(name) <= _NAME else name[:_NAME].rpartition("-")[0] or name[:_NAME]
+
+
+def _encoded(value: str) -> str:
+    return value if value.isascii() else Header(value, "utf-8", maxlinelen=10_000).encode()
