@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.inputs.sweep_syntax import parse_values
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
+from kteardown.model.experiment import MACHINE_PARAMETERS, SYMBOL, Experiment, Sweep
 from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
@@ -179,11 +179,11 @@ def check_experiment(experiment: Experiment, where: str) -> None:
             )
     for fragment in fragments(experiment, workloads):
         folder = data_dir("kernels") / "fragments"
-        if not (folder / f"{fragment}.config").is_file():
+        if not re.fullmatch(SYMBOL, fragment) and not (folder / f"{fragment}.config").is_file():
             have = sorted(path.stem for path in folder.glob("*.config"))
             raise InputError(
                 f"{where}: config: no fragment {fragment!r}{did_you_mean(fragment, have)}",
-                hint=f"choose one of: {', '.join(have)}.",
+                hint=f"choose one of: {', '.join(have)}; or name a symbol: CONFIG_NAME=y.",
             )
 
 

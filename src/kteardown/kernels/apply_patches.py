@@ -78,6 +78,11 @@ def files_in(patch: Path) -> list[tuple[str, bool]]:
     return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, patch))]
 
 
+def hunks_of(patch: Path) -> dict[str, list[str]]:
+    """Return the text of every hunk of ``patch`` by the name of its file. Raises InputError."""
+    return {file.path: [str(hunk) for hunk in file] for file in _parse(patch)}
+
+
 def _parse(patch: Path) -> list[PatchedFile]:
     try:
         # Latin-1 maps every byte to a character. This text is only inspected; git reads the file itself.

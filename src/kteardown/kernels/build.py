@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ from kteardown.kernels import (
     cache_folder,
     kbuild,
     kconfig,
+    object_changes,
     prebuilt,
     toolchain,
 )
@@ -105,6 +107,18 @@ def settle(request: KernelRequest, sources: Sources) -> KernelRequest:
     source = sources.identify(request.source)
     exact = Exact(source.id, kconfig.wanted_digest(_wanted(request)))
     return replace(request, source=source.pinned(request.source), exact=exact)
+
+
+def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
+    """Return which objects of ``variant`` differ from those of ``base``; empty if nothing that runs differs.
+
+    Of a kernel that an earlier version built, only whether the whole kernel differs is known.
+    """
+    fields = json.loads((variant.image.parent / "kernel.json").read_text())
+    if "changed_objects" in fields:
+        return list(fields["changed_objects"])
+    one, other = (image.image.parent / "vmlinux" for image in (base, variant))
+    return [] if object_changes.same_code(one, other) else ["vmlinux"]
 
 
 def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
@@ -201,7 +215,7 @@ class _Builder:
             self._configure(plan, tree)
             steps = self._compile(plan, tree)
             if not self._kernels.kernel_path(plan.base_key).is_dir():
-                self._publish(plan, tree, plan.base_key, "", steps, began)
+                self._publish(plan, tree, plan.base_key, "", steps=steps, began=began)
             cache_folder.remove(objects)
             tree.build.rename(objects)
 
@@ -223,7 +237,9 @@ class _Builder:
                 self._configure(plan, tree)
             expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
             steps = self._compile(plan, tree, expected=expected)
-            self._publish(plan, tree, plan.key, plan.request.series, steps, began)
+            changed = object_changes.changed_objects(objects, tree.build)
+            series = plan.request.series
+            self._publish(plan, tree, plan.key, series, steps=steps, began=began, changed_objects=changed)
 
     def _linked_tree(self, plan: _Plan, work: Path, key: str) -> kbuild.Tree:
         """Make a tree of hard links to the source. Its files must be replaced, never written to."""
@@ -250,7 +266,7 @@ class _Builder:
             return kbuild.compile_tree(tree, title, expected or whole, whole, self._reporter)
 
     def _publish(
-        self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, steps: int, began: float
+        self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, *, began: float, **more: object
     ) -> None:
         with cache_folder.published(self._kernels.kernel_path(key)) as folder:
             image = folder / tree.image.name
@@ -271,7 +287,7 @@ class _Builder:
                 image_hash=file_hash(image),
             )
             seconds = round(time.monotonic() - began, 1)
-            self._kernels.describe(folder, described, steps=steps, seconds=seconds)
+            self._kernels.describe(folder, described, seconds=seconds, **more)
         cache_folder.remove(tree.logs)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
+from kteardown.model.experiment import SYMBOL
 
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
 _UNUSED_TOOLS = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
@@ -75,7 +76,8 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
 def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[WantedSymbol]:
     """Merge the base, the architecture and the fragments of ``folder``; one entry per symbol.
 
-    The architecture overrides the base, and the fragments override both. Raises InputError for an unknown
+    The architecture overrides the base, and the fragments override both. A fragment may be one symbol
+    (CONFIG_NET=y), which overrides an equal one of a file. Raises InputError for an unknown
     fragment and for two fragments that set a symbol to different values.
     """
     merged: dict[str, WantedSymbol] = {}
@@ -83,10 +85,7 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
         merged.update({w.symbol: w for w in parse_fragment((folder / name).read_text(), name)})
     chosen: dict[str, WantedSymbol] = {}
     for fragment in sorted(set(fragments)):
-        path = folder / "fragments" / f"{fragment}.config"
-        if not path.is_file():
-            raise _unknown_fragment(fragment, path.parent)
-        for want in parse_fragment(path.read_text(), f"fragments/{path.name}"):
+        for want in _fragment(fragment, folder / "fragments"):
             other = chosen.setdefault(want.symbol, want)
             if other.value != want.value:
                 raise InputError(
@@ -96,6 +95,15 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
                 )
             chosen[want.symbol] = other if other.optional < want.optional else want
     return list({**merged, **chosen}.values())
+
+
+def _fragment(name: str, folder: Path) -> list[WantedSymbol]:
+    path = folder / f"{name}.config"
+    if re.fullmatch(SYMBOL, name):
+        return parse_fragment(name, "--config")
+    if not path.is_file():
+        raise _unknown_fragment(name, folder)
+    return parse_fragment(path.read_text(), f"fragments/{path.name}")
 
 
 def wanted_digest(wanted: Iterable[WantedSymbol]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from kteardown.model.arch import ARCHITECTURES, Arch
@@ -53,6 +54,36 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
         if not conditions and definition.prompt:
             reasons.append(f"{definition.where}: has no dependencies; another symbol selects or excludes it")
     return reasons
+
+
+def conditions_of(tree: Path, arch: Arch, symbol: str) -> tuple[bool, list[str]]:
+    """Return whether a symbol has a prompt, and the conditions of its first definition."""
+    for path, text in _kconfig_texts(tree, arch):
+        if re.search(rf"^\s*(?:menu)?config\s+{symbol}\s*$", text, re.MULTILINE):
+            for definition in _definitions(text, path, symbol):
+                return definition.prompt, definition.depends + definition.inherited
+    return True, []
+
+
+def selectors_of(tree: Path, arch: Arch, symbol: str) -> list[str]:
+    """Return the symbols with a prompt that select ``symbol``, without a condition."""
+    found = []
+    for _, text in _kconfig_texts(tree, arch):
+        if not re.search(rf"^\s*select\s+{symbol}\s*$", text, re.MULTILINE):
+            continue
+        for block in re.split(r"^(?=(?:menu)?config\s)", text, flags=re.MULTILINE):
+            entry = _ENTRY.match(block.splitlines()[0]) if block else None
+            prompt = any(_PROMPT.match(line.strip()) for line in block.splitlines())
+            if entry and prompt and re.search(rf"^\s*select\s+{symbol}\s*$", block, re.MULTILINE):
+                found.append(entry[1])
+    return found
+
+
+@cache
+def _kconfig_texts(tree: Path, arch: Arch) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (str(path.relative_to(tree)), path.read_text(errors="replace")) for path in _kconfig_files(tree, arch)
+    )
 
 
 def _kconfig_files(tree: Path, arch: Arch) -> Iterator[Path]:

@@ -24,6 +24,8 @@ def _one_or_several(value: object) -> object:
 
 
 Counts = Annotated[int | tuple[int, ...] | None, BeforeValidator(_one_or_several)]
+SYMBOL = r"CONFIG_\w+=\S+"
+"""A fragment that is one symbol, and not the name of a file."""
 UNTIL = r"^(|verdict|ci=[0-9.]+%)$"
 
 

@@ -1,0 +1,174 @@
+"""Which files of a series a configuration compiles, and which symbols would build the others.
+
+Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y += file.o``
+for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from kteardown.kernels import symbol_needs
+from kteardown.model.arch import ARCHITECTURES, Arch
+
+_ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
+_IF = re.compile(
+    r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
+)
+_SOURCE = (".c", ".S", ".rs")
+_ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
+_DEPTH = 12
+
+
+@dataclass(frozen=True)
+class TouchedFile:
+    """A file of a series. ``symbols`` are those that have to be set so that it is compiled."""
+
+    name: str
+    built: bool
+    symbols: tuple[str, ...] = ()
+    reason: str = ""
+    """Why it is not compiled, and cannot be."""
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One assignment of a makefile: words are added to ``target`` if all ``symbols`` are set."""
+
+    target: str
+    composite: bool
+    """Whether it is a list of the parts of an object, such as ``foo-y``."""
+    symbols: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def built_files(
+    names: Sequence[str], tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+) -> list[TouchedFile]:
+    """Return for each of ``names`` whether it is compiled with ``config``.
+
+    ``objects`` is the build folder of a base kernel with this configuration, if it is in the cache; only it
+    knows which headers are included.
+    """
+    return [_touched(name, tree, config, arch, objects) for name in names]
+
+
+def _touched(
+    name: str, tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+) -> TouchedFile:
+    path = PurePosixPath(name)
+    own = ARCHITECTURES[arch].source_folder
+    if path.parts[0] == "arch" and len(path.parts) > 2 and path.parts[1] != own:
+        return TouchedFile(name, False, reason=f"is for {path.parts[1]}")
+    if path.suffix == ".h":
+        return _header(name, objects)
+    if path.suffix not in _SOURCE:
+        built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
+        return TouchedFile(name, False, reason="" if built else "is not compiled")
+    return _compiled(name, tree, config, arch, objects)
+
+
+def _compiled(
+    name: str, tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+) -> TouchedFile:
+    path = PurePosixPath(name)
+    if objects is not None and ((objects / path.with_suffix(".o")).is_file() or _is_included(name, objects)):
+        return TouchedFile(name, True)
+    ways = list(_conditions(tree, str(path.parent), path.with_suffix(".o").name, _DEPTH))
+    if not ways:
+        return TouchedFile(name, False, reason="no makefile of its folder names it")
+    missing = min(({s: None for s in way if config.get(s, "n") != "y"} for way in ways), key=len)
+    if missing:
+        wanted = symbol_needs.with_dependencies(tree, arch, list(missing), config)
+        return TouchedFile(name, False, symbols=tuple(wanted))
+    # The makefile has conditions that are not read here; the build folder knows.
+    return TouchedFile(name, objects is None, reason="" if objects is None else "is for other configurations")
+
+
+def _header(name: str, objects: Path | None) -> TouchedFile:
+    if objects is None:
+        return TouchedFile(name, True, reason="whether it is included is known after the build")
+    included = _is_included(name, objects)
+    return TouchedFile(name, included, reason="" if included else "no compiled file includes it")
+
+
+def _is_included(name: str, objects: Path) -> bool:
+    return name in _dependencies(objects)
+
+
+@cache
+def _dependencies(objects: Path) -> frozenset[str]:
+    """Return every file of the source tree that an object of a build depends on."""
+    found: set[str] = set()
+    for path in objects.rglob(".*.o.cmd"):
+        found.update(re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE))
+    return frozenset(found)
+
+
+def _conditions(tree: Path, folder: str, word: str, depth: int) -> Iterator[tuple[str, ...]]:
+    """Yield the sets of symbols with which ``word``, an object or a folder, is built from ``folder``."""
+    if depth == 0:
+        return
+    for rule in _rules(tree, folder):
+        if word not in rule.words:
+            continue
+        if rule.target in _ROOTS:
+            outer = _folder_conditions(tree, folder, depth - 1)
+        elif rule.composite:
+            outer = _conditions(tree, folder, f"{rule.target}.o", depth - 1)
+            outer = _chained(outer, _conditions(tree, folder, f"$({rule.target}-y)", depth - 1))
+        else:
+            outer = _conditions(tree, folder, f"$({rule.target})", depth - 1)
+        for symbols in outer:
+            yield (*rule.symbols, *symbols)
+    if folder != ".":
+        # A makefile further up may name it with its path.
+        parent = PurePosixPath(folder)
+        yield from _conditions(tree, str(parent.parent), f"{parent.name}/{word}", depth - 1)
+
+
+def _folder_conditions(tree: Path, folder: str, depth: int) -> Iterator[tuple[str, ...]]:
+    path = PurePosixPath(folder)
+    # The top Makefile names lib/ and the folder of the architecture.
+    if folder in (".", "lib") or (len(path.parts) == 2 and path.parts[0] == "arch"):
+        yield ()
+        return
+    yield from _conditions(tree, str(path.parent), f"{path.name}/", depth)
+
+
+def _chained(one: Iterator[tuple[str, ...]], other: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    yield from one
+    yield from other
+
+
+@cache
+def _rules(tree: Path, folder: str) -> tuple[_Rule, ...]:
+    found: list[_Rule] = []
+    for name in ("Kbuild", "Makefile"):
+        path = tree / folder / name
+        if path.is_file() and not (folder == "." and name == "Makefile"):
+            found += _parse(path.read_text(errors="replace"))
+    return tuple(found)
+
+
+def _parse(text: str) -> Iterator[_Rule]:
+    around: list[str] = []
+    for line in text.replace("\\\n", " ").replace("$(BITS)", "64").splitlines():
+        words = line.split("#", 1)[0].strip()
+        if words.startswith(("ifdef", "ifeq", "ifneq", "ifndef")):
+            match = _IF.match(words)
+            around.append(next(filter(None, match.groups()), "") if match else "")
+        elif words.startswith("else") and around:
+            around[-1] = ""
+        elif words.startswith("endif") and around:
+            around.pop()
+        elif match := _ASSIGNMENT.match(words):
+            symbols = [symbol for symbol in (*around, match[3] or "") if symbol]
+            named = (symbol.removeprefix("CONFIG_") for symbol in symbols)
+            # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
+            parts = tuple(word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
+            yield _Rule(match[1], bool(match[2]), tuple(dict.fromkeys(named)), parts)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.kernels.built_files import TouchedFile, built_files
+from kteardown.kernels.symbol_needs import with_dependencies
+
+MAKEFILES = {
+    "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",
+    "mm/Makefile": "mmu-y := nommu.o\nmmu-$(CONFIG_MMU) := memory.o \\\n\tmmap.o\n"
+    "obj-y := filemap.o $(mmu-y)\nobj-$(CONFIG_ZSWAP) += zswap.o\n"
+    "ifdef CONFIG_SMP\nobj-$(CONFIG_MEMCG) += memcg.o\nendif\n",
+    "net/Makefile": "obj-$(CONFIG_INET) += ipv4/\n",
+    "net/ipv4/Makefile": "obj-y := tcp.o # the protocol\n",
+    "drivers/Makefile": "obj-$(CONFIG_ZRAM) += block/zram/\n",
+    "drivers/block/zram/Makefile": "zram-y := zcomp.o zram_drv.o\n"
+    "zram-$(CONFIG_ZRAM_LZ4) += lz4.o\nobj-$(CONFIG_ZRAM) += zram.o\n",
+    "Kconfig": 'config NET\n\tbool "net"\n\nconfig INET\n\tbool "inet"\n\tdepends on NET && (A || B)\n\n'
+    'config A\n\tbool "a"\n\nconfig B\n\tbool "b"\n\nmenu "m"\ndepends on BLOCK\n\n'
+    'config ZRAM\n\ttristate "zram"\n\tdepends on !NOZRAM\n\tselect ZS\n\nendmenu\n\n'
+    'config BLOCK\n\tbool "block"\n\nconfig ZRAM_LZ4\n\tbool "lz4"\n\tdepends on ZRAM\n\n'
+    'config ZS\n\ttristate\n\nconfig NOZRAM\n\tbool "no"\n',
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in MAKEFILES.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(text)
+    return tmp_path / "tree"
+
+
+def one(name: str, tree: Path, objects: Path | None = None, *symbols: str) -> TouchedFile:
+    (found,) = built_files([name], tree, dict.fromkeys(symbols, "y"), "x86_64", objects)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols"),
+    [
+        ("mm/filemap.c", set()),
+        ("mm/mmap.c", {"MMU"}),
+        ("mm/zswap.c", {"ZSWAP"}),
+        ("mm/memcg.c", {"SMP", "MEMCG"}),
+        ("net/ipv4/tcp.c", {"NET", "INET", "A"}),
+        ("drivers/block/zram/zcomp.c", {"ZRAM", "BLOCK"}),
+        ("drivers/block/zram/lz4.c", {"ZRAM", "ZRAM_LZ4", "BLOCK"}),
+    ],
+)
+def test_the_symbols_that_build_a_file_come_from_the_makefiles(
+    name: str, symbols: set[str], tree: Path
+) -> None:
+    found = one(name, tree)
+    assert (found.built, set(found.symbols), found.reason) == (not symbols, symbols, "")
+    assert one(name, tree, None, *symbols).built
+
+
+def test_symbols_that_are_set_are_not_added(tree: Path) -> None:
+    assert set(one("net/ipv4/tcp.c", tree, None, "NET", "B").symbols) == {"INET"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("arch/arm64/mm/fault.c", "is for arm64"),
+        ("mm/not_there.c", "no makefile of its folder names it"),
+        ("Documentation/mm/x.rst", "is not compiled"),
+        ("mm/Kconfig", ""),
+    ],
+)
+def test_files_that_are_never_compiled(name: str, reason: str, tree: Path) -> None:
+    assert one(name, tree) == TouchedFile(name, False, reason=reason)
+
+
+def test_the_build_folder_knows_what_is_compiled_and_included(tree: Path, tmp_path: Path) -> None:
+    objects = tmp_path / "objects"
+    (objects / "mm").mkdir(parents=True)
+    (objects / "mm" / "filemap.o").write_bytes(b"")
+    (objects / "mm" / ".filemap.o.cmd").write_text(
+        "deps_mm/filemap.o := \\\n  ../include/linux/mm.h \\\n  ../mm/part.c \\\n"
+    )
+    assert one("mm/filemap.c", tree, objects).built
+    assert one("mm/part.c", tree, objects).built
+    assert one("include/linux/mm.h", tree, objects).built
+    unknown = one("include/linux/net.h", tree, objects)
+    assert (unknown.built, unknown.reason) == (False, "no compiled file includes it")
+    other = one("mm/nommu.c", tree, objects, "MMU")
+    assert (other.built, other.reason) == (False, "is for other configurations")
+
+
+def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None:
+    assert set(with_dependencies(tree, "x86_64", ["ZS"], {})) == {"ZS", "ZRAM", "BLOCK"}

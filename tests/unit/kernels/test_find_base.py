@@ -1,0 +1,151 @@
+"""Which of several versions of a tree takes a series. The versions are tags of a small git tree."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import BuildError
+from kteardown.kernels.find_base import Base, find_base
+from kteardown.kernels.source import Sources
+from kteardown.kernels.three_way import blob_id
+from kteardown.mail.posted import store
+from kteardown.progress import SilentReporter
+
+LINES = [f"line {number}" for number in range(1, 61)]
+
+
+def git(tree: Path, *argv: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    done = subprocess.run(
+        ["git", "-C", str(tree), *identity, *argv], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """v1 and v2 differ in line 50; v3 has line 12 changed too, next to what the series changes."""
+    tree = tmp_path / "linux"
+    (tree / "kernel").mkdir(parents=True)
+    for name in ("Kconfig", "Kbuild", "MAINTAINERS"):
+        (tree / name).write_text("one\ntwo\nthree\nfour\nfive\nsix\n")
+    git(tree, "init", "-q", "-b", "main")
+    for tag, changes in (("v1", {}), ("v2", {50: "second"}), ("v3", {12: "third"})):
+        for number, text in changes.items():
+            LINES_NOW[number - 1] = text
+        (tree / "kernel" / "exit.c").write_text("\n".join(LINES_NOW) + "\n")
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", tag)
+        git(tree, "tag", tag)
+    LINES_NOW[:] = LINES
+    return tree
+
+
+LINES_NOW = list(LINES)
+
+
+def series(tree: Path, tmp_path: Path, start: str, edits: Sequence[tuple[str, str, str]]) -> list[Path]:
+    """Commit each edit (file, old, new) on ``start``, and return the commits as patches."""
+    git(tree, "checkout", "-q", start)
+    for name, old, new in edits:
+        text = (tree / name).read_text()
+        assert old in text
+        (tree / name).write_text(text.replace(old, new))
+        git(tree, "commit", "-qam", f"change {old.strip()}")
+    out = tmp_path / "patches" / "series"
+    git(tree, "format-patch", "-q", "-o", str(out), f"{start}..HEAD")
+    git(tree, "checkout", "-q", "main")
+    return sorted(out.iterdir())
+
+
+def base(patches: Sequence[Path], tree: Path, tmp_path: Path, *specs: str, commit: str = "") -> Base:
+    cache = tmp_path / "cache"
+    named = [f"git:{tree}@{spec}" if spec else f"git:{tree}" for spec in specs]
+    return find_base(
+        patches,
+        Sources(cache, SilentReporter()),
+        lambda texts: store(texts, "series", cache),
+        specs=named,
+        base_commit=commit,
+    )
+
+
+EDIT = [("kernel/exit.c", "line 10\n", "LINE 10\n"), ("kernel/exit.c", "line 11\n", "LINE 11\n")]
+
+
+def test_the_source_that_the_series_was_made_from_is_preferred(tree: Path, tmp_path: Path) -> None:
+    found = base(series(tree, tmp_path, "v1", EDIT), tree, tmp_path, "v2", "v1")
+    assert (found.source, found.how) == (f"git:{tree}@v1", "exactly")
+    assert [a.how for a in found.attempts] == ["with offsets", "exactly"]
+
+
+def test_the_newest_source_that_takes_it_is_next(tree: Path, tmp_path: Path) -> None:
+    found = base(series(tree, tmp_path, "v1", EDIT), tree, tmp_path, "v3", "v2")
+    assert (found.source, found.how) == (f"git:{tree}@v2", "with offsets")
+    assert found.attempts[0].sentence().endswith("2 of 2 hunks fail")
+
+
+def test_it_is_merged_where_the_original_files_are_known(tree: Path, tmp_path: Path) -> None:
+    edits = [("kernel/exit.c", "line 5\n", "LINE 5\n"), ("kernel/exit.c", "line 9\n", "LINE 9\n")]
+    patches = series(tree, tmp_path, "v1", edits)
+    found = base(patches, tree, tmp_path, "v3")
+    assert (found.how, len(found.patches)) == ("merged", 2)
+    assert "DOES NOT APPLY AS POSTED" in found.chosen.sentence()
+    assert "third" in found.patches[1].read_text()
+
+
+def test_documentation_that_does_not_apply_is_left_out(tree: Path, tmp_path: Path) -> None:
+    patches = series(tree, tmp_path, "v1", [("MAINTAINERS", "three\n", "drei\n"), *EDIT])
+    (tree / "MAINTAINERS").write_text("another text\n")
+    git(tree, "commit", "-qam", "v4")
+    git(tree, "tag", "v4")
+    found = base(patches[1:] + patches[:1], tree, tmp_path, "v2", "v4")
+    assert found.left_out == ()
+    git(tree, "checkout", "-q", "v2")
+    (tree / "MAINTAINERS").write_text("another text\n")
+    git(tree, "commit", "-qam", "v5")
+    git(tree, "tag", "v5")
+    found = base(patches, tree, tmp_path, "v5")
+    assert (found.how, found.left_out) == ("with offsets", ("MAINTAINERS",))
+    assert len(found.patches) == 2
+
+
+def test_a_change_that_is_there_already_is_recognized(tree: Path, tmp_path: Path) -> None:
+    patches = series(tree, tmp_path, "v1", EDIT)
+    git(tree, "checkout", "-q", "v2")
+    git(tree, "am", "-q", *map(str, patches))
+    git(tree, "tag", "v6")
+    with pytest.raises(BuildError, match="has this change already"):
+        base(patches[1:], tree, tmp_path, "v6")
+
+
+def test_hunks_that_fail_are_at_most_a_screen_and_all_in_a_file(tree: Path, tmp_path: Path) -> None:
+    edits = [("kernel/exit.c", f"line {n}\n", f"LINE {n}\n") for n in range(2, 60, 8)]
+    patches = series(tree, tmp_path, "v1", edits)
+    (tree / "kernel" / "exit.c").write_text("quite another file\n")
+    git(tree, "commit", "-qam", "v7")
+    git(tree, "tag", "v7")
+    with pytest.raises(BuildError) as caught:
+        base(patches, tree, tmp_path, "v7")
+    lines = caught.value.message.splitlines()
+    assert "8 of 8 hunks fail" in lines[1]
+    assert len(lines) < 40
+    file = Path(lines[-1].partition(": ")[2])
+    assert file.read_text().count("+LINE") == 8
+
+
+def test_a_git_tree_is_used_at_the_commit_that_the_series_names(tree: Path, tmp_path: Path) -> None:
+    patches = series(tree, tmp_path, "v2", EDIT)
+    commit = git(tree, "rev-parse", "v2").strip()
+    assert base(patches, tree, tmp_path, "", commit=commit).source == f"git:{tree}@{commit}"
+    # Without a base commit, at the newest release that has the files that it was made from.
+    assert base(patches, tree, tmp_path, "").source == f"git:{tree}@v2"
+
+
+def test_blob_ids_are_those_of_git(tree: Path) -> None:
+    assert blob_id(tree / "Kconfig") == git(tree, "hash-object", "Kconfig").strip()
+    assert blob_id(tree / "not-there") == ""

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.kernels.object_changes import changed_objects, same_code
+
+TEXT = """int printf(const char *, ...);
+static int twice(int n) { return 2 * n; }
+int run(int n) { return printf("%d", twice(n)); }
+"""
+
+
+def build(folder: Path, text: str, *options: str, age: int = 0) -> Path:
+    """Compile one object as Kbuild does, with the file that names its source."""
+    (folder / "mm").mkdir(parents=True)
+    source = folder / "one.c"
+    source.write_text(text)
+    output = folder / "mm" / "one.o"
+    subprocess.run(["gcc", "-O1", "-g1", "-c", *options, "one.c", "-o", str(output)], check=True, cwd=folder)
+    (folder / "mm" / ".one.o.cmd").write_text("savedcmd_mm/one.o := gcc\n\nsource_mm/one.o := ../mm/one.c\n")
+    os.utime(output, ns=(age, age))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (TEXT, []),
+        ("/* A comment that moves every line. */\n\n" + TEXT, []),
+        (TEXT.replace("2 * n", "3 * n"), ["mm/one.o"]),
+        (TEXT.replace('"%d"', '"%x"'), ["mm/one.o"]),
+        (TEXT.replace("printf", "another"), ["mm/one.o"]),
+        (TEXT + "int more[3] = {1, 2, 3};\n", ["mm/one.o"]),
+        (TEXT + "static int unused(void) { return 1; }\n", []),
+    ],
+)
+def test_only_what_runs_counts(text: str, changed: list[str], tmp_path: Path) -> None:
+    base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", text, age=1)
+    assert changed_objects(base, variant) == changed
+    objects = [folder / "mm" / "one.o" for folder in (base, variant)]
+    assert same_code(*objects) == (not changed)
+
+
+def test_an_object_that_only_one_kernel_has_differs(tmp_path: Path) -> None:
+    base, variant = build(tmp_path / "base", TEXT), tmp_path / "variant"
+    variant.mkdir()
+    assert changed_objects(base, variant) == ["mm/one.o"]
+
+
+def test_an_object_that_was_not_compiled_again_is_not_read(tmp_path: Path) -> None:
+    base = build(tmp_path / "base", TEXT)
+    shutil.copytree(base, tmp_path / "variant")
+    assert changed_objects(base, tmp_path / "variant") == []
