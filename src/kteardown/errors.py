@@ -2,7 +2,8 @@
 
 Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent did not
 build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5 the lab or its
-host failed; 6 a variant is broken; 130 interrupted.
+host failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that was built; 8 no workload
+executes what a patch changes; 130 interrupted.
 
 Style of all errors: the message begins in lower case unless it begins with a name, and has no full stop
 at its end. The hint is a sentence in the imperative with a full stop, or ends with a command to run.
@@ -63,6 +64,18 @@ class BrokenError(KteardownError):
     """A variant is broken: it fails where base does not. The report says how."""
 
     exit_code = 6
+
+
+class NotBuiltError(KteardownError):
+    """Nothing of a patch is in the kernel that was built, so there is nothing to measure."""
+
+    exit_code = 7
+
+
+class NotExercisedError(KteardownError):
+    """No workload executes what a patch changes, so there is nothing to measure."""
+
+    exit_code = 8
 
 
 class GateError(KteardownError):

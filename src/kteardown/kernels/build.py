@@ -109,6 +109,12 @@ def settle(request: KernelRequest, sources: Sources) -> KernelRequest:
     return replace(request, source=source.pinned(request.source), exact=exact)
 
 
+def base_objects(request: KernelRequest, sources: Sources) -> Path | None:
+    """Return the build folder of the base kernel of ``request``, if it is in the cache."""
+    objects = Cache(sources.folder).tree_path(_plan(request, sources).base_key)
+    return objects if (objects / ".config").is_file() else None
+
+
 def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
     """Return which objects of ``variant`` differ from those of ``base``; empty if nothing that runs differs.
 

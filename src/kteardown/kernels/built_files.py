@@ -22,6 +22,7 @@ _IF = re.compile(
 _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
 _DEPTH = 12
+Trees = tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,19 @@ class _Rule:
 
 
 def built_files(
-    names: Sequence[str], tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+    names: Sequence[str], trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
 ) -> list[TouchedFile]:
     """Return for each of ``names`` whether it is compiled with ``config``.
 
-    ``objects`` is the build folder of a base kernel with this configuration, if it is in the cache; only it
-    knows which headers are included.
+    ``trees``: a file is looked up in the first that has it, so that patched makefiles come before those of
+    the source. ``objects`` is the build folder of a base kernel with this configuration, if it is in the
+    cache; only it knows which headers are included.
     """
-    return [_touched(name, tree, config, arch, objects) for name in names]
+    return [_touched(name, trees, config, arch, objects) for name in names]
 
 
 def _touched(
-    name: str, tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+    name: str, trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
 ) -> TouchedFile:
     path = PurePosixPath(name)
     own = ARCHITECTURES[arch].source_folder
@@ -69,21 +71,21 @@ def _touched(
     if path.suffix not in _SOURCE:
         built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
         return TouchedFile(name, False, reason="" if built else "is not compiled")
-    return _compiled(name, tree, config, arch, objects)
+    return _compiled(name, trees, config, arch, objects)
 
 
 def _compiled(
-    name: str, tree: Path, config: Mapping[str, str], arch: Arch, objects: Path | None
+    name: str, trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
 ) -> TouchedFile:
     path = PurePosixPath(name)
     if objects is not None and ((objects / path.with_suffix(".o")).is_file() or _is_included(name, objects)):
         return TouchedFile(name, True)
-    ways = list(_conditions(tree, str(path.parent), path.with_suffix(".o").name, _DEPTH))
+    ways = list(_conditions(trees, str(path.parent), path.with_suffix(".o").name, _DEPTH))
     if not ways:
         return TouchedFile(name, False, reason="no makefile of its folder names it")
     missing = min(({s: None for s in way if config.get(s, "n") != "y"} for way in ways), key=len)
     if missing:
-        wanted = symbol_needs.with_dependencies(tree, arch, list(missing), config)
+        wanted = symbol_needs.with_dependencies(trees, arch, list(missing), config)
         return TouchedFile(name, False, symbols=tuple(wanted))
     # The makefile has conditions that are not read here; the build folder knows.
     return TouchedFile(name, objects is None, reason="" if objects is None else "is for other configurations")
@@ -109,35 +111,35 @@ def _dependencies(objects: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _conditions(tree: Path, folder: str, word: str, depth: int) -> Iterator[tuple[str, ...]]:
+def _conditions(trees: Trees, folder: str, word: str, depth: int) -> Iterator[tuple[str, ...]]:
     """Yield the sets of symbols with which ``word``, an object or a folder, is built from ``folder``."""
     if depth == 0:
         return
-    for rule in _rules(tree, folder):
+    for rule in _rules(trees, folder):
         if word not in rule.words:
             continue
         if rule.target in _ROOTS:
-            outer = _folder_conditions(tree, folder, depth - 1)
+            outer = _folder_conditions(trees, folder, depth - 1)
         elif rule.composite:
-            outer = _conditions(tree, folder, f"{rule.target}.o", depth - 1)
-            outer = _chained(outer, _conditions(tree, folder, f"$({rule.target}-y)", depth - 1))
+            outer = _conditions(trees, folder, f"{rule.target}.o", depth - 1)
+            outer = _chained(outer, _conditions(trees, folder, f"$({rule.target}-y)", depth - 1))
         else:
-            outer = _conditions(tree, folder, f"$({rule.target})", depth - 1)
+            outer = _conditions(trees, folder, f"$({rule.target})", depth - 1)
         for symbols in outer:
             yield (*rule.symbols, *symbols)
     if folder != ".":
         # A makefile further up may name it with its path.
         parent = PurePosixPath(folder)
-        yield from _conditions(tree, str(parent.parent), f"{parent.name}/{word}", depth - 1)
+        yield from _conditions(trees, str(parent.parent), f"{parent.name}/{word}", depth - 1)
 
 
-def _folder_conditions(tree: Path, folder: str, depth: int) -> Iterator[tuple[str, ...]]:
+def _folder_conditions(trees: Trees, folder: str, depth: int) -> Iterator[tuple[str, ...]]:
     path = PurePosixPath(folder)
     # The top Makefile names lib/ and the folder of the architecture.
     if folder in (".", "lib") or (len(path.parts) == 2 and path.parts[0] == "arch"):
         yield ()
         return
-    yield from _conditions(tree, str(path.parent), f"{path.name}/", depth)
+    yield from _conditions(trees, str(path.parent), f"{path.name}/", depth)
 
 
 def _chained(one: Iterator[tuple[str, ...]], other: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -146,11 +148,11 @@ def _chained(one: Iterator[tuple[str, ...]], other: Iterator[tuple[str, ...]]) -
 
 
 @cache
-def _rules(tree: Path, folder: str) -> tuple[_Rule, ...]:
+def _rules(trees: Trees, folder: str) -> tuple[_Rule, ...]:
     found: list[_Rule] = []
     for name in ("Kbuild", "Makefile"):
-        path = tree / folder / name
-        if path.is_file() and not (folder == "." and name == "Makefile"):
+        path = next((t / folder / name for t in trees if (t / folder / name).is_file()), None)
+        if path is not None and not (folder == "." and name == "Makefile"):
             found += _parse(path.read_text(errors="replace"))
     return tuple(found)
 

@@ -100,7 +100,8 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
 def _fragment(name: str, folder: Path) -> list[WantedSymbol]:
     path = folder / f"{name}.config"
     if re.fullmatch(SYMBOL, name):
-        return parse_fragment(name, "--config")
+        symbol = name.removesuffix("?")
+        return parse_fragment(f"# optional\n{symbol}" if symbol != name else name, "--config")
     if not path.is_file():
         raise _unknown_fragment(name, folder)
     return parse_fragment(path.read_text(), f"fragments/{path.name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -56,19 +56,19 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
     return reasons
 
 
-def conditions_of(tree: Path, arch: Arch, symbol: str) -> tuple[bool, list[str]]:
+def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str]]:
     """Return whether a symbol has a prompt, and the conditions of its first definition."""
-    for path, text in _kconfig_texts(tree, arch):
+    for path, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
         if re.search(rf"^\s*(?:menu)?config\s+{symbol}\s*$", text, re.MULTILINE):
             for definition in _definitions(text, path, symbol):
                 return definition.prompt, definition.depends + definition.inherited
     return True, []
 
 
-def selectors_of(tree: Path, arch: Arch, symbol: str) -> list[str]:
+def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
     """Return the symbols with a prompt that select ``symbol``, without a condition."""
     found = []
-    for _, text in _kconfig_texts(tree, arch):
+    for _, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
         if not re.search(rf"^\s*select\s+{symbol}\s*$", text, re.MULTILINE):
             continue
         for block in re.split(r"^(?=(?:menu)?config\s)", text, flags=re.MULTILINE):

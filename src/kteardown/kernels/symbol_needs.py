@@ -13,7 +13,9 @@ _PLAIN = re.compile(r"[A-Z][A-Z0-9_]*")
 _MOST = 40
 
 
-def with_dependencies(tree: Path, arch: Arch, symbols: Sequence[str], config: Mapping[str, str]) -> list[str]:
+def with_dependencies(
+    trees: Sequence[Path], arch: Arch, symbols: Sequence[str], config: Mapping[str, str]
+) -> list[str]:
     """Return ``symbols`` with those that they depend on and that ``config`` does not set.
 
     Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the last word.
@@ -25,12 +27,12 @@ def with_dependencies(tree: Path, arch: Arch, symbols: Sequence[str], config: Ma
         if symbol in wanted or config.get(symbol, "n") == "y":
             continue
         wanted[symbol] = None
-        has_prompt, conditions = conditions_of(tree, arch, symbol)
+        has_prompt, conditions = conditions_of(trees, arch, symbol)
         for condition in conditions:
             todo += _needed(condition, config)
         if not has_prompt:
             # Only another symbol can set it.
-            todo += selectors_of(tree, arch, symbol)[:1]
+            todo += selectors_of(trees, arch, symbol)[:1]
     return list(wanted)
 
 

@@ -34,7 +34,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def one(name: str, tree: Path, objects: Path | None = None, *symbols: str) -> TouchedFile:
-    (found,) = built_files([name], tree, dict.fromkeys(symbols, "y"), "x86_64", objects)
+    (found,) = built_files([name], (tree,), dict.fromkeys(symbols, "y"), "x86_64", objects)
     return found
 
 
@@ -92,4 +92,4 @@ def test_the_build_folder_knows_what_is_compiled_and_included(tree: Path, tmp_pa
 
 
 def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None:
-    assert set(with_dependencies(tree, "x86_64", ["ZS"], {})) == {"ZS", "ZRAM", "BLOCK"}
+    assert set(with_dependencies((tree,), "x86_64", ["ZS"], {})) == {"ZS", "ZRAM", "BLOCK"}

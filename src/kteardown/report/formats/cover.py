@@ -34,11 +34,11 @@ def render(material: Material) -> str:
     """Return the whole text, with a newline at the end."""
     result = material.result
     texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
-    parts = [_wrapped(result.question)]
-    parts += [_wrapped(text, "- ") for text in texts]
+    parts = [wrapped(result.question)]
+    parts += [wrapped(text, "- ") for text in texts]
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
-    parts += [_layout(table) for table in _tables(material)]
-    parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in limits(result))]))
+    parts += [layout(table) for table in tables(material)]
+    parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in limits(result))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
     return "\n\n".join(parts) + "\n"
 
@@ -46,22 +46,22 @@ def render(material: Material) -> str:
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as a quotation: its lines are not wrapped."""
     quoted = [f"  | {line}".rstrip() for line in fault.lines[:_FAULT_LINES]]
-    return "\n".join([_wrapped(f"The log of {fault.kernel}:"), *quoted])
+    return "\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted])
 
 
 def render_both(material: BothMaterial) -> str:
     """Return the text of a run on both clocks: how the clocks relate, then the claims of each."""
     both, workloads = material.both, material.instructions.workloads
     result = material.instructions.result
-    parts = [_wrapped(result.question)]
-    parts += [_wrapped("Both clocks:")]
-    parts += [_wrapped(line.text, "- ") for line in clock_sentences(both, workloads)]
+    parts = [wrapped(result.question)]
+    parts += [wrapped("Both clocks:")]
+    parts += [wrapped(line.text, "- ") for line in clock_sentences(both, workloads)]
     for heading, one in (("In instructions:", material.instructions), ("On the wall clock:", material.wall)):
         texts = [claim.text for claim in claims(one)] or ["The results support no claim."]
-        parts += [heading, *(_wrapped(text, "- ") for text in texts)]
+        parts += [heading, *(wrapped(text, "- ") for text in texts)]
     parts += [_console(fault) for one in both.results.values() for fault in fault_reports(one) if fault.lines]
-    parts += [_layout(table) for table in clock_tables(both, workloads, narrow=True)]
-    parts.append("\n".join(["Limits:", *(_wrapped(text, "- ") for text in _limits_of_both(material))]))
+    parts += [layout(table) for table in clock_tables(both, workloads, narrow=True)]
+    parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in _limits_of_both(material))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
     return "\n\n".join(parts) + "\n"
 
@@ -74,7 +74,7 @@ def _limits_of_both(material: BothMaterial) -> list[str]:
     return list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
 
 
-def _tables(material: Material) -> Iterator[Table]:
+def tables(material: Material) -> Iterator[Table]:
     """Yield a table for each headline metric and variant, narrow enough for a cover letter."""
     for group in headlines(material.result, material.workloads):
         for variant in variants(material.result):
@@ -109,14 +109,14 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
     return Table(title, block)
 
 
-def _layout(table: Table) -> str:
+def layout(table: Table) -> str:
     """Return the table under its title.
 
     A table that is too wide is laid out with a paragraph for each row.
     """
     block = table.cut(WIDTH, _GAP)[0]
     lines = _lines(block) if block.width(_GAP) <= WIDTH else _paragraphs(block)
-    return "\n".join([_wrapped(table.title + ":"), "", *lines])
+    return "\n".join([wrapped(table.title + ":"), "", *lines])
 
 
 def _lines(block: Block) -> list[str]:
@@ -134,14 +134,12 @@ def _lines(block: Block) -> list[str]:
 
 def _paragraphs(block: Block) -> list[str]:
     return [
-        _wrapped(
-            ", ".join(f"{name} {cell.text}" for name, cell in zip(block.columns, row, strict=True)), "* "
-        )
+        wrapped(", ".join(f"{name} {cell.text}" for name, cell in zip(block.columns, row, strict=True)), "* ")
         for row in block.rows
     ]
 
 
-def _wrapped(text: str, first: str = "") -> str:
+def wrapped(text: str, first: str = "") -> str:
     return textwrap.fill(
         text,
         WIDTH,

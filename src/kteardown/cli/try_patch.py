@@ -1,0 +1,91 @@
+"""``kteardown try``: from a mail to one page that says what the patch does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import complete, options
+from kteardown.cli.run import check_broken, gate
+from kteardown.cli.try_steps import measure, prepare
+from kteardown.cli.try_workloads import check_chosen
+from kteardown.kernels.find_base import KNOWN
+from kteardown.report import try_page
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to ``app``."""
+    app.command("try", help=try_patch.__doc__)(options.grouped(try_patch))
+
+
+def try_patch(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A mail, an mbox (also .gz), a folder of mails or patches, lore:MESSAGE-ID, or a git range: "
+            "git:PATH@BASE..TOPIC.",
+        ),
+    ],
+    kernels: options.Kernels,
+    designed: options.Designed,
+    execution: options.Execution,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            help="Run this workload. Default: those that execute most of what the patch changes. Repeatable.",
+            autocompletion=complete.workloads,
+        ),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, of which the "
+            f"commit is found that the patch was made from. Repeatable. Default: {', '.join(KNOWN)}.",
+            autocompletion=complete.sources,
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The whole design of the workload's experiment, not the quick one.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; fetch, build and boot nothing.")
+    ] = False,
+) -> None:
+    """Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.
+
+    Replies, older revisions and duplicates in the mails are left out, and named. The known sources are tried
+    from the newest to the oldest. Configuration symbols that the patch needs are added to base and patch.
+
+    Examples:
+
+      kteardown try ./v4-freezer.mbox --workload zombies
+
+      kteardown try lore:20250716062639.1528066-1-zhangzihuan@kylinos.cn --dry-run
+
+      kteardown try ./thread.mbox.gz --source git:~/linux --clock both --markdown reply.txt
+    """
+    options.need_folders(execution.json_file, execution.markdown_file)
+    reporter = execution.reporter()
+    tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
+    typer.echo(try_page.plan(tried), err=not dry_run, nl=False)
+    if dry_run and execution.json_file:
+        options.write_text(execution.json_file, try_page.as_json(tried))
+    check_chosen(chosen)
+    if dry_run:
+        return
+    wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
+    quick = replace(designed, quick=designed.quick or not full)
+    tried = measure(tried, chosen, wanted, quick, execution, reporter)
+    text = try_page.page(tried)
+    typer.echo(text, nl=False)
+    for file, content in ((execution.json_file, try_page.as_json(tried)), (execution.markdown_file, text)):
+        if file:
+            options.write_text(file, content)
+    for one in tried.measured:
+        for material in one.materials:
+            check_broken(material.name, material.result)
+            gate(material.name, material.result, material.workloads, execution.fail_on)

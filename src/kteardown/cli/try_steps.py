@@ -1,0 +1,130 @@
+"""The two halves of ``kteardown try``: what can be known before anything is built, and the measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kteardown import pipeline
+from kteardown.cli import options
+from kteardown.cli.compare import experiment_for
+from kteardown.cli.material import material_of_folder
+from kteardown.cli.run import command_line
+from kteardown.cli.terminal import TerminalReporter
+from kteardown.cli.try_workloads import Chosen, choose_workloads, count_executions
+from kteardown.errors import NotBuiltError
+from kteardown.kernels import build
+from kteardown.kernels.config_of_series import config_of_series, reasons
+from kteardown.kernels.find_base import KNOWN, find_base
+from kteardown.kernels.request import KernelImage, KernelRequest
+from kteardown.kernels.source import Sources
+from kteardown.mail.posted import read, store
+from kteardown.model.experiment import Experiment
+from kteardown.model.record import BASE
+from kteardown.paths import cache_dir
+from kteardown.report.try_page import Measured, Tried
+from kteardown.run.create import build_kernels, settle
+from kteardown.run.resolve import resolve
+from kteardown.rundir.find import RunFolder
+
+
+def prepare(
+    what: str,
+    kernels: options.Kernels,
+    workloads: Sequence[str],
+    specs: Sequence[str],
+    reporter: TerminalReporter,
+    *,
+    fetch: bool,
+) -> tuple[Tried, Chosen]:
+    """Read the mails, find the base, the symbols and the workloads. Builds nothing.
+
+    Raises InputError, BuildError, NotBuiltError, LabError.
+    """
+    cache = cache_dir()
+    sources = Sources(cache, reporter)
+    with reporter.task(f"Reading {what}"):
+        posted = read(what, cache_dir=cache, reporter=reporter)
+    with reporter.task("Looking for the source to which it applies"):
+        base = find_base(
+            posted.patches,
+            sources,
+            lambda texts: store(texts, posted.name, cache),
+            specs=specs or KNOWN,
+            base_commit=posted.base_commit,
+            fetch=fetch,
+        )
+    with reporter.task("Looking for what is compiled"):
+        arch = kernels.arch.value if kernels.arch else "x86_64"
+        plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
+        config = config_of_series(plain, base.patches, sources)
+    chosen = choose_workloads(workloads, base, sources)
+    measured = tuple(Measured(choice.workload, choice.why) for choice in chosen.choices)
+    executed_by_none, notes = chosen.not_executed, chosen.notes
+    return Tried(posted, base, config, measured, executed_by_none, (), command_line(), notes), chosen
+
+
+def measure(
+    tried: Tried,
+    chosen: Chosen,
+    kernels: options.Kernels,
+    designed: options.Designed,
+    execution: options.Execution,
+    reporter: TerminalReporter,
+) -> Tried:
+    """Build, check what the series changes in the kernel, and run every chosen workload.
+
+    Raises NotBuiltError if nothing of the series is in the kernel; and all that a run raises.
+    """
+    parts = options.Parts(variant=[str(tried.base.patches[0].parent)])
+    wanted = [
+        (
+            choice,
+            options.on_clocks(experiment_for(choice.workload, tried.base.source), parts, kernels, designed),
+        )
+        for choice in chosen.choices
+    ]
+    changed: dict[str, None] = {}
+    found = []
+    for choice, experiments in wanted:
+        variant = _build(experiments[0], tried, changed, reporter)
+        run = _run(experiments, kernels, execution, reporter)
+        exercise = count_executions(choice, variant, experiments[0], chosen.changed, reporter)
+        found.append(Measured(choice.workload, choice.why, run.name, material_of_folder(run), exercise))
+    return replace(tried, measured=tuple(found), changed_objects=tuple(changed))
+
+
+def _build(
+    experiment: Experiment, tried: Tried, changed: dict[str, None], reporter: TerminalReporter
+) -> KernelImage:
+    """Build base and the series, and add the objects that differ to ``changed``. Raises NotBuiltError."""
+    resolved = settle(resolve(experiment), reporter)
+    built = build_kernels(resolved, reporter)
+    base, variant = (built.images[kernel.name] for kernel in resolved.kernels[:2])
+    found = build.changed_objects(base, variant)
+    if not found:
+        files = tried.config.files
+        raise NotBuiltError(
+            "nothing of this patch is in the kernel that was built: every object has the same code and data "
+            f"as that of base ({reasons(files)})",
+            hint="Add the symbols that compile it: --config CONFIG_NAME=y.",
+        )
+    changed.update(dict.fromkeys(found))
+    return variant
+
+
+def _run(
+    experiments: Sequence[Experiment],
+    kernels: options.Kernels,
+    execution: options.Execution,
+    reporter: TerminalReporter,
+) -> RunFolder:
+    found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
+    reporter.note(f"run directory: {found.path}")
+    try:
+        for run in found.runs:
+            pipeline.finish(run, reporter, jobs=execution.jobs)
+    except KeyboardInterrupt:
+        reporter.note(f"interrupted; finish the run with: kteardown run --resume {found.name}")
+        raise
+    return found

@@ -1,0 +1,148 @@
+"""Which workloads measure a series, by what they execute of it, and what they then executed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kteardown.cli.terminal import TerminalReporter
+from kteardown.coverage.changed import ChangedFunction, changed_functions
+from kteardown.coverage.executed import Exercised, executed
+from kteardown.coverage.maps import shipped_map
+from kteardown.coverage.points import points_of
+from kteardown.coverage.propose import Proposal, Proposals, propose
+from kteardown.errors import GuestError, InputError, LabError, NotExercisedError
+from kteardown.inputs.load import load_workload, own_sources
+from kteardown.kernels.find_base import Base
+from kteardown.kernels.request import KernelImage
+from kteardown.kernels.source import Sources
+from kteardown.model.experiment import Experiment
+from kteardown.model.record import ParamValue
+from kteardown.report.try_page import Exercise
+
+_MOST = 2
+"""So many of the proposed workloads are run; the others are named."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A workload to run, why, and the small point at which its executions are counted."""
+
+    workload: str
+    why: str
+    params: dict[str, ParamValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The workloads to run, what the series changes, and what no workload executes."""
+
+    choices: tuple[Choice, ...]
+    changed: tuple[ChangedFunction, ...]
+    not_executed: tuple[str, ...]
+    notes: tuple[str, ...]
+    known: bool
+    """Whether it is known what the workloads execute."""
+
+
+def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chosen:
+    """Return the workloads that the user named, or else those that execute most of what is changed.
+
+    Raises InputError if a named workload does not exist.
+    """
+    changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
+    choices = [Choice(name, "named with --workload", _small(name)) for name in named]
+    try:
+        coverage = shipped_map(base.source)
+    except InputError:
+        return Chosen(tuple(choices), changed, (), (), known=False)
+    found = propose(changed, coverage)
+    notes = (
+        [] if coverage.source == base.id else [f"What workloads execute was counted on {coverage.source}."]
+    )
+    best: dict[str, Proposal] = {}
+    for proposal in found.measured:
+        best.setdefault(proposal.workload, proposal)
+    if not choices:
+        choices = [Choice(p.workload, _why(p), p.params) for p in list(best.values())[:_MOST]]
+        others = list(best)[_MOST:]
+        if others:
+            notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
+    return Chosen(tuple(choices), changed, _not_executed(found), tuple(notes), known=True)
+
+
+def check_chosen(chosen: Chosen) -> None:
+    """Raise InputError or NotExercisedError if there is no workload to run."""
+    if chosen.choices:
+        return
+    if not chosen.known:
+        raise InputError(
+            "which workload executes what the patch changes is not known",
+            hint="name one with --workload (`kteardown list workloads`).",
+        )
+    functions = [one.name for one in chosen.changed if one.kind == "function"]
+    what = ", ".join(functions[:_SHOWN]) or "the declarations and macros that the patch changes"
+    raise NotExercisedError(
+        f"no workload executes in its measured stretch what the patch changes: {what}",
+        hint="name a workload with --workload, or write one: `kteardown new workload NAME`.",
+    )
+
+
+def count_executions(
+    choice: Choice,
+    variant: KernelImage,
+    experiment: Experiment,
+    changed: Sequence[ChangedFunction],
+    reporter: TerminalReporter,
+) -> Exercise:
+    """Boot the variant once more and count how often the changed lines are executed."""
+    workload = load_workload(choice.workload, experiment.folder)
+    try:
+        found = executed(variant, workload, choice.params, changed, reporter, own=own_sources(experiment))
+    except (GuestError, LabError) as error:
+        return Exercise((f"{choice.workload}: not counted: {error.message}",))
+    return Exercise(tuple(_sentences(found)), found.exercised)
+
+
+def _sentences(found: Exercised) -> list[str]:
+    run = [one for one in found.functions if one.executions]
+    if not run:
+        called = ", though changed functions were entered" if found.called else ""
+        return [f"{found.workload} executed no changed line in its measured stretch{called}."]
+    lines = []
+    for one in run[:_SHOWN]:
+        each = (
+            f", {one.executions_per_object:,.3g} for one more of {found.objects}"
+            if one.executions_per_object is not None
+            else ""
+        )
+        lines.append(
+            f"{found.workload} executed changed lines of {one.function.name}() "
+            f"{one.executions:,} times{each}."
+        )
+    if len(run) > _SHOWN:
+        lines.append(f"{found.workload} executed changed lines of {len(run) - _SHOWN} more functions.")
+    lines.append(
+        f"Changed functions are {found.share:.1%} of what the kernel executes in the stretch of "
+        f"{found.workload}: more than that cannot be saved there."
+    )
+    return lines
+
+
+def _why(proposal: Proposal) -> str:
+    names = [hit.function.name for hit in proposal.functions]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"executes {', '.join(names[:_SHOWN])}{more} in its measured stretch, "
+        f"{proposal.share:.1%} of its instructions"
+    )
+
+
+def _not_executed(found: Proposals) -> tuple[str, ...]:
+    outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
+    return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside)
+
+
+def _small(name: str) -> dict[str, ParamValue]:
+    return points_of(load_workload(name))[0]

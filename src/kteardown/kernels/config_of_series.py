@@ -1,0 +1,75 @@
+"""Which configuration symbols a series needs beside those of the base kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kteardown import paths
+from kteardown.errors import NotBuiltError
+from kteardown.kernels import apply_patches, build, kconfig
+from kteardown.kernels.built_files import TouchedFile, built_files
+from kteardown.kernels.code_only import is_code
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.source import Sources
+
+
+@dataclass(frozen=True)
+class SeriesConfig:
+    """The files that a series touches, and the symbols that compile those that base does not compile."""
+
+    files: tuple[TouchedFile, ...]
+    from_objects: bool
+    """Whether the build folder of base is known; without it, headers are not judged."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols, without CONFIG_, in the order in which they were found."""
+        return tuple(dict.fromkeys(symbol for file in self.files for symbol in file.symbols))
+
+    @property
+    def fragments(self) -> tuple[str, ...]:
+        """The symbols as fragments; Kconfig may refuse one, for base has no symbol that the series adds."""
+        return tuple(f"CONFIG_{symbol}=y?" for symbol in self.symbols)
+
+
+def config_of_series(base: KernelRequest, patches: Sequence[Path], sources: Sources) -> SeriesConfig:
+    """Return what ``patches`` need so that all that they touch is compiled. Builds nothing.
+
+    Raises NotBuiltError if nothing of them can be compiled for this architecture, BuildError, LabError.
+    """
+    tree = sources.tree(sources.identify(base.source))
+    objects = build.base_objects(base, sources)
+    if objects is not None:
+        config = kconfig.parse_config((objects / ".config").read_text())
+    else:
+        wanted = kconfig.wanted_symbols(paths.data_dir("kernels"), base.arch, base.fragments)
+        config = {want.symbol: want.value for want in wanted}
+    names = [name for patch in patches for name, _ in apply_patches.files_in(patch)]
+    names = [name for name in dict.fromkeys(names) if is_code(name)]
+    with TemporaryDirectory(prefix="kteardown-") as folder:
+        apply_patches.apply(tree, patches, Path(folder), base.source)
+        files = tuple(built_files(names, (Path(folder), tree), config, base.arch, objects))
+    found = SeriesConfig(files, objects is not None)
+    if not any(file.built or file.symbols for file in files):
+        raise NotBuiltError(
+            f"nothing of this patch can be in a kernel for {base.arch}: {reasons(files)}",
+            hint="Only a patch of code that is compiled can be measured.",
+        )
+    return found
+
+
+def reasons(files: Sequence[TouchedFile]) -> str:
+    """Return why files are not compiled, at most three."""
+    shown = [f"{file.name} {why(file)}" for file in files if not file.built and why(file)]
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return "; ".join(shown[:3]) + more or "it has documentation, tests or tools only"
+
+
+def why(file: TouchedFile) -> str:
+    """Return why a file is not compiled in base, as the end of a sentence."""
+    if file.symbols:
+        return "needs " + ", ".join(f"CONFIG_{symbol}" for symbol in file.symbols)
+    return file.reason if not file.reason.startswith("no ") else f"is not compiled: {file.reason}"

@@ -1,0 +1,224 @@
+"""The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on the list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kteardown.kernels.config_of_series import SeriesConfig, why
+from kteardown.kernels.find_base import Base
+from kteardown.mail.posted import PostedSeries
+from kteardown.model.result import Verdict
+from kteardown.report.context import BothMaterial, Material
+from kteardown.report.formats.cover import layout, tables, wrapped
+from kteardown.report.sections.both_clocks_table import clock_tables
+from kteardown.report.summary import Claim, claims, limits
+
+_ORDER: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
+"""Which verdict is the sentence at the top, if there are several."""
+_MANY = 8
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """What a workload executes of a series: in sentences, and whether any changed line was executed."""
+
+    sentences: tuple[str, ...] = ()
+    exercised: bool | None = None
+    """None if nothing was counted."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A workload that was run, or is to be run, on base and on the series."""
+
+    workload: str
+    why: str
+    run: str = ""
+    material: Material | BothMaterial | None = None
+    exercise: Exercise = field(default_factory=Exercise)
+
+    @property
+    def materials(self) -> tuple[Material, ...]:
+        """The material of each clock that was measured."""
+        if isinstance(self.material, BothMaterial):
+            return self.material.clocks
+        return (self.material,) if self.material is not None else ()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A series, what it was tried on, and what was found."""
+
+    posted: PostedSeries
+    base: Base
+    config: SeriesConfig
+    measured: tuple[Measured, ...]
+    not_executed: tuple[str, ...]
+    """Changed functions that no workload executes."""
+    changed_objects: tuple[str, ...]
+    command: str
+    notes: tuple[str, ...] = ()
+
+
+def page(tried: Tried) -> str:
+    """Return the page, with a newline at the end."""
+    parts = [_heading(tried.posted), wrapped(sentence(tried))]
+    for one in tried.measured:
+        every = [claim.text for claim in _claims(one)]
+        parts += [wrapped(text, "- ") for text in every if text != sentence(tried)]
+        parts += [layout(table) for table in _tables(one)]
+    parts.append(_section("What was exercised:", _exercised(tried)))
+    parts.append(_section("What was compared:", compared(tried)))
+    parts.append(_section("Limits:", _limits(tried)))
+    parts.append(f"To repeat it, with kteardown:\n\n  {tried.command}")
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def plan(tried: Tried) -> str:
+    """Return what would be done, before anything is built."""
+    steps = [f"would run {one.workload}: {one.why}" for one in tried.measured]
+    parts = [
+        _heading(tried.posted),
+        _section("What would be compared:", compared(tried)),
+        _section("Workloads:", steps or ["none is known yet: name one with --workload"]),
+        _section("Not executed by any workload:", _listed(tried.not_executed)),
+        _section("Notes:", tried.notes),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def as_json(tried: Tried) -> str:
+    """Return everything that is known as JSON, for scripts."""
+    fields: dict[str, Any] = {
+        "series": {
+            name: getattr(tried.posted, name)
+            for name in (
+                "name",
+                "title",
+                "revision",
+                "message_id",
+                "author",
+                "date",
+                "base_commit",
+                "subjects",
+            )
+        }
+        | {"missing": tried.posted.missing, "notes": tried.posted.notes},
+        "base": {"source": tried.base.source, "id": tried.base.id, "how": tried.base.how},
+        "tried": [
+            {"source": a.source, "how": a.how, "failing_hunks": len(a.failing), "hunks": a.hunks}
+            for a in tried.base.attempts
+        ],
+        "left_out": tried.base.left_out,
+        "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
+        "symbols": tried.config.symbols,
+        "changed_objects": tried.changed_objects,
+        "workloads": [_workload_fields(one) for one in tried.measured],
+        "not_executed": tried.not_executed,
+        "sentence": sentence(tried),
+        "command": tried.command,
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def sentence(tried: Tried) -> str:
+    """Return the answer in one sentence."""
+    found = [(claim, one) for one in tried.measured for claim in _claims(one)]
+    if not found:
+        return "Nothing was measured."
+    claim, one = min(found, key=lambda each: _ORDER.index(each[0].verdict))
+    if one.exercise.exercised is False and claim.verdict == "same":
+        return (
+            f"Not exercised: {one.workload} ran, and executed no line that the series changes; "
+            "so nothing is said about the series."
+        )
+    return claim.text
+
+
+def compared(tried: Tried) -> list[str]:
+    """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
+    base, posted = tried.base, tried.posted
+    lines = [f"{base.chosen.sentence()}."]
+    if posted.base_commit:
+        lines.append(f"It names {posted.base_commit[:12]} as its base commit.")
+    rejected = [a.sentence() for a in base.attempts if a.how in ("fails", "already there", "not here")]
+    lines += [f"Not used: {text}." for text in rejected]
+    if base.left_out:
+        lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
+    for file in tried.config.files:
+        if file.symbols:
+            lines.append(f"{file.name} {why(file)}, which {_verb(file.symbols)} added to base and series.")
+        elif not file.built and file.reason:
+            lines.append(f"{file.name} {why(file)}.")
+    if tried.config.symbols:
+        lines.append("Base is built anew with these symbols.")
+    return lines + [f"{note[:1].upper()}{note[1:]}." for note in posted.notes]
+
+
+def _heading(posted: PostedSeries) -> str:
+    count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
+    lines = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
+    facts = f"{posted.author}{', ' + posted.date if posted.date else ''}{count}"
+    lines.append(wrapped(facts, "  "))
+    if posted.message_id:
+        lines.append(f"  <{posted.message_id}>")
+    return "\n".join(lines)
+
+
+def _claims(one: Measured) -> list[Claim]:
+    return [claim for material in one.materials for claim in claims(material)]
+
+
+def _tables(one: Measured) -> Sequence[Any]:
+    if isinstance(one.material, BothMaterial):
+        workloads = one.material.instructions.workloads
+        return list(clock_tables(one.material.both, workloads, narrow=True))
+    return list(tables(one.material)) if one.material is not None else []
+
+
+def _exercised(tried: Tried) -> list[str]:
+    lines = [text for one in tried.measured for text in one.exercise.sentences]
+    if tried.changed_objects:
+        lines.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
+    if tried.not_executed:
+        lines.append(f"Executed by no workload: {_few(tried.not_executed)}.")
+    return lines
+
+
+def _limits(tried: Tried) -> list[str]:
+    found: list[str] = []
+    for one in tried.measured:
+        for material in one.materials:
+            found += limits(material.result, alone=len(one.materials) == 1)
+    return list(dict.fromkeys([*found, *tried.notes]))
+
+
+def _workload_fields(one: Measured) -> Mapping[str, Any]:
+    return {
+        "name": one.workload,
+        "why": one.why,
+        "run": one.run,
+        "exercised": one.exercise.exercised,
+        "exercise": one.exercise.sentences,
+        "results": [material.result.model_dump(mode="json") for material in one.materials],
+    }
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *(wrapped(line, "- ") for line in lines)]) if lines else ""
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    more = [f"and {len(names) - _MANY} more"] if len(names) > _MANY else []
+    return [*names[:_MANY], *more]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(_listed(names))
+
+
+def _verb(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
