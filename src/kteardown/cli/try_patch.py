@@ -8,11 +8,19 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import complete, options
-from kteardown.cli.run import check_broken, gate
-from kteardown.cli.try_steps import measure, prepare
+from kteardown.cli.try_steps import check_verdicts, measure, prepare
 from kteardown.cli.try_workloads import check_chosen
 from kteardown.kernels.find_base import KNOWN
 from kteardown.report import try_page
+
+
+WhatArg = Annotated[
+    str,
+    typer.Argument(
+        help="A mail, an mbox (also .gz), a folder of mails or patches, lore:MESSAGE-ID, or a git range: "
+        "git:PATH@BASE..TOPIC.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -21,13 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def try_patch(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A mail, an mbox (also .gz), a folder of mails or patches, lore:MESSAGE-ID, or a git range: "
-            "git:PATH@BASE..TOPIC.",
-        ),
-    ],
+    what: WhatArg,
     kernels: options.Kernels,
     designed: options.Designed,
     execution: options.Execution,
@@ -72,8 +74,8 @@ def try_patch(
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     typer.echo(try_page.plan(tried), err=not dry_run, nl=False)
-    if dry_run and execution.json_file:
-        options.write_text(execution.json_file, try_page.as_json(tried))
+    if dry_run:
+        _write(tried, try_page.plan(tried), execution)
     check_chosen(chosen)
     if dry_run:
         return
@@ -82,10 +84,12 @@ def try_patch(
     tried = measure(tried, chosen, wanted, quick, execution, reporter)
     text = try_page.page(tried)
     typer.echo(text, nl=False)
+    _write(tried, text, execution)
+    check_verdicts(tried, execution)
+
+
+def _write(tried: try_page.Tried, text: str, execution: options.Execution) -> None:
+    """Write the files of ``execution``. Raises InputError, LabError."""
     for file, content in ((execution.json_file, try_page.as_json(tried)), (execution.markdown_file, text)):
         if file:
             options.write_text(file, content)
-    for one in tried.measured:
-        for material in one.materials:
-            check_broken(material.name, material.result)
-            gate(material.name, material.result, material.workloads, execution.fail_on)

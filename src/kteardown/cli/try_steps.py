@@ -9,16 +9,17 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.compare import experiment_for
 from kteardown.cli.material import material_of_folder
-from kteardown.cli.run import command_line
+from kteardown.cli.run import check_broken, command_line, gate
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import Chosen, choose_workloads, count_executions
-from kteardown.errors import NotBuiltError
+from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.kernels import build
 from kteardown.kernels.config_of_series import config_of_series, reasons
 from kteardown.kernels.find_base import KNOWN, find_base
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.mail.posted import read, store
+from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
@@ -55,7 +56,7 @@ def prepare(
             fetch=fetch,
         )
     with reporter.task("Looking for what is compiled"):
-        arch = kernels.arch.value if kernels.arch else "x86_64"
+        arch: Arch = "arm64" if kernels.arch is options.ArchChoice.arm64 else "x86_64"
         plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
@@ -92,6 +93,21 @@ def measure(
         exercise = count_executions(choice, variant, experiments[0], chosen.changed, reporter)
         found.append(Measured(choice.workload, choice.why, run.name, material_of_folder(run), exercise))
     return replace(tried, measured=tuple(found), changed_objects=tuple(changed))
+
+
+def check_verdicts(tried: Tried, execution: options.Execution) -> None:
+    """Raise BrokenError, NotExercisedError or GateError, in this order, for what was found."""
+    for one in tried.measured:
+        for material in one.materials:
+            check_broken(material.name, material.result)
+    if tried.measured and all(one.exercise.exercised is False for one in tried.measured):
+        raise NotExercisedError(
+            "no workload that ran executed a line that the series changes",
+            hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
+        )
+    for one in tried.measured:
+        for material in one.materials:
+            gate(material.name, material.result, material.workloads, execution.fail_on)
 
 
 def _build(

@@ -63,7 +63,8 @@ def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chos
     )
     best: dict[str, Proposal] = {}
     for proposal in found.measured:
-        best.setdefault(proposal.workload, proposal)
+        if _measures(proposal.workload):
+            best.setdefault(proposal.workload, proposal)
     if not choices:
         choices = [Choice(p.workload, _why(p), p.params) for p in list(best.values())[:_MOST]]
         others = list(best)[_MOST:]
@@ -124,10 +125,14 @@ def _sentences(found: Exercised) -> list[str]:
     if len(run) > _SHOWN:
         lines.append(f"{found.workload} executed changed lines of {len(run) - _SHOWN} more functions.")
     lines.append(
-        f"Changed functions are {found.share:.1%} of what the kernel executes in the stretch of "
-        f"{found.workload}: more than that cannot be saved there."
+        f"Changed functions are {_share(found.share)} of what the kernel executes in the stretch of "
+        f"{found.workload}."
     )
     return lines
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
 
 
 def _why(proposal: Proposal) -> str:
@@ -135,13 +140,18 @@ def _why(proposal: Proposal) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (
         f"executes {', '.join(names[:_SHOWN])}{more} in its measured stretch, "
-        f"{proposal.share:.1%} of its instructions"
+        f"{_share(proposal.share)} of its instructions"
     )
 
 
 def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
     return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside)
+
+
+def _measures(name: str) -> bool:
+    """Return whether a workload has figures to compare: a stress test has only invariants."""
+    return any(metric.headline for metric in load_workload(name).metrics.values())
 
 
 def _small(name: str) -> dict[str, ParamValue]:

@@ -66,6 +66,8 @@ def _touched(
     own = ARCHITECTURES[arch].source_folder
     if path.parts[0] == "arch" and len(path.parts) > 2 and path.parts[1] != own:
         return TouchedFile(name, False, reason=f"is for {path.parts[1]}")
+    if not (trees[-1] / name).is_file():
+        objects = None  # A new file; the build folder of base cannot know it.
     if path.suffix == ".h":
         return _header(name, objects)
     if path.suffix not in _SOURCE:
@@ -93,7 +95,7 @@ def _compiled(
 
 def _header(name: str, objects: Path | None) -> TouchedFile:
     if objects is None:
-        return TouchedFile(name, True, reason="whether it is included is known after the build")
+        return TouchedFile(name, True)
     included = _is_included(name, objects)
     return TouchedFile(name, included, reason="" if included else "no compiled file includes it")
 

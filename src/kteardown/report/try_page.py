@@ -83,7 +83,7 @@ def plan(tried: Tried) -> str:
     parts = [
         _heading(tried.posted),
         _section("What would be compared:", compared(tried)),
-        _section("Workloads:", steps or ["none is known yet: name one with --workload"]),
+        _section("Workloads:", steps or ["none: name one with --workload"]),
         _section("Not executed by any workload:", _listed(tried.not_executed)),
         _section("Notes:", tried.notes),
     ]

@@ -82,6 +82,9 @@ def test_the_build_folder_knows_what_is_compiled_and_included(tree: Path, tmp_pa
     (objects / "mm" / ".filemap.o.cmd").write_text(
         "deps_mm/filemap.o := \\\n  ../include/linux/mm.h \\\n  ../mm/part.c \\\n"
     )
+    (tree / "include" / "linux").mkdir(parents=True)
+    for name in ("mm/part.c", "mm/nommu.c", "include/linux/mm.h", "include/linux/net.h"):
+        (tree / name).write_text("")
     assert one("mm/filemap.c", tree, objects).built
     assert one("mm/part.c", tree, objects).built
     assert one("include/linux/mm.h", tree, objects).built
@@ -89,6 +92,12 @@ def test_the_build_folder_knows_what_is_compiled_and_included(tree: Path, tmp_pa
     assert (unknown.built, unknown.reason) == (False, "no compiled file includes it")
     other = one("mm/nommu.c", tree, objects, "MMU")
     assert (other.built, other.reason) == (False, "is for other configurations")
+
+
+def test_a_new_file_is_judged_by_the_makefiles(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "objects").mkdir()
+    assert one("mm/mmap.c", tree, tmp_path / "objects", "MMU").built
+    assert one("mm/new.h", tree, tmp_path / "objects").built
 
 
 def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None:

@@ -1,0 +1,112 @@
+"""``kteardown try`` up to where it would build: with small trees in git instead of kernels."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kteardown.cli import app
+from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
+
+MAILS = Path(__file__).parents[2] / "data" / "mail"
+OURS = "".join(f"int before_{n};\nint old_{n};\nint after_{n};\n" for n in (1, 2, 3))
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A tree of a kernel with the file that the sample mails change, as the name of a source."""
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    tree = tmp_path / "linux"
+    (tree / "kernel").mkdir(parents=True)
+    files = {
+        "Kconfig": 'config OURS\n\tbool "ours"\n\tdepends on OURS_CORE\n\nconfig OURS_CORE\n\tbool "core"\n',
+        "Kbuild": "obj-y += kernel/\n",
+        "kernel/Makefile": "obj-$(CONFIG_OURS) += ours.o\n",
+        "kernel/ours.c": OURS,
+    }
+    for name, text in files.items():
+        (tree / name).write_text(text)
+    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+        subprocess.run(["git", "-C", str(tree), *identity, *argv], check=True)
+    return f"git:{tree}"
+
+
+def run(*argv: str) -> Result:
+    return CliRunner().invoke(app, ["try", *argv, "--dry-run"])
+
+
+def failed(*argv: str) -> KteardownError:
+    error = run(*argv).exception
+    assert isinstance(error, KteardownError)
+    return error
+
+
+def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    done = run(str(MAILS / "thread.mbox"), "--source", source, "--workload", "zombies", "--json", str(file))
+    assert done.exit_code == 0, done.exception
+    text = done.stdout
+    assert text.startswith(
+        "ours: free counters earlier\n  A. Author <author@example.org>, 2026-03-05, 2 patches"
+    )
+    assert "kernel/ours.c needs CONFIG_OURS, CONFIG_OURS_CORE, which are" in text
+    assert "- Left out: the diff in a reply" in text
+    assert "- would run zombies: named with --workload" in text
+    assert all(len(line) <= 72 for line in text.splitlines())
+    answer = json.loads(file.read_text())
+    assert answer["series"]["message_id"] == "202603-1-0@example.org"
+    assert answer["symbols"] == ["OURS", "OURS_CORE"]
+    assert (answer["base"]["how"], answer["sentence"]) == ("with offsets", "Nothing was measured.")
+
+
+def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
+    outcomes = {}
+    for mail in sorted(MAILS.iterdir()):
+        error = run(str(mail), "--source", source, "--workload", "zombies").exception
+        assert error is None or isinstance(error, KteardownError), mail
+        outcomes[mail.name] = error
+    assert [name for name, error in outcomes.items() if isinstance(error, InputError)] == ["no-patch.eml"]
+
+
+def test_a_workload_is_needed_if_none_executes_the_change(source: str) -> None:
+    error = failed(str(MAILS / "thread.mbox"), "--source", source)
+    assert isinstance(error, NotExercisedError | InputError)
+    assert "--workload" in error.hint
+
+
+def test_what_cannot_be_compiled_has_an_exit_status_of_its_own(source: str, tmp_path: Path) -> None:
+    tree = Path(source.removeprefix("git:"))
+    (tree / "Documentation").mkdir()
+    (tree / "Documentation" / "a.rst").write_text("one\n")
+    patch = tmp_path / "docs.patch"
+    patch.write_text(
+        "Subject: [PATCH] docs\n\n---\ndiff --git a/Documentation/b.rst b/Documentation/b.rst\n"
+        "new file mode 100644\nindex 0000000..5626abf\n--- /dev/null\n+++ b/Documentation/b.rst\n"
+        "@@ -0,0 +1 @@\n+one\n"
+    )
+    error = failed(str(patch), "--source", source, "--workload", "zombies")
+    assert isinstance(error, NotBuiltError)
+    assert (error.exit_code, "documentation" in error.message) == (7, True)
+
+
+def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> None:
+    error = failed(str(MAILS / "two-diffs.eml"), "--source", source, "--workload", "zombies")
+    assert isinstance(error, BuildError)
+    assert "mm/theirs.c" in error.message
+    assert "--source git:PATH@REV" in error.hint
+
+
+def test_a_git_range_is_a_series(source: str) -> None:
+    tree = Path(source.removeprefix("git:"))
+    (tree / "kernel" / "ours.c").write_text(OURS.replace("old_2", "new_2"))
+    identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qam", "ours: change it"], check=True)
+    span = f"git:{tree}@HEAD~1..HEAD"
+    done = run(span, "--source", f"{source}@HEAD~1", "--workload", "zombies")
+    assert done.exit_code == 0, done.exception
+    assert "applies exactly" in done.stdout
