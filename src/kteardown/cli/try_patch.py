@@ -13,7 +13,6 @@ from kteardown.cli.try_workloads import check_chosen
 from kteardown.kernels.find_base import KNOWN
 from kteardown.report import try_page
 
-
 WhatArg = Annotated[
     str,
     typer.Argument(

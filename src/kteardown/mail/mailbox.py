@@ -22,6 +22,9 @@ def raw_mails(path: Path) -> list[tuple[str, bytes]]:
     if path.is_dir():
         files = [file for part in ("cur", "new") if (path / part).is_dir() for file in _files(path / part)]
         files = files or [file for file in _files(path) if file.suffix in _SUFFIXES]
+        folders = [folder for folder in path.iterdir() if folder.is_dir()]
+        if not files and len(folders) == 1:
+            return raw_mails(folders[0])
         return [mail for file in files for mail in _split(file)]
     if not path.is_file():
         raise InputError(

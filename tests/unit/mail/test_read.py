@@ -155,6 +155,13 @@ def test_a_damaged_archive_is_an_error(tmp_path: Path) -> None:
         read(str(file), cache_dir=tmp_path, reporter=SilentReporter())
 
 
+def test_a_folder_that_has_only_a_folder_of_mails_is_read(tmp_path: Path) -> None:
+    (tmp_path / "series" / "mails").mkdir(parents=True)
+    (tmp_path / "series" / "mails" / "0001.eml").write_bytes((MAILS / "base64.eml").read_bytes())
+    found = read(str(tmp_path / "series"), cache_dir=tmp_path, reporter=SilentReporter())
+    assert found.subjects == (ONE,)
+
+
 def test_equal_mails_are_one_entry_of_the_cache(tmp_path: Path) -> None:
     assert posted("thread.mbox", tmp_path).patches == posted("thread.mbox.gz", tmp_path).patches
 
