@@ -1,0 +1,82 @@
+"""``kteardown try``, from a mail to its page, on the base kernel of 6.12 that is in the cache."""
+
+from __future__ import annotations
+
+import json
+import quopri
+from pathlib import Path
+
+import pytest
+
+from kteardown.mail.selection import resolve
+from vm.test_run import kteardown
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+SMALL = ["--source", "debian:6.12", "--seeds", "1", "--repetitions", "1", "--set", "zombies=0,300"]
+
+
+def mail(subject: str, body: str, ident: str) -> str:
+    return (
+        "From mboxrd@z Thu Jan  1 00:00:00 1970\nFrom: A. Author <author@example.org>\n"
+        f"Date: Thu, 05 Mar 2026 10:00:00 +0100\nSubject: {subject}\nMessage-ID: <{ident}@example.org>\n"
+        "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n"
+        + quopri.encodestring(body.encode()).decode()
+        + "\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def thread(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped freezer series as a thread of mails, with a review that quotes it and a diff in a reply."""
+    mails = [mail("[PATCH v2 0/2] freezer: skip exited tasks", "They need not be frozen.\n", "cover")]
+    for number, patch in enumerate(resolve("freezer-skip-exited").patches, 1):
+        text = patch.read_text().partition("\n\n")[2]
+        mails.append(mail(f"[PATCH v2 {number}/2] freezer: part {number}", text, f"part-{number}"))
+        quoted = "".join(f"> {line}\n" for line in text.splitlines())
+        mails.append(mail(f"Re: [PATCH v2 {number}/2] freezer: part {number}", quoted, f"review-{number}"))
+    file = tmp_path_factory.mktemp("mails") / "thread.mbox"
+    file.write_text("".join(mails))
+    return file
+
+
+def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
+    file, page = tmp_path / "answer.json", tmp_path / "page.txt"
+    done = kteardown(
+        *("try", str(thread), *SMALL, "--json", str(file), "--markdown", str(page)), runs=tmp_path / "runs"
+    )
+    answer = json.loads(file.read_text())
+    assert done.stdout == page.read_text()
+    assert all(len(line) <= 72 for line in done.stdout.partition("To repeat it")[0].splitlines())
+    assert done.stdout.startswith("v2: freezer: skip exited tasks\n")
+    assert (answer["base"]["source"], len(answer["series"]["subjects"])) == ("debian:6.12", 2)
+    assert "kernel/power/process.o" in answer["changed_objects"]
+    assert "freeze_user_ns is" in done.stdout
+    # The workload was found, and it executed what the series changes.
+    assert answer["workloads"][0]["exercised"] is True
+    assert all(one["run"] for one in answer["workloads"])
+
+
+def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) -> None:
+    """A comment moves lines and changes nothing that runs."""
+    patch = tmp_path / "comment.patch"
+    patch.write_text(
+        "From: A. Author <author@example.org>\nSubject: [PATCH] freezer: say what this file does\n\n---\n"
+        "diff --git a/kernel/power/process.c b/kernel/power/process.c\n"
+        "--- a/kernel/power/process.c\n+++ b/kernel/power/process.c\n@@ -7,3 +7,4 @@\n" + _context()
+    )
+    done = kteardown(*("try", str(patch), *SMALL, "--workload", "zombies"), runs=tmp_path / "runs", expect=7)
+    assert "nothing of this patch is in the kernel that was built" in done.stderr
+    assert "same" not in done.stdout
+
+
+def _context() -> str:
+    """Return a hunk that adds a comment to lines 7 to 9 of kernel/power/process.c of 6.12."""
+    from kteardown.kernels.source import Sources
+    from kteardown.paths import cache_dir
+    from kteardown.progress import SilentReporter
+
+    sources = Sources(cache_dir(), SilentReporter())
+    tree = sources.tree(sources.identify("debian:6.12"))
+    lines = (tree / "kernel/power/process.c").read_text().splitlines()[6:9]
+    return "".join([f" {lines[0]}\n", "+/* A comment. */\n", *(f" {line}\n" for line in lines[1:])])
