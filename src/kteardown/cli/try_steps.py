@@ -51,7 +51,7 @@ def prepare(
             posted.patches,
             sources,
             lambda texts: store(texts, posted.name, cache),
-            specs=specs or KNOWN,
+            specs=specs or ([posted.source] if posted.source else KNOWN),
             base_commit=posted.base_commit,
             fetch=fetch,
         )

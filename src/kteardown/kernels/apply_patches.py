@@ -83,6 +83,11 @@ def hunks_of(patch: Path) -> dict[str, list[str]]:
     return {file.path: [str(hunk) for hunk in file] for file in _parse(patch)}
 
 
+def added_by(patch: Path) -> list[str]:
+    """Return the files that ``patch`` creates. Raises InputError."""
+    return [file.path for file in _parse(patch) if file.is_added_file]
+
+
 def _parse(patch: Path) -> list[PatchedFile]:
     try:
         # Latin-1 maps every byte to a character. This text is only inspected; git reads the file itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,8 @@ class Failure:
     total: int
     present: int
     """How many patches of the series the source already has."""
+    there: tuple[str, ...]
+    """Files that the series adds, and that the source has."""
 
 
 def failing_hunks(tree: Path, patches: Sequence[Path]) -> Failure:
@@ -66,10 +69,11 @@ def failing_hunks(tree: Path, patches: Sequence[Path]) -> Failure:
             done = _git_apply(folder, "--reject", str(patch))
             if done.returncode:
                 found += _rejected(done.stderr, patch.name, hunks)
-    return Failure(tuple(found), total, present)
+    added = [name for patch in patches for name in apply_patches.added_by(patch)]
+    return Failure(tuple(found), total, present, tuple(name for name in added if (tree / name).exists()))
 
 
-def _git_apply(folder: Path, *options: str):  # type: ignore[no-untyped-def]
+def _git_apply(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     # Inside a repository, git would take the paths as relative to its top and silently skip them.
     environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent), "LC_ALL": "C"}
@@ -88,11 +92,8 @@ def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[Fa
             yield FailingHunk(patch, file, number, text)
         elif match := _WHOLE.match(line):
             any_found = True
-            reason = (
-                "there is no such file"
-                if "xist in" not in match[2] or "not" in match[2]
-                else "exists already"
-            )
+            there = match[2].startswith("already")
+            reason = "there is such a file already" if there else "there is no such file"
             for text in hunks.get(match[1], [""]):
                 yield FailingHunk(patch, match[1], 0, f"{reason}\n{text}")
     if not any_found:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from kteardown.errors import BuildError, InputError, KteardownError
+from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, three_way
 from kteardown.kernels.code_only import code_only
 from kteardown.kernels.failing_hunks import FailingHunk, failing_hunks
@@ -36,13 +36,16 @@ class Attempt:
     same_files: int = 0
     """How many of the files that the series changes are exactly those that it was made from."""
     files: int = 0
+    merged: tuple[str, ...] = ()
+    """Files that the series adds, and that the source has: a version of the series was merged there."""
     reason: str = ""
 
     def sentence(self) -> str:
         """Return the outcome in words."""
         name = self.id or self.source
         if self.how == "fails":
-            return f"{name}: {len(self.failing)} of {self.hunks} hunks fail"
+            there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
+            return f"{name}: {len(self.failing)} of {self.hunks} hunks fail{there}"
         if self.how == "exactly":
             return f"{name}: applies exactly: every file is the one that it was made from"
         if self.how == "with offsets":
@@ -146,15 +149,14 @@ def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
 
 
 def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> Attempt:
-    source = sources.identify(spec) if fetch else sources.identify_offline(spec)
-    if source is None or (not fetch and source.kind == "debian" and not sources.tree_path(source).is_dir()):
-        return Attempt(spec, source.id if source else "", "not here", reason="is not on this machine")
     try:
+        source = sources.identify(spec) if fetch else sources.identify_offline(spec)
+        unpacked = source is not None and sources.tree_path(source).is_dir()
+        if source is None or (source.kind == "debian" and not fetch and not unpacked):
+            return Attempt(spec, source.id if source else "", "not here", reason="is not on this machine")
         tree = sources.tree(source)
-    except KteardownError as error:
-        if not fetch:
-            raise
-        return Attempt(spec, source.id, "not here", reason=error.message)
+    except LabError as error:
+        return Attempt(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
     images = three_way.pre_images(patches)
     same = sum(three_way.blob_id(tree / image.path).startswith(image.blob) for image in images)
     attempt = Attempt(spec, source.id, "fails", same_files=same, files=len(images))
@@ -163,7 +165,7 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
         return replace(attempt, how="exactly" if exact else "with offsets")
     failure = failing_hunks(tree, patches)
     how: How = "already there" if failure.present == len(patches) else "fails"
-    return replace(attempt, how=how, failing=failure.hunks, hunks=failure.total)
+    return replace(attempt, how=how, failing=failure.hunks, hunks=failure.total, merged=failure.there)
 
 
 def _applies(tree: Path, patches: Sequence[Path], source: Source) -> bool:
@@ -199,7 +201,7 @@ def _fitted(
     return None
 
 
-def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> BuildError | InputError:
+def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     present = next((a for a in attempts if a.how == "already there"), None)
     if present is not None:
@@ -209,7 +211,7 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> B
         )
     tried = [a for a in attempts if a.how == "fails"]
     if not tried:
-        return BuildError("\n".join(lines), hint="Name a source that is here: --source git:PATH@REV.")
+        return BuildError("\n".join(lines), hint="Name a source that is here: --source git:~/linux.")
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
     lines += [f"what fails on {best.id}:", *(f"  {line}" for line in text[:_SHOWN])]
@@ -223,5 +225,6 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> B
     lines.append(f"  all failing hunks: {file}")
     return BuildError(
         "\n".join(lines),
-        hint="Name the tree that it was made for: --source git:PATH@REV (its base commit, if it names one).",
+        hint="Name a git tree of Linux, in which the release that it was made for is looked up: "
+        "--source git:~/linux.",
     )

@@ -48,6 +48,8 @@ class PostedSeries:
     """The numbers of the patches of an incomplete series that are not in the mails."""
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
+    source: str = ""
+    """Of a git range, the kernel source from which it was made; empty for mails."""
 
     @property
     def folder(self) -> Path:
@@ -150,6 +152,7 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
         author=mails[0].diffs[0].author if mails[0].diffs else mails[0].sender,
         date=day(mails[-1].date),
         base_commit=commit.stdout.strip(),
+        source=f"git:{repository.absolute()}@{commit.stdout.strip()}",
         patches=patches,
         subjects=tuple(mail.title for mail in mails),
         cover="",

@@ -98,7 +98,7 @@ def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> Non
     error = failed(str(MAILS / "two-diffs.eml"), "--source", source, "--workload", "zombies")
     assert isinstance(error, BuildError)
     assert "mm/theirs.c" in error.message
-    assert "--source git:PATH@REV" in error.hint
+    assert "--source git:" in error.hint
 
 
 def test_a_git_range_is_a_series(source: str) -> None:
@@ -107,6 +107,6 @@ def test_a_git_range_is_a_series(source: str) -> None:
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
     subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qam", "ours: change it"], check=True)
     span = f"git:{tree}@HEAD~1..HEAD"
-    done = run(span, "--source", f"{source}@HEAD~1", "--workload", "zombies")
+    done = run(span, "--workload", "zombies")
     assert done.exit_code == 0, done.exception
     assert "applies exactly" in done.stdout
