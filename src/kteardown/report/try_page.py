@@ -14,7 +14,7 @@ from kteardown.model.result import Verdict
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.sections.both_clocks_table import clock_tables
-from kteardown.report.summary import Claim, claims, limits
+from kteardown.report.summary import claims, limits
 
 _ORDER: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
 """Which verdict is the sentence at the top, if there are several."""
@@ -67,8 +67,7 @@ def page(tried: Tried) -> str:
     """Return the page, with a newline at the end."""
     parts = [_heading(tried.posted), wrapped(sentence(tried))]
     for one in tried.measured:
-        every = [claim.text for claim in _claims(one)]
-        parts += [wrapped(text, "- ") for text in every if text != sentence(tried)]
+        parts += [wrapped(text, "- ") for _, text in _answers(one) if text != sentence(tried)]
         parts += [layout(table) for table in _tables(one)]
     parts.append(_section("What was exercised:", _exercised(tried)))
     parts.append(_section("What was compared:", compared(tried)))
@@ -126,16 +125,10 @@ def as_json(tried: Tried) -> str:
 
 def sentence(tried: Tried) -> str:
     """Return the answer in one sentence."""
-    found = [(claim, one) for one in tried.measured for claim in _claims(one)]
+    found = [answer for one in tried.measured for answer in _answers(one)]
     if not found:
         return "Nothing was measured."
-    claim, one = min(found, key=lambda each: _ORDER.index(each[0].verdict))
-    if one.exercise.exercised is False and claim.verdict == "same":
-        return (
-            f"Not exercised: {one.workload} ran, and executed no line that the series changes; "
-            "so nothing is said about the series."
-        )
-    return claim.text
+    return min(found, key=lambda answer: _ORDER.index(answer[0]))[1]
 
 
 def compared(tried: Tried) -> list[str]:
@@ -168,8 +161,16 @@ def _heading(posted: PostedSeries) -> str:
     return "\n".join(lines)
 
 
-def _claims(one: Measured) -> list[Claim]:
-    return [claim for material in one.materials for claim in claims(material)]
+def _answers(one: Measured) -> list[tuple[Verdict, str]]:
+    """Return what is claimed of each metric; of a workload that did not execute the change, never "same"."""
+    found = [(claim.verdict, claim.text) for material in one.materials for claim in claims(material)]
+    if one.exercise.exercised is not False:
+        return found
+    text = (
+        f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
+        "Its figures say nothing about the series."
+    )
+    return list(dict.fromkeys((v, text) if v in ("same", "inconclusive") else (v, t) for v, t in found))
 
 
 def _tables(one: Measured) -> Sequence[Any]:

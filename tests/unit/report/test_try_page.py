@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kteardown.kernels.built_files import TouchedFile
+from kteardown.kernels.config_of_series import SeriesConfig
+from kteardown.kernels.find_base import Attempt, Base
+from kteardown.mail.posted import PostedSeries
+from kteardown.model.result import Verdict
+from kteardown.report.context import Material
+from kteardown.report.try_page import Exercise, Measured, Tried, as_json, page, plan
+from unit.report.contexts import instructions
+
+POSTED = PostedSeries(
+    name="skip",
+    title="freezer: skip exited tasks, which are many after a build that was interrupted",
+    revision="v2",
+    message_id="a-1@example.org",
+    author="A. Author <author@example.org>",
+    date="2026-03-05",
+    base_commit="0123456789abcdef",
+    patches=(Path("1.patch"), Path("2.patch")),
+    subjects=("one", "two"),
+    cover="",
+    notes=("left out: 2 patches of revision v1",),
+)
+ATTEMPTS = (
+    Attempt("debian:7.3", "debian:7.3.4-1", "fails", hunks=9),
+    Attempt("debian:7.2", "debian:7.2.12-1", "merged"),
+)
+
+
+def tried(exercised: bool | None = True, material: Material | None = None) -> Tried:
+    files = (
+        TouchedFile("kernel/a.c", True),
+        TouchedFile("drivers/b.c", False, ("B", "C")),
+        TouchedFile("arch/arm64/c.c", False, reason="is for arm64"),
+    )
+    exercise = Exercise(("zombies executed changed lines of f() 5 times.",), exercised)
+    measured = Measured("zombies", "named with --workload", "run", material or instructions(), exercise)
+    base = Base("debian:7.2", "debian:7.2.12-1", "merged", POSTED.patches, ATTEMPTS, ("MAINTAINERS",))
+    command = "kteardown try ./thread.mbox"
+    return Tried(POSTED, base, SeriesConfig(files, True), (measured,), ("g (mm/g.c)",), ("kernel/a.o",), command)
+
+
+def test_the_page_has_the_answer_first_and_72_columns() -> None:
+    text = page(tried())
+    assert text.startswith("v2: freezer: skip exited tasks")
+    assert all(len(line) <= 72 for line in text.splitlines())
+    assert text.isascii()
+    for part in (
+        "<a-1@example.org>",
+        "DOES NOT APPLY AS POSTED; merged (three-way)",
+        "Not used: debian:7.3.4-1: 0 of 9 hunks fail.",
+        "Left out, since no kernel is built from them: MAINTAINERS.",
+        "drivers/b.c needs CONFIG_B, CONFIG_C, which are added to base and series.",
+        "arch/arm64/c.c is for arm64.",
+        "Left out: 2 patches of revision v1.",
+        "Executed by no workload: g (mm/g.c).",
+        "To repeat it, with kteardown: kteardown try ./thread.mbox",
+    ):
+        assert part in " ".join(text.split()), part
+
+
+def same_everywhere() -> Material:
+    whole = instructions()
+    verdict: Verdict = "same"
+    update = {
+        "comparisons": tuple(c.model_copy(update={"verdict": verdict}) for c in whole.result.comparisons),
+        "metric_verdicts": tuple(
+            m.model_copy(update={"verdict": verdict, "reason": ""}) for m in whole.result.metric_verdicts
+        ),
+    }
+    return replace(whole, result=whole.result.model_copy(update=update))
+
+
+@pytest.mark.parametrize(("exercised", "said"), [(False, True), (True, False), (None, False)])
+def test_same_is_not_said_of_what_was_not_exercised(exercised: bool | None, said: bool) -> None:
+    answer = json.loads(as_json(tried(exercised, same_everywhere())))
+    assert answer["sentence"].startswith("Not exercised: zombies ran") == said
+    assert ("is the same" in page(tried(exercised, same_everywhere()))) == (not said)
+
+
+def test_the_plan_says_that_there_is_no_workload() -> None:
+    assert "- none: name one with --workload" in plan(replace(tried(), measured=()))
