@@ -11,7 +11,7 @@ from kteardown.cli.compare import experiment_for
 from kteardown.cli.material import material_of_folder
 from kteardown.cli.run import check_broken, command_line, gate
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.cli.try_workloads import Chosen, choose_workloads, count_executions
+from kteardown.cli.try_workloads import Chosen, choose_workloads, count_executions, needed_settings
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.kernels import build
 from kteardown.kernels.config_of_series import config_of_series, reasons
@@ -78,13 +78,12 @@ def measure(
     Raises NotBuiltError if nothing of the series is in the kernel; and all that a run raises.
     """
     parts = options.Parts(variant=[str(tried.base.patches[0].parent)])
-    wanted = [
-        (
-            choice,
-            options.on_clocks(experiment_for(choice.workload, tried.base.source), parts, kernels, designed),
-        )
-        for choice in chosen.choices
-    ]
+    wanted = []
+    for choice in chosen.choices:
+        experiment = experiment_for(choice.workload, tried.base.source)
+        settings = [*needed_settings(choice, experiment), *(designed.assignments or ())]
+        design = replace(designed, assignments=settings)
+        wanted.append((choice, options.on_clocks(experiment, parts, kernels, design)))
     changed: dict[str, None] = {}
     found = []
     for choice, experiments in wanted:

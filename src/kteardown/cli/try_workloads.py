@@ -90,6 +90,17 @@ def check_chosen(chosen: Chosen) -> None:
     )
 
 
+def needed_settings(choice: Choice, experiment: Experiment) -> list[str]:
+    """Return the settings with which the change is executed and that ``experiment`` does not have."""
+    swept = {name: values for sweep in experiment.workloads for name, values in sweep.params.items()}
+    usual = _small(choice.workload)
+    return [
+        f"{name}={value}"
+        for name, value in choice.params.items()
+        if value != usual.get(name) and value not in swept.get(name, ())
+    ]
+
+
 def count_executions(
     choice: Choice,
     variant: KernelImage,

@@ -10,7 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
+from kteardown.cli.compare import experiment_for
+from kteardown.cli.try_workloads import Choice, needed_settings
+from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
+from kteardown.inputs.load import load_workload
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 OURS = "".join(f"int before_{n};\nint old_{n};\nint after_{n};\n" for n in (1, 2, 3))
@@ -110,3 +114,11 @@ def test_a_git_range_is_a_series(source: str) -> None:
     done = run(span, "--workload", "zombies")
     assert done.exit_code == 0, done.exception
     assert "applies exactly" in done.stdout
+
+
+def test_a_workload_is_run_where_it_executes_the_change() -> None:
+    experiment = experiment_for("zombies", "debian:6.12")
+    usual = points_of(load_workload("zombies"))[0]
+    other = {**usual, "make": "fork"}
+    assert needed_settings(Choice("zombies", "", usual), experiment) == []
+    assert needed_settings(Choice("zombies", "", other), experiment) == ["make=fork"]
