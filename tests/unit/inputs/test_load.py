@@ -154,3 +154,8 @@ def test_the_error_of_an_unknown_experiment_has_a_similar_name() -> None:
 def test_a_missing_file_is_an_error() -> None:
     with pytest.raises(InputError, match="there is no such file"):
         load_experiment("./nowhere.toml")
+
+
+def test_a_symbol_is_a_fragment(tmp_path: Path) -> None:
+    path = _write(tmp_path, GOOD.replace("source", 'config = ["CONFIG_NET=y", "CONFIG_INET=y?"]\nsource', 1))
+    assert load_experiment(path).config == ("CONFIG_NET=y", "CONFIG_INET=y?")

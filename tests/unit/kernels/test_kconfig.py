@@ -141,6 +141,15 @@ def test_the_architecture_and_the_fragments_override_the_base(tmp_path: Path) ->
     assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", [])} == {"A": "y", "B": "y"}
 
 
+def test_a_fragment_may_be_one_symbol_which_may_be_optional(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, one="CONFIG_A=y\n")
+    found = {w.symbol: w for w in wanted_symbols(folder, "x86_64", ["one", "CONFIG_X=y", "CONFIG_Y=m?"])}
+    assert (found["X"].value, found["X"].optional) == ("y", False)
+    assert (found["Y"].value, found["Y"].optional) == ("m", True)
+    with pytest.raises(InputError, match="sets it to n"):
+        wanted_symbols(folder, "x86_64", ["one", "CONFIG_A=n"])
+
+
 def test_fragments_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_X=y\n", two="\nCONFIG_X=n\n")
     with pytest.raises(InputError, match=r"two\.config:2 sets CONFIG_X=n.*one\.config:1 sets it to y"):
