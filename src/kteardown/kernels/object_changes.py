@@ -16,6 +16,8 @@ _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _EMPTY = 8  # SHT_NOBITS
 _NOT_RUN = (b".note", b"__bug_table", b".debug", b".modinfo")
 # They contain the configuration or the version, which a patch of Kconfig changes.
+# The name of an initcall has the number of its line.
+_INITCALL = re.compile(rb"(__initcall__kmod_\w+?__\d+_)\d+_")
 _NOT_COMPARED = re.compile(r"(?:scripts|tools|usr|arch/\w+/(?:boot|tools))/.*")
 _GENERATED = ("kernel/configs.o", "init/version.o", "init/version-timestamp.o", "kernel/kheaders.o")
 
@@ -58,6 +60,8 @@ def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
         elif not (kind in _RELOCATIONS and target in kept) and title != b".strtab":
             continue  # The names of symbols say which functions are called.
         content = b"%d" % size if kind == _EMPTY else data[offset : offset + size]
+        if title == b".strtab":
+            content = _INITCALL.sub(rb"\1_", content)
         found[title] = (*found.get(title, ()), content)
     return found
 

@@ -46,6 +46,12 @@ def test_only_what_runs_counts(text: str, changed: list[str], tmp_path: Path) ->
     assert same_code(*objects) == (not changed)
 
 
+def test_the_line_of_an_initcall_does_not_count(tmp_path: Path) -> None:
+    one, other = (TEXT + f"int __initcall__kmod_one__3_{line}_run6;\n" for line in (70, 71))
+    base, variant = build(tmp_path / "base", one), build(tmp_path / "variant", other, age=1)
+    assert changed_objects(base, variant) == []
+
+
 def test_an_object_that_only_one_kernel_has_differs(tmp_path: Path) -> None:
     base, variant = build(tmp_path / "base", TEXT), tmp_path / "variant"
     variant.mkdir()
