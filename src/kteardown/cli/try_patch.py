@@ -53,7 +53,10 @@ def try_patch(
         bool, typer.Option("--full", help="The whole design of the workload's experiment, not the quick one.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; fetch, build and boot nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would be done; build and boot nothing, and fetch no source."
+        ),
     ] = False,
 ) -> None:
     """Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.
