@@ -31,7 +31,9 @@ from kteardown import analysis
 from kteardown.cli import app
 from kteardown.cli.compare import base_and_variants, experiment_for
 from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.cli.replicate import experiment_of as replication
 from kteardown.inputs.load import fragments, load_experiment
+from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.record import ParamValue
@@ -66,7 +68,7 @@ class TableSpec(_Spec):
 
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     where: dict[str, tuple[ParamValue, ...]] = {}
     cell: str = "{value}"
@@ -78,6 +80,8 @@ class TableSpec(_Spec):
     clock: Clock | None = None
     terminal: bool = False
     """The part of the report on a terminal that is about these metrics, instead of a table."""
+    findings: bool = False
+    """What became of the claims of the posting that the command replicates, instead of a table of metrics."""
     shown: tuple[Below, ...] = ()
 
 
@@ -224,14 +228,21 @@ def ids(root: Path, command: str) -> dict[str, str]:
 def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]:
     """The experiment that a command measures, and the options that are no part of one. Raises ValueError."""
     program, verb, *arguments = shlex.split(command)
-    if program != "kteardown" or verb not in ("run", "compare"):
+    if program != "kteardown" or verb not in ("run", "compare", "replicate"):
         raise ValueError(f"not a command that measures: {command}")
     commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
     try:
         given = commands[verb].make_context(verb, arguments).params
     except TyperException as error:
         raise ValueError(f"{command}: {error}") from error
-    kernels, designed = _group(Kernels, given), _group(Designed, given)
+    designed = _group(Designed, given)
+    if verb == "replicate":
+        # Of the posting only what is run counts, not what is claimed. The patch is known by its message id.
+        posting = read_posting(root / "postings" / f"{given['posting']}.toml")
+        patch = f"lore:{posting.run.patch}" if posting.run and posting.run.patch else given["patch"]
+        switches = {"ablate": "False", "clock": str(designed.clock or "")}
+        return changed(replication(posting, patch), Parts(), Kernels(), designed), switches
+    kernels = _group(Kernels, given)
     if verb == "run":
         parts = _group(Parts, given)
         own = root / "experiments" / f"{given['experiment']}.toml"

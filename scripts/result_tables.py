@@ -34,6 +34,8 @@ from kteardown.model.result import Comparison, Law, Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
+from markdown_table import markdown
+from replications import findings
 
 UNITS = {"": 1.0, "million": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9, "percent": 0.01}
 """What a value is divided by, by the name of the unit in which it is shown."""
@@ -67,6 +69,8 @@ def table(spec: TableSpec, claim: Claim) -> str:
     result = result_of(claim, spec)
     if spec.terminal:
         return _on_terminal(spec, result)
+    if spec.findings:
+        return findings(claim, result)
     laws = any(name.startswith(_OF_LAWS) for name in _FIGURE.findall(spec.cell))
     facts = list(_chosen(spec, _of_laws(result, spec) if laws else _of_comparisons(result, spec)))
     if not facts:
@@ -81,7 +85,7 @@ def table(spec: TableSpec, claim: Claim) -> str:
     for row in rows:
         found = [cells.get(tuple(value for _, value in (*row, *column)), "-") for column in columns]
         lines.append([_label(spec, axis, value) for axis, value in row] + found)
-    return _markdown(lines, len(spec.rows))
+    return markdown(lines, len(spec.rows))
 
 
 def figure(words: str, claim: Claim, unit: str) -> str:
@@ -226,20 +230,6 @@ def _in_heading(spec: TableSpec, axis: str, value: str) -> str:
     text = _label(spec, axis, value)
     plain = value.isdigit() and f"{axis}={value}" not in spec.labels and value not in spec.labels
     return f"{_name(spec, axis)} {text}" if plain else text
-
-
-def _markdown(lines: Sequence[Sequence[str]], keys: int) -> str:
-    """A table with padded cells: keys to the left, figures to the right."""
-    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
-    rule = ["-" * width if number < keys else "-" * (width - 1) + ":" for number, width in enumerate(widths)]
-    padded = [
-        [
-            text.ljust(width) if number < keys else text.rjust(width)
-            for number, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in (lines[0], rule, *lines[1:])
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 
 
 def _is_of(spec: TableSpec, one: Any) -> bool:

@@ -5,6 +5,7 @@
       <!-- results: NAME TABLE -->
       <!-- end of results -->
 
+- ``<!-- postings -->`` to ``<!-- end of postings -->`` has a line for each posting.
 - A cover letter or the message of a patch is read as it is, so it has no such lines. The claim says below
   which paragraph the table is (``shown``), and the paragraphs there that were spliced are replaced.
 - The figures of a sentence are found by its words, which the claim has (``sentences``).
@@ -21,12 +22,14 @@ from pathlib import Path
 
 import result_tables
 from claims import Below, Claim, Sentence, TableSpec
+from replications import overview
 
 PAGES = ("*.md", "docs/*.md")
 _BLOCK = re.compile(
     r"^<!-- results: (?P<claim>\S+) (?P<table>\S+) -->\n(?P<shown>.*?)^<!-- end of results -->$",
     re.DOTALL | re.MULTILINE,
 )
+_POSTINGS = re.compile(r"^<!-- postings -->\n.*?^<!-- end of postings -->$", re.DOTALL | re.MULTILINE)
 _STALE, _MISSING, _MEASURED = "**Stale**", "**Not measured**", "Measured with `kteardown "
 # A number, an interval, or the word of a verdict or law.
 _FIGURE = r"([-+]?\d+(?:,\d{3})*(?:\.\d+)?%?|\[[^\[\]]{1,40}\]|[a-z]+)"
@@ -107,11 +110,16 @@ def _into_pages(
             return f"<!-- results: {key[0]} {key[1]} -->\n{body}\n<!-- end of results -->"
 
         made = _BLOCK.sub(block, text)
+        made = _POSTINGS.sub(lambda _: _overview(root, claims), made)
         if len(re.findall(r"^<!-- results: ", text, re.MULTILINE)) != len(_BLOCK.findall(text)):
             found.problems.append(f"{page}: a block of results has no end, or its first line is not complete")
-        if _BLOCK.search(text):
+        if made != text or _BLOCK.search(text):
             found.texts[page] = made
     return named
+
+
+def _overview(root: Path, claims: Mapping[str, Claim]) -> str:
+    return f"<!-- postings -->\n{overview(root, list(claims.values()))}\n<!-- end of postings -->"
 
 
 def _edit(root: Path, found: Spliced, claim: Claim, pattern: str, edit: Callable[[str], str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kteardown.inputs.load import load_workloads
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.run.make_plan import make_plan
@@ -25,7 +25,7 @@ def fill(
     """Write all files of a new run directory, and return its plan."""
     workloads = load_workloads(experiment)
     plan = make_plan(experiment, workloads, variants)
-    snapshot.write_inputs(run, workloads, load_reference(experiment.reference), plan)
+    snapshot.write_inputs(run, workloads, load_posting(experiment.reference), plan)
     run.save(run.kernels_file, json.dumps(dict(kernels)))
     run.save(run.environment_file, json.dumps(dict(environment)))
     snapshot.mark_whole(run, experiment)

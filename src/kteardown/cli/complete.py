@@ -16,6 +16,7 @@ from kteardown.inputs.load import (
     load_workloads,
     workload_names,
 )
+from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.series import known_series
 from kteardown.model.experiment import MACHINE_PARAMETERS
 from kteardown.paths import cache_dir, data_dir, runs_dir
@@ -63,6 +64,12 @@ def _workloads(_: typer.Context) -> Iterator[Offer]:
 def _series(_: typer.Context) -> Iterator[Offer]:
     for series in known_series(Path.cwd()):
         yield series.name, f"{len(series.patches)} patches"
+
+
+def _postings(_: typer.Context) -> Iterator[Offer]:
+    for name in posting_names():
+        posting = load_posting(name)
+        yield name, posting.source.title if posting else ""
 
 
 def _sources(_: typer.Context) -> Iterator[Offer]:
@@ -116,6 +123,7 @@ def _assignments(ctx: typer.Context) -> Iterator[Offer]:
 experiments = _offer(_experiments)
 workloads = _offer(_workloads)
 series = _offer(_series)
+postings = _offer(_postings)
 sources = _offer(_sources)
 fragments = _offer(_fragments)
 series_and_sources = _offer(_series_and_sources)

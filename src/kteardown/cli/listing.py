@@ -1,4 +1,4 @@
-"""``kteardown list``: list experiments, workloads, series, kernels and runs."""
+"""``kteardown list``: list experiments, workloads, series, postings, kernels and runs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
@@ -33,6 +34,7 @@ class ListKind(StrEnum):
     experiments = "experiments"
     workloads = "workloads"
     series = "series"
+    postings = "postings"
     kernels = "kernels"
     runs = "runs"
 
@@ -56,7 +58,7 @@ def listing(
         str, typer.Option(help="With --covers: the kernel whose functions are meant.")
     ] = "debian:6.12",
 ) -> None:
-    """List experiments, workloads, series, the kernels in the cache, and runs."""
+    """List experiments, workloads, series, postings, the kernels in the cache, and runs."""
     if covers and kind not in (None, ListKind.workloads):
         raise InputError(
             f"--covers is about workloads, not {kind}", hint=f"kteardown list workloads --covers {covers}"
@@ -117,6 +119,20 @@ def _series() -> list[Row]:
     return [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())]
 
 
+def _postings() -> list[Row]:
+    found = [posting for name in posting_names() if (posting := load_posting(name))]
+    return [
+        {
+            "name": posting.name,
+            "claims": len(posting.all_claims),
+            "workload": posting.run.workload if posting.run else "",
+            "posted": posting.source.posted,
+            "title": posting.source.title,
+        }
+        for posting in found
+    ]
+
+
 def _kernels() -> list[Row]:
     return [
         {
@@ -149,6 +165,7 @@ _LISTS: dict[ListKind, Callable[[], list[Row]]] = {
     ListKind.experiments: _experiments,
     ListKind.workloads: _workloads,
     ListKind.series: _series,
+    ListKind.postings: _postings,
     ListKind.kernels: _kernels,
     ListKind.runs: _runs,
 }

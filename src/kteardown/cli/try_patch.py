@@ -54,9 +54,7 @@ def try_patch(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Say what would be done; build and boot nothing, and fetch no source."
-        ),
+        typer.Option("--dry-run", help="Say what would be done; fetch no source, build and boot nothing."),
     ] = False,
 ) -> None:
     """Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.

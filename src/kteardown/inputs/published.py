@@ -1,11 +1,13 @@
-"""Published figures, printed next to ours with their source.
+"""Postings: what was claimed in public, printed next to our figures, and tested by ``kteardown replicate``.
 
-A file of ``reference/`` has the numbers of a posting under ``[result]``, as they were posted. ``[[figures]]``
-assigns them to our metrics.
+A file of ``postings/`` has tables of numbers under ``[result]``, as they were posted; ``[[figures]]`` assigns
+them to our metrics. Every row of them is a claim, and so is each of ``[[claims]]``. ``[run]`` is the
+measurement that tests the claims with the posted patch itself.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +16,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
+from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
+from kteardown.model.workload import Name
 from kteardown.paths import data_dir
 
 
@@ -25,6 +29,8 @@ class PublishedSource(BaseModel):
 
     title: str
     posted: str
+    message_id: str = ""
+    """Of the posting, as in the address ``https://lore.kernel.org/all/MESSAGE-ID/``."""
     machine: str = ""
     method: str = ""
 
@@ -55,6 +61,12 @@ class Figure(BaseModel):
     """The number of runs behind the posted means, which a verdict needs. 0: not known."""
     label: str = ""
     """What distinguishes this figure from others of the same metric, such as the machine."""
+    step: float = Field(default=0, ge=0)
+    """The resolution of the posted values, as in a claim."""
+    cpus: bool = False
+    """The parameter is also the number of CPUs that are used at the same time."""
+    cannot: str = ""
+    """Why these rows cannot be replicated here; empty if they can."""
 
 
 class Posted(BaseModel):
@@ -77,15 +89,79 @@ class PostedRow(BaseModel):
         return self.changed.value / self.base.value - 1 if self.base.value else None
 
 
-class Reference(BaseModel):
-    """A file of ``reference/``."""
+class Claim(BaseModel):
+    """One claim: a value before and after the posted change, at a point of one of our workloads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    what: str
+    before: float = Field(gt=0)
+    after: float = Field(gt=0)
+    unit: str
+    step: float = Field(default=0, ge=0)
+    """The resolution of both values, such as 1 of times that were logged in whole ms; 0: not known."""
+    metric: str = ""
+    """The metric of ours that is the same; empty if no workload measures it."""
+    point: dict[Name, ParamValue] = {}
+    """The values of parameters at which it was posted; ``cpus`` is the number of CPUs that it is about."""
+    per: str = ""
+    """The claim is the cost of one more of this parameter, which is compared with the slope of ours."""
+    difference: bool = False
+    """With ``per``: after - before is compared, since before is only a part of what our metric counts."""
+    machine: str = ""
+    """The machine, if it is not that of the posting."""
+    cannot: str = ""
+    """Why it cannot be replicated here; empty if it can."""
+
+    @property
+    def ratio(self) -> float:
+        """Return after / before."""
+        return self.after / self.before
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """Return the values before and after whose change is the least that the resolution allows."""
+        half = math.copysign(self.step / 2, self.before - self.after) if self.before != self.after else 0
+        return self.before - half, self.after + half
+
+
+class Run(BaseModel):
+    """How a posting is replicated: what is run with the posted patch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    patch: str = ""
+    """The message id of the patch, or of the cover letter of the series; empty if it was never posted."""
+    source: str = ""
+    """The kernel to which it applies."""
+    patches: int = Field(default=0, ge=0)
+    """Only the first so many patches of the series; 0: all."""
+    workload: Name
+    clock: Clock = "instructions"
+    params: dict[Name, tuple[ParamValue, ...]] = {}
+    differs: str = ""
+    """What differs from what was posted, such as a smaller size."""
+
+
+class Posting(BaseModel):
+    """A file of ``postings/``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     source: PublishedSource
-    result: dict[str, Any]
+    result: dict[str, Any] = {}
     figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    run: Run | None = None
+    cannot: str = ""
+    """Why nothing of it can be replicated here; empty if something can."""
+
+    @property
+    def all_claims(self) -> tuple[Claim, ...]:
+        """Return the rows of the figures as claims, then the others."""
+        rows = [(figure, row) for figure in self.figures for row in self.rows(figure)]
+        return (*(_claim_of(figure, row) for figure, row in rows), *self.claims)
 
     def rows(self, figure: Figure) -> list[PostedRow]:
         """Return the values of ``figure``, one row for each value of its parameter.
@@ -105,41 +181,46 @@ class Reference(BaseModel):
         return place
 
 
-def load_reference(name: str | None) -> Reference | None:
-    """Load the shipped ``reference/NAME.toml``; None for None.
+def posting_names() -> list[str]:
+    """Return the names of the shipped postings."""
+    return sorted(file.stem for file in data_dir("postings").glob("*.toml"))
+
+
+def load_posting(name: str | None) -> Posting | None:
+    """Load the shipped ``postings/NAME.toml``; None for None.
 
     Raises InputError that names the file and the key.
     """
-    return None if name is None else read_reference(data_dir("reference") / f"{name}.toml")
+    return None if name is None else read_posting(data_dir("postings") / f"{name}.toml")
 
 
-def read_reference(path: Path) -> Reference:
-    """Load and check a file of published figures. Raises InputError that names the file and the key."""
+def read_posting(path: Path) -> Posting:
+    """Load and check a posting. Raises InputError that names the file and the key."""
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         have = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
-        raise InputError(f"{path}: there is no such reference", hint=f"choose one of: {have}.") from None
+        raise InputError(f"{path}: there is no such posting", hint=f"choose one of: {have}.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(
             f"{path}: cannot be read: {error}", hint="correct the file at this position."
         ) from error
     try:
-        reference = Reference.model_validate({"name": path.stem, **fields})
+        posting = Posting.model_validate({"name": path.stem, **fields})
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
         raise InputError(f"{path}: {key}: {message}", hint="correct this key.") from error
-    for number, figure in enumerate(reference.figures):
+    for number, figure in enumerate(posting.figures):
         try:
-            reference.rows(figure)
+            posting.rows(figure)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path}: figures.{number}: {figure.base} over {figure.at}: {error}",
                 hint="name lists of the same length under [result] with the keys at, base and changed.",
             ) from error
-    return reference
+    return posting
 
 
 def _list(value: Any) -> Sequence[Any]:
@@ -152,3 +233,18 @@ def _posted(value: Any) -> Posted:
         mean, sd = value
         return Posted(value=mean, sd=sd)
     return Posted(value=value)
+
+
+def _claim_of(figure: Figure, row: PostedRow) -> Claim:
+    """Return a row of a figure as a claim. The parameters of a figure are those of our workloads."""
+    return Claim(
+        what=f"{figure.metric} at {row.at:,} {figure.param}" if isinstance(row.at, int) else figure.metric,
+        before=row.base.value,
+        after=row.changed.value,
+        unit=figure.unit,
+        step=figure.step,
+        metric=figure.metric,
+        point={figure.param: row.at, **({"cpus": row.at} if figure.cpus else {})},
+        machine=figure.label,
+        cannot=figure.cannot,
+    )

@@ -144,7 +144,7 @@ class Experiment(SpecModel):
     predict: dict[Name, tuple[Annotated[int, Field(ge=1)], ...]] = Field(default={})
     """By parameter, where growth laws are evaluated; by default at twice the largest measured value."""
     reference: Name | None = None
-    """The file in ``reference/`` whose published figures the report shows next to its own."""
+    """The file in ``postings/`` whose published figures the report shows next to its own."""
     folder: str = ""
     """The folder of workloads that are not shipped, set when the experiment is loaded.
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
@@ -73,7 +73,7 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
 def all_tables(
     result: Result,
     workloads: Mapping[str, Workload],
-    reference: Reference | None,
+    reference: Posting | None,
     room: tuple[int, int] | None = None,
 ) -> list[Table]:
     """Return every table except the one of the kernels.

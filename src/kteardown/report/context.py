@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks
 from kteardown.model.result import Result
 from kteardown.model.samples import Evidence
@@ -21,7 +21,7 @@ class Material:
     name: str
     result: Result
     workloads: Mapping[str, Workload]
-    reference: Reference | None = None
+    reference: Posting | None = None
     evidence: Evidence = field(default_factory=Evidence)
 
 

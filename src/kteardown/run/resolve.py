@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments, load_workloads
-from kteardown.inputs.published import Reference, load_reference
+from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import is_source, split
@@ -28,7 +28,7 @@ class Resolved:
 
     experiment: Experiment
     workloads: dict[str, Workload]
-    published: Reference | None
+    published: Posting | None
     kernels: tuple[KernelRequest, ...]
     """The base first, then the variants in the order of the report, then the parts of an ablation."""
 
@@ -78,7 +78,7 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
             hint="remove --layout-twin, or name a series with --variant.",
         )
     return Resolved(
-        experiment, load_workloads(experiment), load_reference(experiment.reference), tuple(kernels)
+        experiment, load_workloads(experiment), load_posting(experiment.reference), tuple(kernels)
     )
 
 

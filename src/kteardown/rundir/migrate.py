@@ -13,7 +13,7 @@ from typing import Any
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.model.point import points_of
@@ -24,7 +24,7 @@ OWN_WORKLOAD_NOTE = "the run directory does not have its workload {}: it is read
 
 def from_schema_1(
     experiment: Experiment, plan: Plan
-) -> tuple[dict[str, Workload], Reference | None, Plan, tuple[str, ...]]:
+) -> tuple[dict[str, Workload], Posting | None, Plan, tuple[str, ...]]:
     """Return workloads, published figures, plan and notes of a run of schema 1.
 
     Raises InputError if a workload that is not shipped can no longer be read.
@@ -46,7 +46,7 @@ def from_schema_1(
             ) from error
         notes.append(OWN_WORKLOAD_NOTE.format(name, experiment.folder))
     figures = shipped["published"].get(experiment.reference or "")
-    published = Reference.model_validate(figures) if figures else None
+    published = Posting.model_validate(figures) if figures else None
     return (
         workloads,
         published,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.model.result import KernelFacts, Unavailable
@@ -40,7 +40,7 @@ class Snapshot:
     run: RunDir
     experiment: Experiment
     workloads: Mapping[str, Workload]
-    published: Reference | None
+    published: Posting | None
     plan: Plan
     kernels: Mapping[str, KernelFacts]
     unavailable: Sequence[Unavailable]
@@ -67,7 +67,7 @@ def load(run: RunDir) -> Snapshot:
     if schema == SCHEMA:
         workloads = _workloads(run.workloads_file)
         file = run.published_file
-        published = _read(file, Reference) if file.is_file() else None
+        published = _read(file, Posting) if file.is_file() else None
         notes: tuple[str, ...] = ()
     else:
         workloads, published, plan, notes = migrate.from_schema_1(experiment, plan)
@@ -94,7 +94,7 @@ def load_plan(run: RunDir) -> Plan:
 def write_inputs(
     run: RunDir,
     workloads: Mapping[str, Workload],
-    published: Reference | None,
+    published: Posting | None,
     plan: Plan,
 ) -> None:
     """Write the inputs of a new run. Raises LabError."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from kteardown.errors import KteardownError
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
@@ -58,7 +58,7 @@ class FinishedRun:
 
     result: Result
     workloads: Mapping[str, Workload]
-    reference: Reference | None
+    reference: Posting | None
 
     @property
     def boots(self) -> int:

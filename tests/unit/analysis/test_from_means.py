@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind_from_stats
 
 from kteardown.analysis.estimate.from_means import Mean, MeanVerdict, estimate_means, judge_means
 from kteardown.analysis.estimate.verdict import Rules
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.result import Verdict
 
 RULES = Rules(confidence=0.95, same_within=0.02)
@@ -20,7 +20,7 @@ RULES = Rules(confidence=0.95, same_within=0.02)
 
 def posted(key: str) -> dict[int, MeanVerdict]:
     """Return the verdicts on the throttle posting by number of threads, corrected over all rows."""
-    reference = load_reference("throttle")
+    reference = load_posting("throttle")
     assert reference is not None
     rows = [
         (figure.base, int(row.at), row, "lower" if figure.metric.endswith("_ns") else "higher")

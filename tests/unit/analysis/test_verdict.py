@@ -20,7 +20,7 @@ from kteardown.analysis.estimate.verdict import (
     judge,
     summary,
 )
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Verdict
 from kteardown.paths import data_dir
@@ -169,8 +169,8 @@ def _with(rng: np.random.Generator, mean: float, sd: float) -> Boots:
 
 def test_a_posted_change_of_13_percent_is_inconclusive() -> None:
     """One thread of the throttle posting, 15.00 (5.29) against 17.00 (1.00) over three rounds."""
-    assert (data_dir("reference") / "throttle.toml").is_file()
-    posted = load_reference("throttle")
+    assert (data_dir("postings") / "throttle.toml").is_file()
+    posted = load_posting("throttle")
     assert posted is not None
     base, changed = posted.result["wakeup_p99_base"][0], posted.result["wakeup_p99_changed"][0]
     assert -13.4 < 100 * (1 - changed[0] / base[0]) < -13.3

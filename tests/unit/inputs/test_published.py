@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.published import load_reference, read_reference
+from kteardown.inputs.published import load_posting, read_posting
 from kteardown.paths import data_dir
 
-FILES = sorted(data_dir("reference").glob("*.toml"))
+FILES = sorted(data_dir("postings").glob("*.toml"))
 
 GOOD = """
 [source]
@@ -36,7 +36,7 @@ def test_there_are_reference_files() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_shipped_file_loads_and_names_its_source(path: Path) -> None:
-    reference = load_reference(path.stem)
+    reference = load_posting(path.stem)
     assert reference is not None
     assert reference.source.title
     assert reference.source.posted
@@ -45,7 +45,7 @@ def test_every_shipped_file_loads_and_names_its_source(path: Path) -> None:
 
 
 def test_the_freezer_posting() -> None:
-    reference = load_reference("freezer")
+    reference = load_posting("freezer")
     assert reference is not None
     rows = reference.rows(reference.figures[0])
     assert [row.at for row in rows] == list(range(3000, 30001, 3000))
@@ -54,16 +54,16 @@ def test_the_freezer_posting() -> None:
 
 
 def test_no_reference_is_none() -> None:
-    assert load_reference(None) is None
+    assert load_posting(None) is None
 
 
 def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(GOOD)
-    reference = read_reference(file)
+    reference = read_posting(file)
     row = reference.rows(reference.figures[0])[0]
     assert (row.base.value, row.base.sd, row.changed.sd) == (15.0, 5.29, 1.0)
-    pipes = load_reference("pipes")
+    pipes = load_posting("pipes")
     assert pipes is not None
     (row,) = pipes.rows(pipes.figures[0])
     assert (row.at, row.base.value, row.changed.value) == (900_000, 3600, 30)
@@ -84,12 +84,12 @@ def test_the_error_of_a_wrong_file_names_file_and_key(tmp_path: Path, text: str,
     file = tmp_path / "wrong.toml"
     file.write_text(text)
     with pytest.raises(InputError, match=expected) as caught:
-        read_reference(file)
+        read_posting(file)
     assert str(file) in caught.value.message
     assert caught.value.hint
 
 
 def test_the_error_of_an_unknown_reference_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"nosuch\.toml") as caught:
-        load_reference("nosuch")
+        load_posting("nosuch")
     assert "freezer" in caught.value.hint

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from kteardown.analysis.gather_samples import gather
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Ablation, Distribution, Part, PatchParts
@@ -122,5 +122,5 @@ def _simulated(experiment: Experiment, noise: Noise) -> Material:
     boots = simulate(experiment, noise=noise)
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
     evidence = gather(experiment, used, points_of(experiment, used), boots, (), experiment.variants)
-    reference = load_reference("freezer")
+    reference = load_posting("freezer")
     return Material("20260301-123059-freezer", analysed(experiment, boots), used, reference, evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kteardown.inputs.load import load_workload
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.result import Comparison, Result, Summary, Verdict
 from kteardown.report.formats import markdown
 from kteardown.report.sections.published_means import improvement
@@ -37,7 +37,7 @@ def comparison(threads: int, base: Summary, changed: Summary, verdict: Verdict) 
 def table_rows(result: Result, *comparisons: Comparison) -> list[list[str]]:
     """Return the rows of the table, each split into its cells."""
     result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
-    report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_reference("throttle"))
+    report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_posting("throttle"))
     title = "**Published figures: wakeup_p99_ns, posted in us: mean (standard deviation)**"
     lines = report.split(title)[1].splitlines()[2:]
     table = lines[: lines.index("")]

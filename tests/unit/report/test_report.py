@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.record import BootEnd
 from kteardown.model.result import Result
 from kteardown.report.formats import markdown, text
@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def printed(result: Result, width: int = 120, *, colours: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, legacy_windows=False)
-    text.render(result, WORKLOADS, load_reference("freezer"), console)
+    text.render(result, WORKLOADS, load_posting("freezer"), console)
     return out.getvalue()
 
 
@@ -38,7 +38,7 @@ def test_the_report_at_80_columns_equals_the_golden_file(freezer_result: Result)
 
 
 def test_the_markdown_equals_the_golden_file(wall_result: Result) -> None:
-    report = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
+    report = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
     assert report == (GOLDEN / "wall.md").read_text()
 
 
@@ -95,7 +95,7 @@ def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wa
 def test_published_figures_are_shown_with_their_source(freezer_result: Result) -> None:
     for report in (
         printed(freezer_result, 200),
-        markdown.render(freezer_result, WORKLOADS, load_reference("freezer")),
+        markdown.render(freezer_result, WORKLOADS, load_posting("freezer")),
     ):
         assert "PM / Freezer: Skip zombie/dead processes" in report
         assert "0.043" in report
@@ -129,7 +129,7 @@ def test_an_empty_run_has_a_report() -> None:
 
 
 def test_markdown_of_a_wide_table_is_cut_not_wrapped(freezer_result: Result) -> None:
-    report = markdown.render(freezer_result, WORKLOADS, load_reference("freezer"))
+    report = markdown.render(freezer_result, WORKLOADS, load_posting("freezer"))
     rows = [line for line in report.splitlines() if line.startswith("|")]
     assert max(map(len, rows)) <= 100
     assert all(line.endswith("|") for line in rows)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kteardown.inputs.published import load_reference
+from kteardown.inputs.published import load_posting
 from kteardown.model.result import (
     Ablation,
     Comparison,
@@ -114,9 +114,9 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
     assert "freezer-skip-exited: better on all 3 points of freeze_user_ns p99" in report
     assert "zombies: freeze_user_ns p99 in ms, lower is better; change with 95% interval" in report
     assert rows(report, "zombies: freeze_user_ns p99")[2][1] == "123.0"
-    posted = markdown.render(wall_result, WORKLOADS, load_reference("freezer"))
+    posted = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
     both = wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
-    again = markdown.render(both, WORKLOADS, load_reference("freezer"))
+    again = markdown.render(both, WORKLOADS, load_posting("freezer"))
     assert posted.split("Published figures")[1] == again.split("Published figures")[1]
 
 
@@ -136,7 +136,7 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
     result = wall_result.model_copy(
         update={"comparisons": tuple(ours), "kernels": {"base": wall_result.kernels["base"], **kernels}}
     )
-    reference = load_reference("freezer")
+    reference = load_posting("freezer")
     assert reference is not None
     figures = tuple(
         figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 import claims
+import replications
 import result_tables
 import results
 import splice
 from kteardown import analysis
+from kteardown.inputs.published import posting_names
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 
@@ -368,3 +370,38 @@ def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> N
     )
     with pytest.raises(result_tables.NoFigure):
         result_tables.table(spec.model_copy(update={"metrics": ("no_ns",)}), claim)
+
+
+def test_a_replication_does_not_depend_on_the_words_of_its_posting(tree: Path) -> None:
+    shutil.copytree(ROOT / "postings", tree / "postings")
+    command = "kteardown replicate freezer --quick"
+    before = claims.ids(tree, command)
+    posting = tree / "postings/freezer.toml"
+    replace(posting, "after = 16\n", "after = 17\n")
+    replace(posting, 'what = "freezing user space', 'what = "in other words, freezing user space')
+    assert claims.ids(tree, command) == before
+    replace(posting, "params.zombies = [3000, ", "params.zombies = [")
+    assert claims.ids(tree, command) != before
+
+
+def test_every_posting_has_a_line_with_its_findings(tree: Path) -> None:
+    shutil.copytree(ROOT / "postings", tree / "postings")
+    page = tree / PAGE
+    page.write_text("<!-- postings -->\nold\n<!-- end of postings -->\n")
+    replace(tree / "results/zombie/claim.toml", COMMAND, "kteardown replicate freezer --quick")
+    lines = replications.overview(tree, claims.claims(tree)).splitlines()
+    assert len(lines) == 2 + len(posting_names())
+    assert "replicate freezer`, not measured yet" in next(line for line in lines if "[freezer]" in line)
+    assert "DragonFly BSD" in next(line for line in lines if "| pipes" in line)
+
+
+def test_the_table_of_a_replication(measured: Path) -> None:
+    shutil.copytree(ROOT / "postings", measured / "postings")
+    claim = claims.load(measured, "zombie")
+    (result,) = claim.results.values()
+    with pytest.raises(ValueError, match="replicates no posting"):
+        replications.findings(claim, result)
+    spec = claim.spec.model_copy(update={"command": "kteardown replicate freezer --quick"})
+    table = replications.findings(claims.Claim(measured, "zombie", spec), result)
+    assert "freeze_user_ns at 3,000 zombies" in table
+    assert table.endswith("on the log scale.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kteardown.inputs.published import Figure as PublishedFigure
-from kteardown.inputs.published import Posted, PostedRow, Reference
+from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison
 from kteardown.report.charts.figure import Chart, PlotlyFigure, Trace, axis, colour, dash, layout, mark, slug
@@ -35,7 +35,7 @@ def _name(figure: PublishedFigure) -> str:
     return f"{figure.metric}{statistic}{label}"
 
 
-def _levels(reference: Reference, figure: PublishedFigure, rows: Sequence[PostedRow]) -> Chart:
+def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow]) -> Chart:
     sides = (
         ("posted base", "$base", [row.base for row in rows]),
         ("posted changed", "$posted", _changed(rows)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import contents
@@ -16,7 +16,7 @@ _GAP = len(" | ")
 
 
 def render(
-    result: Result, workloads: Mapping[str, Workload], reference: Reference | None, *, alone: bool = True
+    result: Result, workloads: Mapping[str, Workload], reference: Posting | None, *, alone: bool = True
 ) -> str:
     """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
     parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from kteardown.inputs.published import Reference
+from kteardown.inputs.published import Posting
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import contents
@@ -32,7 +32,7 @@ STYLES: Mapping[Verdict | None, str] = {
 def render(
     result: Result,
     workloads: Mapping[str, Workload],
-    reference: Reference | None,
+    reference: Posting | None,
     console: Console,
     *,
     alone: bool = True,

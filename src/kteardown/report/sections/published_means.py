@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kteardown.inputs.published import Figure as PublishedFigure
-from kteardown.inputs.published import Posted, PostedRow, Reference
+from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Summary
 from kteardown.model.workload import Better
@@ -31,7 +31,7 @@ NOTE = (
 )
 
 
-def judge_posted(result: Result, reference: Reference) -> Judgements:
+def judge_posted(result: Result, reference: Posting) -> Judgements:
     """Return verdicts on the published means with a known number of runs, of metrics that we have."""
     ours = {c.metric: c for c in result.comparisons}
     rows = [

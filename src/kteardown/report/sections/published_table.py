@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kteardown.inputs.published import Figure as PublishedFigure
-from kteardown.inputs.published import Posted, PostedRow, Reference
+from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import PointKey, point_key
@@ -24,7 +24,7 @@ from kteardown.report.sections.published_means import NOTE, Judgements, judge_po
 from kteardown.report.table import Block, Cell, Table
 
 
-def published_tables(result: Result, reference: Reference | None) -> list[Table]:
+def published_tables(result: Result, reference: Posting | None) -> list[Table]:
     """Return the published figures next to our changes, for the metrics that we have too."""
     if reference is None:
         return []
@@ -52,7 +52,7 @@ def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, l
 
 
 def _published_table(
-    result: Result, reference: Reference, figure: PublishedFigure, judged: Judgements
+    result: Result, reference: Posting, figure: PublishedFigure, judged: Judgements
 ) -> Table | None:
     by_rest = comparisons_for(result, figure)
     if not by_rest:

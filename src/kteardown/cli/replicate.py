@@ -1,0 +1,164 @@
+"""``kteardown replicate``: test what a posting claims, with the posted patch."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kteardown import pipeline
+from kteardown.analysis.replication import replicate as replicated
+from kteardown.cli import complete, options
+from kteardown.cli.compare import experiment_for
+from kteardown.cli.run import check_broken
+from kteardown.errors import InputError
+from kteardown.inputs.published import Posting, load_posting
+from kteardown.mail.posted import read
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
+from kteardown.model.result import Result
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.report.formats import text
+from kteardown.report.sections.replication_table import replication_table, row
+
+_NOT_REPEATED = {"--patch", "--json", "--jobs"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to ``app``."""
+    app.command(help=replicate.__doc__)(options.grouped(replicate))
+
+
+def replicate(
+    designed: options.Designed,
+    posting: Annotated[
+        str,
+        typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings),
+    ],
+    patch: Annotated[
+        str,
+        typer.Option(
+            "--patch",
+            metavar="FILE",
+            help="The posted patch as a mail, an mbox or a folder. Default: it is fetched from the archive.",
+        ),
+    ] = "",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the claims and findings to this file.")
+    ] = None,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Measure the posted patch itself, and say of each of its claims whether it replicates.
+
+    The patch is fetched from lore.kernel.org by its message id, or given with --patch. It is compared with
+    the kernel to which it applies, on the workload that measures what the posting measured. Each claim
+    replicates, is smaller, absent or opposite here, or stays undecided. A claim about a machine
+    that cannot be had here is not measured, and the reason is printed.
+
+    Examples:
+
+      kteardown replicate freezer --quick
+
+      kteardown replicate freezer --patch ./v4.mbox --clock wall
+    """
+    options.need_folders(json_file)
+    known = load_posting(posting)
+    assert known is not None
+    if known.run is None:
+        _write(json_file, known, [_report(known, None)])
+        return
+    reporter = options.reporter(verbose, quiet)
+    variant, source = posted_patch(known, patch, reporter)
+    experiments = options.on_clocks(
+        experiment_of(known, variant), options.Parts(), options.Kernels(), designed
+    )
+    found = pipeline.start(experiments, reporter, ablate=False, command=command_line(source))
+    results = []
+    for run in found.runs:
+        reporter.note(f"run directory: {run.path}")
+        results.append(pipeline.finish(run, reporter, jobs=jobs))
+    _write(json_file, known, [_report(known, result) for result in results])
+    reporter.note(f"the whole report: kteardown report {found.name}")
+    for result in results:
+        check_broken(found.name, result)
+
+
+def experiment_of(posting: Posting, variant: str) -> Experiment:
+    """Return the experiment that tests the claims of ``posting`` with the kernel change ``variant``.
+
+    Points and design are those of the first experiment with its workload, unless the posting has others.
+    Raises InputError if the posting has no patch that can be run.
+    """
+    run = posting.run
+    if run is None:
+        raise InputError(
+            f"{posting.name}: {posting.cannot or 'it has no patch that can be run'}",
+            hint="choose another posting; `kteardown list postings` shows which can be run.",
+        )
+    known = experiment_for(run.workload, run.source)
+    machine = {name: values for name, values in run.params.items() if name in MACHINE_PARAMETERS}
+    own = {name: values for name, values in run.params.items() if name not in MACHINE_PARAMETERS}
+    (sweep,) = known.workloads
+    quick = {name: values for name, values in known.quick.params.items() if name not in run.params}
+    return known.model_copy(
+        update={
+            "name": f"replicate-{posting.name}",
+            "question": f"Does this replicate: {posting.source.title}?",
+            "variants": (variant,),
+            "reference": posting.name,
+            "workloads": (sweep.model_copy(update={"params": {**sweep.params, **own}}),),
+            "machine": known.machine.model_copy(update=machine),
+            "design": known.design.model_copy(update={"clock": run.clock}),
+            "quick": known.quick.model_copy(update={"params": quick}),
+        }
+    )
+
+
+def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str, str]:
+    """Return the patches as a variant, and the file that they are from; empty for the posted mails.
+
+    A file that has the message id of the posting is the posted patch. Raises InputError, LabError.
+    """
+    run = posting.run
+    if run is None or not (given or run.patch):
+        raise InputError(
+            f"{posting.name}: its patch is in no archive", hint="give the patch with --patch FILE."
+        )
+    series = read(given or f"lore:{run.patch}", cache_dir=cache_dir(), reporter=reporter)
+    for note in series.notes:
+        reporter.note(note)
+    part = f"@{run.patches}" if run.patches else ""
+    return f"{series.folder}{part}", "" if series.message_id == run.patch else given
+
+
+def command_line(source: str) -> str:
+    """Return the command that repeats this one: without the file of a patch that is the posted one."""
+    words, kept = iter(sys.argv[1:]), ["kteardown"]
+    for word in words:
+        if word in _NOT_REPEATED:
+            next(words, None)
+        elif word.partition("=")[0] not in _NOT_REPEATED:
+            kept.append(word)
+    return shlex.join([*kept, *(("--patch", Path(source).name) if source else ())])
+
+
+def _report(posting: Posting, result: Result | None) -> dict[str, Any]:
+    """Print the findings, and return them for --json."""
+    found = replicated(posting, result)
+    text.show(replication_table(posting, found, result), options.output())
+    rows = [row(one) | {"interval": one.ours.ci} for one in found]
+    return {"clock": result.clock if result else None, "claims": rows}
+
+
+def _write(file: Path | None, posting: Posting, clocks: list[dict[str, Any]]) -> None:
+    if file is not None:
+        options.write_text(file, json.dumps({"posting": posting.name, "clocks": clocks}, indent=1) + "\n")

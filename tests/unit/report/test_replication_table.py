@@ -1,0 +1,40 @@
+"""The table of a replication: the texts of a claim, and what is said below."""
+
+from __future__ import annotations
+
+from kteardown.analysis.replication import Measured, Replicated, replicate
+from kteardown.inputs.published import Claim, load_posting
+from kteardown.report.sections.replication_table import replication_table, row
+
+
+def claim(**more: object) -> Claim:
+    return Claim.model_validate({"what": "freezing", "before": 0.043, "after": 0.016, "unit": "s"} | more)
+
+
+def test_a_row_has_the_posted_values_and_both_changes() -> None:
+    ours = Measured(0.3, (0.29, 0.31))
+    texts = row(Replicated(claim(machine="a phone"), ours, "replicates", "1.22 times the claimed change"))
+    assert texts == {
+        "claim": "freezing (a phone)",
+        "posted": "0.043 -> 0.016 s",
+        "claimed": "-62.8%",
+        "here": "-70.0% [-71.0, -69.0]",
+        "finding": "replicates",
+        "why": "1.22 times the claimed change",
+    }
+
+
+def test_a_difference_has_its_unit() -> None:
+    slope = claim(before=8.192, after=5.312, unit="kB", per="cgroups", difference=True)
+    texts = row(Replicated(slope, Measured(-2.5, (-2.6, -2.4)), "replicates", ""))
+    assert (texts["claimed"], texts["here"]) == ("-2.88 kB", "-2.500 [-2.600, -2.400] kB")
+
+
+def test_what_differs_is_below_the_table() -> None:
+    freezer, pipes = load_posting("freezer"), load_posting("pipes")
+    assert freezer is not None
+    assert pipes is not None
+    assert any("one virtual CPU" in note for note in replication_table(freezer, [], None).notes)
+    table = replication_table(pipes, replicate(pipes, None), None)
+    assert table.notes[0] == "undecided: the change is of the DragonFly BSD kernel"
+    assert [cell.text for cell in table.keys.rows[0]][3:] == ["-", "undecided", "the posting cannot be run"]
