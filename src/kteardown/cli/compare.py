@@ -12,6 +12,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.run import command_line, finish
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.override import Overrides, apply
 from kteardown.kernels.git_branch import of_branch
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.paths import cache_dir
@@ -122,11 +123,10 @@ def experiment_for(workload: str, source: str) -> Experiment:
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
     for known in map(load_experiment, experiment_names(here)):
-        for sweep in known.workloads:
-            if sweep.workload == workload:
-                # The published figures are of another change than this one.
-                about = {"name": name, "question": question, "source": source, "reference": None}
-                return known.model_copy(update={**about, "workloads": (sweep,)})
+        if workload in (sweep.workload for sweep in known.workloads):
+            # The published figures are of another change than this one.
+            about = {"name": name, "question": question, "source": source, "reference": None}
+            return apply(known, Overrides(workloads=(workload,))).model_copy(update=about)
     own = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)
     return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)

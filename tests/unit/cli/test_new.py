@@ -9,7 +9,8 @@ import pytest
 
 from kteardown.cli.compare import experiment_for
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_experiment, own_sources
+from kteardown.inputs.load import load_experiment, own_sources, workload_names
+from kteardown.inputs.override import Overrides, apply
 from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
 from kteardown.paths import data_dir
@@ -78,6 +79,13 @@ def test_a_workload_is_compared_without_an_experiment(mine: Path) -> None:
     found = experiment_for("unmap_all", "debian:6.12")
     assert [sweep.workload for sweep in found.workloads] == ["unmap_all"]
     assert found.folder == str(mine)
+
+
+@pytest.mark.parametrize("workload", workload_names())
+def test_each_shipped_workload_is_compared_quickly_by_itself(workload: str) -> None:
+    """Also those that share an experiment, whose quick values are of all its workloads."""
+    found = apply(experiment_for(workload, "debian:6.12"), Overrides(quick=True))
+    assert [sweep.workload for sweep in found.workloads] == [workload]
 
 
 def test_only_an_agent_built_with_the_workload_has_it(mine: Path, tmp_path: Path) -> None:
