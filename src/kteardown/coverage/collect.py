@@ -65,14 +65,21 @@ def _cached(
         pass  # It was not counted yet.
     if not info:
         info.append(DebugInfo(image.image.parent))
-    try:
-        booted = boot_counted(Bootable(image.image, image.modules), workload, points_of(workload), reporter)
-    except GuestError as error:
-        reporter.note(f"{workload.name} is not in the map: {error.message}")
-        return WorkloadCoverage(workload.name, (), frozenset(), failed=(error.message,), content_id=known)
-    counted = replace(coverage_of(workload, booted, info[0]), content_id=known)
-    write_map(path, CoverageMap(image.source, {workload.name: counted}))
-    return counted
+    kernel, points = Bootable(image.image, image.modules), points_of(workload)
+    failed: tuple[str, ...] = ()
+    # A point at which this kernel hangs or panics must not take the others with it.
+    for chosen in (points, points[:1]):
+        try:
+            booted = boot_counted(kernel, workload, chosen, reporter)
+        except GuestError as error:
+            failed = (*failed, f"{len(chosen)} points: {error.message}")
+            continue
+        counted = coverage_of(workload, booted, info[0])
+        counted = replace(counted, failed=(*failed, *counted.failed), content_id=known)
+        write_map(path, CoverageMap(image.source, {workload.name: counted}))
+        return counted
+    reporter.note(f"{workload.name} is not in the map: {failed[-1]}")
+    return WorkloadCoverage(workload.name, (), frozenset(), failed=failed, content_id=known)
 
 
 def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> WorkloadCoverage:

@@ -136,7 +136,8 @@ def shipped_path(source: str) -> Path:
 def shipped_map(source: str) -> CoverageMap:
     """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any.
 
-    Workloads that were not counted there are taken from the next nearest map: few functions have other names.
+    Workloads that were not counted there, or could not run, are taken from the next nearest map: few
+    functions have other names.
     """
     wanted = _version(source)
     known = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
@@ -145,7 +146,12 @@ def shipped_map(source: str) -> CoverageMap:
     found = read_map(shipped_path(known[0]))
     for name in known[1:]:
         other = read_map(shipped_path(name))
-        missing = {one: counted for one, counted in other.workloads.items() if one not in found.workloads}
+        there = {one for one, counted in found.workloads.items() if counted.points}
+        missing = {
+            one: counted
+            for one, counted in other.workloads.items()
+            if one not in there and (counted.points or one not in found.workloads)
+        }
         found = CoverageMap(
             found.source,
             {**found.workloads, **missing},

@@ -89,9 +89,12 @@ def test_a_workload_that_was_not_counted_comes_from_another_map(
 ) -> None:
     monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
     maps.shipped_map.cache_clear()
-    both = {name: WorkloadCoverage(name, (), frozenset()) for name in ("one", "two")}
-    write_map(maps.shipped_path("debian:6.12"), CoverageMap("old", both))
-    write_map(maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": both["two"]}))
+    point = PointCoverage({}, 1, {})
+    every = {name: WorkloadCoverage(name, (point,), frozenset()) for name in ("one", "two", "three")}
+    failed = WorkloadCoverage("three", (), frozenset(), failed=("it hung",))
+    write_map(maps.shipped_path("debian:6.12"), CoverageMap("old", every))
+    write_map(maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": every["two"], "three": failed}))
     found = maps.shipped_map("debian:7.2")
-    assert found.source == "new" and found.workloads == both and found.from_others == {"one": "old"}
+    assert found.source == "new" and found.workloads == every
+    assert found.from_others == {"one": "old", "three": "old"}
     maps.shipped_map.cache_clear()
