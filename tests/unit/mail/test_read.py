@@ -73,6 +73,15 @@ def test_every_form_of_a_mail_gives_its_patches(
     apply(series, hunks, tmp_path / "tree")
 
 
+def test_a_mail_of_a_maildir_may_have_flags_in_its_name(tmp_path: Path) -> None:
+    """They come after a colon, which a file of the tree must not have: archives refuse it."""
+    (tmp_path / "maildir" / "cur").mkdir(parents=True)
+    mail = (MAILS / "maildir" / "cur" / "1.host").read_bytes()
+    (tmp_path / "maildir" / "cur" / "1.host:2,S").write_bytes(mail)
+    found = read(str(tmp_path / "maildir"), cache_dir=tmp_path, reporter=SilentReporter())
+    assert found.subjects == ("ours: part 2",)
+
+
 def apply(series: PostedSeries, numbers: list[int], tree: Path) -> None:
     """Let git am apply the patches to the file that they were made from."""
     (tree / "kernel").mkdir(parents=True)
