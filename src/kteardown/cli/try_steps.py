@@ -11,7 +11,13 @@ from kteardown.cli.compare import experiment_for
 from kteardown.cli.material import material_of_folder
 from kteardown.cli.run import check_broken, command_line, gate
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.cli.try_workloads import Chosen, choose_workloads, count_executions, needed_settings
+from kteardown.cli.try_workloads import (
+    Chosen,
+    choose_workloads,
+    count_executions,
+    needed_settings,
+    with_call_paths,
+)
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.kernels import build
 from kteardown.kernels.config_of_series import config_of_series, reasons
@@ -60,6 +66,10 @@ def prepare(
         plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
+    objects = build.base_objects(plain, sources)
+    if chosen.known and not chosen.choices and objects is not None:
+        with reporter.task("Looking for the system calls that reach what it changes"):
+            chosen = with_call_paths(chosen, objects)
     measured = tuple(Measured(choice.workload, choice.why) for choice in chosen.choices)
     executed_by_none, notes = chosen.not_executed, chosen.notes
     return Tried(posted, base, config, measured, executed_by_none, (), command_line(), notes), chosen

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from kteardown.cli.terminal import TerminalReporter
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.call_paths import call_paths
 from kteardown.coverage.changed import ChangedFunction, changed_functions
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
-from kteardown.coverage.points import points_of
+from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose
 from kteardown.errors import GuestError, InputError, LabError, NotExercisedError
 from kteardown.inputs.load import load_workload, own_sources
@@ -63,7 +66,7 @@ def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chos
     )
     best: dict[str, Proposal] = {}
     for proposal in found.measured:
-        if _measures(proposal.workload):
+        if proposal.workload not in stress_tests():
             best.setdefault(proposal.workload, proposal)
     if not choices:
         choices = [Choice(p.workload, _why(p), p.params) for p in list(best.values())[:_MOST]]
@@ -71,6 +74,17 @@ def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chos
         if others:
             notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
     return Chosen(tuple(choices), changed, _not_executed(found), tuple(notes), known=True)
+
+
+def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
+    """Return ``chosen`` with notes on how the first changed functions are reached from a system call.
+
+    ``kernel`` is a folder with the vmlinux of base.
+    """
+    functions = [one for one in chosen.changed if one.kind == "function" and one.exists_before]
+    paths = call_paths([FunctionId(one.file, one.name) for one in functions[:_SHOWN]], kernel)
+    notes = [f"{function.name} is reached by {path}." for function, path in paths.items()]
+    return replace(chosen, notes=(*chosen.notes, *notes))
 
 
 def check_chosen(chosen: Chosen) -> None:
@@ -160,11 +174,6 @@ def _why(proposal: Proposal) -> str:
 def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
     return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside)
-
-
-def _measures(name: str) -> bool:
-    """Return whether a workload has figures to compare: a stress test has only invariants."""
-    return any(metric.headline for metric in load_workload(name).metrics.values())
 
 
 def _small(name: str) -> dict[str, ParamValue]:

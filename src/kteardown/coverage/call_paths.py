@@ -32,7 +32,7 @@ class CallPath:
     """The one that it begins at; empty if it begins at a function that is called through a pointer."""
 
     def __str__(self) -> str:
-        start = f"{self.system_call}(2)" if self.system_call else "a pointer"
+        start = f"{self.system_call}(2)" if self.system_call else "a call through a pointer"
         return " -> ".join((start, *(function.name for function in self.functions)))
 
 

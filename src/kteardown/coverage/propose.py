@@ -73,7 +73,7 @@ def propose(
     """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
 
     Each function counts for the workload whose stretch has the largest share of it, and in proportion for
-    others: so one that only few workloads execute says more than one that all execute. Of a workload the
+    others: one that few workloads execute counts for more than one that all do. Of a workload the
     point with the highest score comes first, that with its defaults also with half of it. Its other points
     are proposed only if they execute changed functions that the earlier ones do not. ``stress_tests``: the
     workloads that have no figures, which come after those that do.

@@ -7,9 +7,10 @@ for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from kteardown.kernels import symbol_needs
@@ -121,10 +122,10 @@ def _conditions(trees: Trees, folder: str, word: str, depth: int) -> Iterator[tu
         if word not in rule.words:
             continue
         if rule.target in _ROOTS:
-            outer = _folder_conditions(trees, folder, depth - 1)
+            outer: Iterable[tuple[str, ...]] = _folder_conditions(trees, folder, depth - 1)
         elif rule.composite:
             outer = _conditions(trees, folder, f"{rule.target}.o", depth - 1)
-            outer = _chained(outer, _conditions(trees, folder, f"$({rule.target}-y)", depth - 1))
+            outer = chain(outer, _conditions(trees, folder, f"$({rule.target}-y)", depth - 1))
         else:
             outer = _conditions(trees, folder, f"$({rule.target})", depth - 1)
         for symbols in outer:
@@ -142,11 +143,6 @@ def _folder_conditions(trees: Trees, folder: str, depth: int) -> Iterator[tuple[
         yield ()
         return
     yield from _conditions(trees, str(path.parent), f"{path.name}/", depth)
-
-
-def _chained(one: Iterator[tuple[str, ...]], other: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    yield from one
-    yield from other
 
 
 @cache

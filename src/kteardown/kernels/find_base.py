@@ -47,7 +47,7 @@ class Attempt:
             there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
             return f"{name}: {len(self.failing)} of {self.hunks} hunks fail{there}"
         if self.how == "exactly":
-            return f"{name}: applies exactly: every file is the one that it was made from"
+            return f"{name}: applies exactly: its author had the same files"
         if self.how == "with offsets":
             known = f"; {self.same_files} of {self.files} files are those that it was made from"
             return f"{name}: applies, in files that differ elsewhere{known if self.files else ''}"

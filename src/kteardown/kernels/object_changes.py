@@ -15,10 +15,10 @@ _ALLOCATED = 0x2
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _EMPTY = 8  # SHT_NOBITS
 _NOT_RUN = (b".note", b"__bug_table", b".debug", b".modinfo")
-# They contain the configuration or the version, which a patch of Kconfig changes.
 # The name of an initcall has the number of its line.
 _INITCALL = re.compile(rb"(__initcall__kmod_\w+?__\d+_)\d+_")
 _NOT_COMPARED = re.compile(r"(?:scripts|tools|usr|arch/\w+/(?:boot|tools))/.*")
+# They contain the configuration or the version, which a patch of Kconfig changes.
 _GENERATED = ("kernel/configs.o", "init/version.o", "init/version-timestamp.o", "kernel/kheaders.o")
 
 

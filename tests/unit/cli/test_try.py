@@ -11,7 +11,10 @@ from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
 from kteardown.cli.compare import experiment_for
-from kteardown.cli.try_workloads import Choice, needed_settings
+from kteardown.cli.try_workloads import Choice, Chosen, needed_settings, with_call_paths
+from kteardown.coverage import call_paths
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
@@ -79,8 +82,24 @@ def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
 
 def test_a_workload_is_needed_if_none_executes_the_change(source: str) -> None:
     error = failed(str(MAILS / "thread.mbox"), "--source", source)
-    assert isinstance(error, NotExercisedError | InputError)
+    assert isinstance(error, NotExercisedError)
     assert "--workload" in error.hint
+
+
+def test_the_call_path_of_what_no_workload_executes_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, inlined = FunctionId("kernel/a.c", "reached"), FunctionId("kernel/a.c", "inlined")
+    exit_call = FunctionId("kernel/exit.c", "__do_sys_exit")
+    monkeypatch.setattr(call_paths, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]})
+    changed = (
+        ChangedFunction("kernel/a.c", "reached", (1,), (1,)),
+        ChangedFunction("kernel/a.c", "added", (), (9,), exists_before=False),
+        ChangedFunction("kernel/a.c", "by_pointer", (2,), (2,)),
+    )
+    found = with_call_paths(Chosen((), changed, (), ("a note",), known=True), tmp_path)
+    path = "reached is reached by exit(2) -> __do_sys_exit -> inlined -> reached."
+    assert found.notes == ("a note", path)
 
 
 def test_what_cannot_be_compiled_has_an_exit_status_of_its_own(source: str, tmp_path: Path) -> None:

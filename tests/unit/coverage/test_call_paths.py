@@ -34,6 +34,6 @@ def test_paths(tmp_path: Path) -> None:
     assert [str(found[one]) for one in wanted[:3]] == [
         "kill(2) -> __do_sys_kill -> worker -> middle -> leaf",
         "kill(2) -> __do_sys_kill -> worker -> middle",
-        "a pointer -> method -> behind",
+        "a call through a pointer -> method -> behind",
     ]
     assert wanted[3] not in found

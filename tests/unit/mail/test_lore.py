@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,7 +16,6 @@ from kteardown.mail.posted import read
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
-B4 = Path(sys.executable).with_name("b4").is_file() or shutil.which("b4")
 
 
 class Archive(BaseHTTPRequestHandler):
@@ -40,8 +37,6 @@ class Archive(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HTTPServer]:
-    if not B4:
-        pytest.skip("b4 is not installed")
     server = HTTPServer(("127.0.0.1", 0), Archive)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
