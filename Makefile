@@ -42,6 +42,7 @@ lint: .venv/.ready-dev
 	$(PY) scripts/check_words.py
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
+	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/coverage.c
 	$(PY) scripts/full_run.py check
 	$(PY) scripts/results.py check
@@ -51,6 +52,7 @@ format: .venv/.ready-dev
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
+	$(MAKE) -s -C agent -f hunt/Makefile hunt-format
 	clang-format --style=file:agent/.clang-format -i plugins/coverage.c
 
 test: lint

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
@@ -18,6 +19,7 @@ from kteardown.progress import Reporter
 
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
+_HUNT_SOURCES = ("hunt/Makefile", "hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 
 
 def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
@@ -29,7 +31,22 @@ def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Pa
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
     tool is missing or the cache cannot be written, BuildError if the sources do not compile.
     """
-    return _built(arch, cache, reporter, own, "")
+    return _built(arch, cache, reporter, _sources(own), "kteardown-agent")
+
+
+def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
+    """Return the agent with the workload ``hunt``; ``kinds`` are C files besides the shipped ones.
+
+    Raises as ``build_agent`` does.
+    """
+    return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
+
+
+def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
+    """Return the program for this host that prints the catalogue of kinds. Raises as ``build_agent`` does."""
+    known: tuple[Arch, ...] = get_args(Arch)
+    arch = next((arch for arch in known if arch == host_arch()), known[0])
+    return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-kinds", kind="-kinds")
 
 
 def agent_addresses(
@@ -40,7 +57,8 @@ def agent_addresses(
     They come from the same build without ``-s``, which places the code in the same way. Raises as
     ``build_agent`` does, and LabError if a function is not there.
     """
-    with_symbols = _built(arch, cache, reporter, own, "-symbols", "LDFLAGS=-static -Wl,--build-id=none")
+    symbols = "LDFLAGS=-static -Wl,--build-id=none"
+    with_symbols = _built(arch, cache, reporter, _sources(own), "kteardown-agent", symbols, kind="-symbols")
     if shutil.which("nm") is None:
         raise MissingError("nm is not installed", ["binutils"])
     text = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
@@ -55,25 +73,33 @@ def agent_addresses(
 
 
 def _built(
-    arch: Arch, cache: Path, reporter: Reporter, own: Sequence[Path], kind: str, *variables: str
+    arch: Arch,
+    cache: Path,
+    reporter: Reporter,
+    files: dict[Path, Path],
+    program: str,
+    *variables: str,
+    kind: str = "",
 ) -> Path:
     compiler = _compiler(arch)
     try:
-        sources = _sources(own)
+        # Read once, so that the same contents are hashed and built.
+        sources = {path: file.read_bytes() for path, file in files.items()}
         agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}{kind}"
         if agent.is_file():
             return agent
         agent.parent.mkdir(parents=True, exist_ok=True)
         with (
             tempfile.TemporaryDirectory(prefix=".building-", dir=agent.parent) as name,
-            reporter.task(f"Building the agent for {arch}"),
+            reporter.task(f"Building {program} for {arch}"),
         ):
             folder = Path(name)
             for path, content in sources.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
-            _make(folder, compiler, reporter, *variables)
-            os.replace(folder / "build" / "kteardown-agent", agent)
+            makefile = ["--file=hunt/Makefile"] if "hunt" in {path.parts[0] for path in files} else []
+            _make(folder, compiler, reporter, *makefile, f"build/{program}", *variables)
+            os.replace(folder / "build" / program, agent)
     except OSError as error:
         raise LabError(
             f"cannot build the agent in {cache}: {error.strerror}",
@@ -93,15 +119,20 @@ def _compiler(arch: Arch) -> str:
     )
 
 
-def _sources(own: Sequence[Path]) -> dict[Path, bytes]:
-    """Read all source files of the agent once, so that the same contents are hashed and built."""
+def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:
+    """Return the agent's files: by their place in the folder in which it is built, where they are."""
     folder = data_dir("agent")
-    paths = sorted(path for pattern in _SOURCES for path in folder.glob(pattern))
-    sources = {path.relative_to(folder): path.read_bytes() for path in paths}
+    files = {path.relative_to(folder): path for pattern in patterns for path in sorted(folder.glob(pattern))}
     for path in own:
         for file in sorted(path.glob("*.[ch]")) if path.is_dir() else [path]:
-            sources[Path("workloads") / file.relative_to(path.parent)] = file.read_bytes()
-    return sources
+            files[Path("workloads") / file.relative_to(path.parent)] = file
+    return files
+
+
+def _hunt_sources(kinds: Sequence[Path]) -> dict[Path, Path]:
+    """Return the files of the agent with the hunt; a kind of the user's own replaces one of its name."""
+    own = {Path("hunt/kinds") / path.name: path for path in kinds}
+    return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **own}
 
 
 def _digest(sources: dict[Path, bytes], compiler: str) -> str:

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Work that the kernel does later: by kernel threads, work items, RCU callbacks, interrupts. */
+#ifndef KTEARDOWN_HUNT_DEFERRED_H
+#define KTEARDOWN_HUNT_DEFERRED_H
+
+#include "workload.h"
+
+/* What this CPU did for others while the caller wanted all of it. */
+struct taken {
+	int64_t ns, in_ns; /* of how long a stretch */
+	bool quiet; /* at the end others had left the CPU alone */
+};
+
+/* Computes until others leave this CPU alone for 40 ms, at most for limit_ns. */
+struct taken take_until_quiet(int64_t limit_ns);
+/* What `later` has that a quiet CPU does not take in the same time; at least 0. */
+int64_t taken_beyond(const struct taken *quiet, const struct taken *later);
+/* How long the CPUs have been idle since boot, all together; -1: the kernel does not say. */
+int64_t idle_total_ns(void);
+
+#endif

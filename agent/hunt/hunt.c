@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it costs to make many objects of one kind, to have them, and to release them. Idle time
+ * is no work, so it is not part of the cost; work that the kernel does later is a cost of its own.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hunt/bystanders.h"
+#include "hunt/deferred.h"
+#include "hunt/owner.h"
+#include "workload.h"
+
+#define FOLDER "/tmp/hunt"
+#define MAX_OWNERS 64
+#define QUIET_LIMIT_NS 3000000000
+/* Deferred work may take as long as what was measured, and longer. */
+#define DEFERRED_LIMIT_NS 20000000000
+
+static const char *const users[] = {"root", "ordinary", NULL};
+static const char *const watches[] = {"cost", "bystanders", NULL};
+
+static struct owner owners[MAX_OWNERS];
+static int nr_owners;
+
+/* Slabs stay after their objects, so memory is compared with the guest before its first objects. */
+static int64_t first_free_kb, most_objects;
+
+/* The last point that was measured, to see whether a larger one fits into the budget. */
+static struct {
+	const struct kind *kind;
+	int way;
+	int64_t objects, cost_ns;
+} last;
+
+struct released {
+	int64_t elapsed_ns, idle_ns, deferred_ns;
+	bool quiet;
+};
+
+static int64_t free_kb(void)
+{
+	struct sysinfo info;
+
+	sysinfo(&info);
+	return (int64_t)info.freeram * info.mem_unit / 1024;
+}
+
+static int owner_error(struct trial *t, const struct owner *o)
+{
+	if (o->report->call[0])
+		return wl_fail(t, "%.100s: %s", o->report->call, strerror(o->report->error));
+	return wl_fail(t, "the owner of the objects was killed");
+}
+
+static int make(struct trial *t, const struct owner_spec *spec, int count)
+{
+	char folder[64];
+	int i;
+
+	if ((mkdir(FOLDER, 0777) && errno != EEXIST) ||
+	    mount("hunt", FOLDER, "tmpfs", 0, "mode=777,nr_inodes=0"))
+		return wl_fail(t, "tmpfs on " FOLDER ": %m");
+	for (i = 0; i < count; i++) {
+		struct owner_spec one = *spec;
+
+		snprintf(folder, sizeof(folder), FOLDER "/%d", i);
+		if (mkdir(folder, 0777) || chmod(folder, 0777))
+			return wl_fail(t, "%s: %m", folder);
+		one.folder = folder;
+		one.cpu = count > 1 ? i % (int)sysconf(_SC_NPROCESSORS_ONLN) : -1;
+		nr_owners++;
+		if (!owner_start(&owners[i], &one))
+			return owner_error(t, &owners[i]);
+		wl_alive(t, "%lld made", (long long)spec->objects * (i + 1));
+	}
+	return 0;
+}
+
+static int release(struct trial *t, const struct taken *quiet, bool bystanders, struct released *r)
+{
+	bool by_exit = owners[0].spec.way == WAY_EXIT;
+	int64_t start, end = 0, idle = idle_total_ns();
+	struct taken later;
+	int i;
+
+	wl_profile_begin(t);
+	if (bystanders)
+		bystanders_from();
+	start = now_ns();
+	for (i = 0; i < nr_owners; i++)
+		owner_release(&owners[i]);
+	for (i = 0; i < nr_owners; i++)
+		if (!owner_released(&owners[i]))
+			return owner_error(t, &owners[i]);
+	if (by_exit)
+		end = now_ns();
+	else
+		start = INT64_MAX;
+	for (i = 0; i < nr_owners && !by_exit; i++) {
+		const struct owner_report *o = owners[i].report;
+
+		start = o->start_ns < start ? o->start_ns : start;
+		end = o->end_ns > end ? o->end_ns : end;
+	}
+	wl_profile_end(t);
+	r->idle_ns = idle < 0 ? 0 : idle_total_ns() - idle;
+	r->elapsed_ns = end - start;
+	later = take_until_quiet(DEFERRED_LIMIT_NS);
+	r->deferred_ns = taken_beyond(quiet, &later);
+	r->quiet = later.quiet;
+	return 0;
+}
+
+/* Whatever the owners left: only the agent itself goes on. */
+static void clean(void)
+{
+	int i;
+
+	for (i = 0; i < nr_owners; i++)
+		owner_end(&owners[i]);
+	nr_owners = 0;
+	kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	umount2(FOLDER, MNT_DETACH);
+}
+
+static void report(struct trial *t, const struct released *r, int64_t held_kb, bool cost)
+{
+	int64_t made = 0, left = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int i;
+
+	for (i = 0; i < nr_owners; i++) {
+		made = owners[i].report->made_ns > made ? owners[i].report->made_ns : made;
+		left += owners[i].report->left;
+	}
+	wl_check(t, "released", left == 0, "%lld objects are left", (long long)left);
+	if (!cost)
+		return;
+	wl_sample(t, "elapsed_ns", r->elapsed_ns);
+	/* With several CPUs, what is idle beside the release is not waiting. */
+	if (cpus == 1)
+		wl_sample(t, "sync_ns",
+			  r->elapsed_ns > r->idle_ns ? r->elapsed_ns - r->idle_ns : 0);
+	wl_sample(t, "idle_ns", r->idle_ns);
+	wl_sample(t, "deferred_ns", r->deferred_ns);
+	wl_sample(t, "unsettled_count", !r->quiet);
+	wl_sample(t, "make_ns", made);
+	if (held_kb >= 0)
+		wl_sample(t, "held_kb", held_kb);
+}
+
+/* Whether this point, if its cost grows with the square of N, is beyond the budget. */
+static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
+{
+	double factor;
+
+	if (!budget_ns || last.kind != spec->kind || last.way != (int)spec->way ||
+	    last.objects >= spec->objects)
+		return false;
+	factor = (double)spec->objects / last.objects;
+	return last.cost_ns * factor * factor > budget_ns;
+}
+
+static int measure(struct trial *t, const struct owner_spec *spec, bool cost)
+{
+	int64_t held_kb = -1;
+	struct lateness late = {0};
+	struct released r = {0};
+	struct taken quiet;
+
+	take_until_quiet(QUIET_LIMIT_NS);
+	if (!first_free_kb)
+		first_free_kb = free_kb();
+	if (make(t, spec, wl_param_int(t, "owners")))
+		return -1;
+	if (spec->objects >= most_objects)
+		held_kb = first_free_kb - free_kb();
+	most_objects = spec->objects > most_objects ? spec->objects : most_objects;
+	quiet = take_until_quiet(QUIET_LIMIT_NS);
+	/* Twice: the first stretch has what making left to be done. */
+	quiet = take_until_quiet(QUIET_LIMIT_NS);
+	if (!cost && bystanders_start(t))
+		return -1;
+	wl_settle(t, 1);
+	if (release(t, &quiet, !cost, &r))
+		return -1;
+	if (!cost)
+		bystanders_stop(&late);
+	report(t, &r, held_kb, cost);
+	if (!cost) {
+		wl_sample(t, "probe_ns", late.probe_ns);
+		wl_sample(t, "realtime_ns", late.realtime_ns);
+		if (late.irqs_off_ns >= 0)
+			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
+	}
+	last.kind = spec->kind;
+	last.way = spec->way;
+	last.objects = spec->objects;
+	last.cost_ns = r.elapsed_ns + r.deferred_ns + owners[0].report->made_ns;
+	return 0;
+}
+
+static int run(struct trial *t)
+{
+	struct owner_spec spec = {
+		.kind = kind_named(wl_param_str(t, "kind")),
+		.way = wl_param_choice(t, "way", way_names),
+		.objects = wl_param_int(t, "objects"),
+		.user = wl_param_choice(t, "user", users) == 1,
+		.cpu = -1,
+	};
+	int status;
+
+	if (wl_param_int(t, "owners") > MAX_OWNERS)
+		return wl_fail(t, "there are at most %d owners", MAX_OWNERS);
+	if (!spec.kind || !kind_has_way(spec.kind, spec.way))
+		return wl_fail(t, "there is no kind %s that is released by %s",
+			       wl_param_str(t, "kind"), way_names[spec.way]);
+	if (beyond_budget(&spec, wl_param_int(t, "budget") * 1000000)) {
+		wl_sample(t, "beyond_budget_count", 1);
+		return 0;
+	}
+	spec.seed = now_ns();
+	status = measure(t, &spec, wl_param_choice(t, "watch", watches) == 0);
+	clean();
+	return status;
+}
+
+static const char *const params[] = {"kind", "way",   "objects", "owners",
+				     "user", "watch", "budget",	 NULL};
+static const struct workload hunt = {
+	.name = "hunt",
+	.summary = "make many objects of one kind and release them",
+	.params = params,
+	.stretch = "the release, without what is done later",
+	.run = run,
+};
+WORKLOAD(hunt);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Prints the catalogue of kinds as JSON, one kind a line, for the lab. Runs on the host. */
+#include "hunt/owner.h"
+
+static const char *const shapes[] = {[OF_ONE] = "of one", [ON_ONE] = "on one", [OWNERS] = "owners"};
+
+/* Texts of kinds have no character that JSON would have to escape; the lab would refuse the line.
+ */
+static const char *text(const char *value)
+{
+	return value ? value : "";
+}
+
+static void print_kind(const struct kind *k)
+{
+	const char *comma = "";
+	enum way way;
+
+	printf("{\"name\": \"%s\", \"part\": \"%s\", \"object\": \"%s\", \"shape\": \"%s\", "
+	       "\"privileged\": %s, \"limit\": \"%s\", \"needs\": \"%s\", \"call\": \"%s\", "
+	       "\"most\": %lld, \"ways\": [",
+	       k->name, k->part, k->object, shapes[k->shape], k->privileged ? "true" : "false",
+	       text(k->limit), text(k->needs), text(k->call), (long long)k->most);
+	for (way = 0; way < NR_WAYS; way++) {
+		if (!kind_has_way(k, way))
+			continue;
+		printf("%s\"%s\"", comma, way_names[way]);
+		comma = ", ";
+	}
+	puts("]}");
+}
+
+int main(void)
+{
+	const struct kind *k;
+	int i;
+
+	for (i = 0; (k = kind_at(i)); i++)
+		print_kind(k);
+	return 0;
+}

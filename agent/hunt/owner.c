@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/owner.h"
+
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define ORDINARY_UID 65534
+
+const char *const way_names[] = {"exit", "call", "oldest", "youngest", "random", NULL};
+int64_t nr_objects;
+
+static struct owner_report *report;
+static bool ordinary_user;
+static int ready[2], parent = -1;
+
+extern const struct kind *const __start_kinds[], *const __stop_kinds[];
+
+const struct kind *kind_at(int index)
+{
+	return index < __stop_kinds - __start_kinds ? __start_kinds[index] : NULL;
+}
+
+const struct kind *kind_named(const char *name)
+{
+	const struct kind *k;
+	int i;
+
+	for (i = 0; (k = kind_at(i)); i++)
+		if (!strcmp(k->name, name))
+			break;
+	return k;
+}
+
+bool kind_has_way(const struct kind *k, enum way way)
+{
+	switch (way) {
+	case WAY_EXIT:
+		return k->open || k->exit;
+	case WAY_CALL:
+		return k->release;
+	default:
+		return k->open || k->remove;
+	}
+}
+
+int64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* -- what kinds use -- */
+
+void owner_failed(const char *call)
+{
+	report->error = errno;
+	snprintf(report->call, sizeof(report->call), "%s", call);
+	/* Children may hold the pipe open, so that its end would not be seen. */
+	if (write(parent, "x", 1) != 1)
+		abort();
+	_exit(1);
+}
+
+int put_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+void *array(size_t element)
+{
+	void *memory = mmap(NULL, nr_objects * element, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	MUST((long)memory);
+	return memory;
+}
+
+void new_namespaces(int flags)
+{
+	char map[32];
+
+	if (!ordinary_user) {
+		MUST(unshare(flags));
+		return;
+	}
+	MUST(unshare(flags | CLONE_NEWUSER));
+	snprintf(map, sizeof(map), "0 %d 1", ORDINARY_UID);
+	put_file("/proc/self/setgroups", "deny");
+	MUST(put_file("/proc/self/uid_map", map) ? -1 : 0);
+	MUST(put_file("/proc/self/gid_map", map) ? -1 : 0);
+}
+
+pid_t child(unsigned long flags, bool dies)
+{
+	pid_t pid = MUST(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
+
+	if (!pid && dies)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+void wait_to_be_killed(void)
+{
+	for (;;)
+		pause();
+}
+
+void ready_make(void)
+{
+	MUST(pipe2(ready, O_CLOEXEC));
+}
+
+void ready_say(void)
+{
+	MUST(write(ready[1], "r", 1));
+}
+
+void ready_wait(void)
+{
+	char c;
+
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		owner_failed("read() from a child");
+	close(ready[0]);
+}
+
+/* -- limits -- */
+
+static void raise_limit(int resource, rlim_t value)
+{
+	struct rlimit limit = {value, value};
+
+	/* An ordinary user may only raise the soft limit. */
+	if (setrlimit(resource, &limit) && !getrlimit(resource, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
+
+void raise_kind_limits(void)
+{
+	static const char *const files[] = {
+		"fs/inotify/max_user_watches",
+		"fs/inotify/max_user_instances",
+		"fs/fanotify/max_user_groups",
+		"fs/fanotify/max_user_marks",
+		"fs/aio-max-nr",
+		"fs/mount-max",
+		"fs/mqueue/queues_max",
+		"fs/nr_open",
+		"fs/file-max",
+		"fs/pipe-user-pages-soft",
+		"fs/epoll/max_user_watches",
+		"kernel/keys/root_maxkeys",
+		"kernel/keys/root_maxbytes",
+		"kernel/keys/maxkeys",
+		"kernel/keys/maxbytes",
+		"kernel/msgmni",
+		"kernel/pid_max",
+		"kernel/pty/max",
+		"kernel/shmmni",
+		"kernel/threads-max",
+		"net/core/somaxconn",
+		"net/core/optmem_max",
+		"net/ipv4/igmp_max_memberships",
+		"net/unix/max_dgram_qlen",
+		"vm/max_map_count",
+	};
+	static const char *const namespaces[] = {"cgroup", "ipc",  "mnt",  "net",
+						 "pid",	   "time", "user", "uts"};
+	char path[96];
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/sys/%s", files[i]);
+		if (put_file(path, "1000000"))
+			put_file(path, "32000");
+	}
+	for (i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", namespaces[i]);
+		put_file(path, "1000000");
+	}
+	put_file("/proc/sys/kernel/sem", "32000 1024000000 500 32000");
+	raise_limit(RLIMIT_NOFILE, 1000000);
+	raise_limit(RLIMIT_NPROC, RLIM_INFINITY);
+	raise_limit(RLIMIT_SIGPENDING, RLIM_INFINITY);
+	raise_limit(RLIMIT_MSGQUEUE, RLIM_INFINITY);
+	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+}
+
+static void become_ordinary_user(void)
+{
+	MUST(setgroups(0, NULL));
+	MUST(setresgid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
+	MUST(setresuid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
+	/* Otherwise the files of /proc/self belong to root. */
+	prctl(PR_SET_DUMPABLE, 1);
+	raise_limit(RLIMIT_NOFILE, RLIM_INFINITY);
+}
+
+/* -- the owner -- */
+
+/* The order in which the objects are released one by one. */
+static int32_t *order_of(const struct owner_spec *spec)
+{
+	int32_t *order = array(sizeof(*order));
+	uint64_t random = spec->seed;
+	int64_t i, n = nr_objects;
+
+	for (i = 0; i < n; i++)
+		order[i] = spec->way == WAY_YOUNGEST ? n - 1 - i : i;
+	for (i = n - 1; i > 0 && spec->way == WAY_RANDOM; i--) {
+		int64_t other;
+		int32_t swapped = order[i];
+
+		/* Knuth's generator; its upper bits are the good ones. */
+		random = random * 6364136223846793005 + 1442695040888963407;
+		other = (random >> 33) % (i + 1);
+		order[i] = order[other];
+		order[other] = swapped;
+	}
+	return order;
+}
+
+static void make_all(const struct kind *k, int32_t *fds)
+{
+	int64_t i;
+
+	if (k->make)
+		k->make();
+	for (i = 0; i < nr_objects && k->open; i++)
+		fds[i] = k->open(i);
+	for (i = 0; i < nr_objects && k->add; i++)
+		k->add(i);
+}
+
+static void release_all(const struct owner_spec *spec, const int32_t *fds, const int32_t *order)
+{
+	const struct kind *k = spec->kind;
+	int64_t i;
+
+	if (spec->way == WAY_CALL) {
+		k->release();
+		return;
+	}
+	for (i = 0; i < nr_objects; i++)
+		if (k->remove)
+			k->remove(order[i]);
+		else
+			close(fds[order[i]]);
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	MUST(sched_setaffinity(0, sizeof(set), &set));
+}
+
+static void own(const struct owner_spec *spec, int from, int to)
+{
+	const struct kind *k = spec->kind;
+	int32_t *order = NULL, *fds;
+	int64_t began;
+	char c;
+
+	parent = to;
+	nr_objects = spec->objects;
+	ordinary_user = spec->user;
+	if (spec->cpu >= 0)
+		stay_on(spec->cpu);
+	if (spec->user)
+		become_ordinary_user();
+	else
+		raise_kind_limits();
+	MUST(chdir(spec->folder));
+	fds = array(sizeof(*fds));
+	if (spec->way > WAY_CALL)
+		order = order_of(spec);
+	if (k->prepare)
+		k->prepare();
+	began = clock_ns();
+	make_all(k, fds);
+	report->made_ns = clock_ns() - began;
+	MUST(write(to, "m", 1));
+	if (read(from, &c, 1) != 1 || spec->way == WAY_EXIT)
+		wait_to_be_killed();
+	report->start_ns = clock_ns();
+	release_all(spec, fds, order);
+	report->end_ns = clock_ns();
+	if (k->left)
+		report->left = k->left();
+	MUST(write(to, "d", 1));
+	wait_to_be_killed();
+}
+
+/* Whether the owner says `what`. False: a call failed, or it is dead; a child may hold its pipe. */
+static bool says(struct owner *o, char what)
+{
+	int pidfd = syscall(SYS_pidfd_open, o->pid, 0);
+	struct pollfd on[] = {{.fd = o->from, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+	char c = 0;
+
+	if (pidfd >= 0) {
+		poll(on, 2, -1);
+		close(pidfd);
+	}
+	if (pidfd < 0 || on[0].revents & POLLIN)
+		return read(o->from, &c, 1) == 1 && c == what;
+	return false;
+}
+
+bool owner_start(struct owner *o, const struct owner_spec *spec)
+{
+	int up[2] = {-1, -1}, down[2] = {-1, -1};
+
+	o->spec = *spec;
+	o->report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			 -1, 0);
+	if (pipe2(up, O_CLOEXEC) || pipe2(down, O_CLOEXEC))
+		return false;
+	report = o->report;
+	o->pid = fork();
+	if (!o->pid) {
+		close(up[0]);
+		close(down[1]);
+		own(spec, down[0], up[1]);
+	}
+	close(up[1]);
+	close(down[0]);
+	o->from = up[0];
+	o->to = down[1];
+	return o->pid > 0 && says(o, 'm');
+}
+
+void owner_release(struct owner *o)
+{
+	if (o->spec.way == WAY_EXIT)
+		kill(o->pid, SIGKILL);
+	else if (write(o->to, "g", 1) != 1)
+		o->report->error = errno;
+}
+
+bool owner_released(struct owner *o)
+{
+	if (o->spec.way != WAY_EXIT)
+		return says(o, 'd');
+	waitpid(o->pid, NULL, 0);
+	o->pid = 0;
+	return true;
+}
+
+void owner_end(struct owner *o)
+{
+	if (o->pid > 0) {
+		kill(o->pid, SIGKILL);
+		waitpid(o->pid, NULL, 0);
+	}
+	close(o->from);
+	close(o->to);
+	munmap(o->report, sizeof(*o->report));
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The main() of a program that shows one kind by itself: it makes N, 2N and 4N objects, releases
+ * them, and prints how long the release took. With each doubling a linear cost doubles.
+ */
+#include "hunt/owner.h"
+
+#include <sys/prctl.h>
+
+/* Waits until everything that descends from this process is gone. */
+static void kill_descendants(void)
+{
+	char text[4096], *at;
+	long pid;
+	int fd, len;
+
+	do {
+		fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+		len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		text[len > 0 ? len : 0] = '\0';
+		close(fd);
+		for (at = text; (pid = strtol(at, &at, 10)) > 0;)
+			kill(pid, SIGKILL);
+	} while (waitpid(-1, NULL, 0) > 0);
+}
+
+static int show(const struct owner_spec *spec)
+{
+	struct owner owner = {0};
+	int64_t start, took;
+
+	if (!owner_start(&owner, spec)) {
+		fprintf(stderr, "%s: %s\n", owner.report->call, strerror(owner.report->error));
+		return 1;
+	}
+	start = clock_ns();
+	owner_release(&owner);
+	if (!owner_released(&owner)) {
+		fprintf(stderr, "%s: %s\n", owner.report->call, strerror(owner.report->error));
+		return 1;
+	}
+	took = clock_ns() - start;
+	if (spec->way != WAY_EXIT)
+		took = owner.report->end_ns - owner.report->start_ns;
+	printf("%8lld objects: made in %9.3f ms, released in %9.3f ms\n", (long long)spec->objects,
+	       owner.report->made_ns / 1e6, took / 1e6);
+	fflush(stdout);
+	owner_end(&owner);
+	kill_descendants();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char folder[] = "/tmp/reproducer-XXXXXX";
+	struct owner_spec spec = {.kind = kind_at(0), .cpu = -1, .folder = folder, .seed = 1};
+	int64_t objects = argc > 1 ? atoll(argv[1]) : 1000;
+	int i, way = 0, status = 0;
+
+	while (argc > 2 && way_names[way] && strcmp(argv[2], way_names[way]))
+		way++;
+	while (argc < 3 && !kind_has_way(spec.kind, way))
+		way++;
+	if (objects < 1 || way >= NR_WAYS || !kind_has_way(spec.kind, way)) {
+		fprintf(stderr, "usage: %s [OBJECTS [WAY]], ways:", argv[0]);
+		for (way = 0; way < NR_WAYS; way++)
+			if (kind_has_way(spec.kind, way))
+				fprintf(stderr, " %s", way_names[way]);
+		fputc('\n', stderr);
+		return 2;
+	}
+	spec.way = way;
+	spec.user = geteuid() != 0;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (i = 0; i < 3 && !status; i++, objects *= 2) {
+		strcpy(folder + strlen(folder) - 6, "XXXXXX");
+		if (!mkdtemp(folder))
+			return perror(folder), 1;
+		spec.objects = objects;
+		status = show(&spec);
+	}
+	return status;
+}
