@@ -1,0 +1,165 @@
+"""Whether a cost grows faster than the number of objects: the verdict of the hunt.
+
+``superlinear``, a find, is a cost with all of these:
+
+- The exponent is above 1.15 at each of the last two doublings of the number of objects, and above that of
+  N log N, which is larger below some 300 objects. The lower bound of its interval decides (``exponent``).
+- The superlinear part is at least a fifth of the cost at the largest size: what is above a straight line
+  through the smallest size and the one from which the last two doublings begin.
+- In every seed, one more object costs more at the last doubling than along this line.
+
+The constant part of a cost, such as setup, belongs to no object. It is left out of every rule, so adding a
+constant to a cost changes no find.
+
+Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.curves``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kteardown.analysis.growth.curves import Costs, power
+from kteardown.hunt.curve import Array, Curve
+from kteardown.hunt.exponent import Exponent, exponent, half_width
+
+Verdict = Literal["superlinear", "linear", "sublinear", "constant", "unknown"]
+
+MIN_SIZES = 4
+"""Sizes, each a doubling apart from the next: two successive doublings have two exponents."""
+STEEP = 1.15
+"""A find has exponents above this."""
+SHARE = 0.2
+"""A find has at least this share of its cost in the superlinear part."""
+WORTH_CONFIRMING = 1.1
+"""A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one seed errs."""
+_MIN_FOR_CONSTANT = 5
+_CONSTANT = 0.1
+"""A constant cost grows by less than this share over all sizes."""
+_FLAT, _HALF = 0.85, 0.5
+"""Exponents from ``_FLAT`` to ``STEEP`` are linear, if the interval is within ``_HALF`` of 1."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a cost grows, and why this is the verdict.
+
+    ``exponents`` are those of successive doublings, from the smallest on. ``share`` is the superlinear part
+    of the cost at the largest size, as a share of what the cost grew by; None where it did not grow or sizes
+    are too few. ``rising``: the cost may be superlinear, and a larger size would decide it.
+    """
+
+    verdict: Verdict
+    reason: str
+    exponents: tuple[Exponent, ...] = ()
+    share: float | None = None
+    rising: bool = False
+
+
+def judge(curve: Curve, confidence: float = 0.95) -> Growth:
+    """Return the verdict; ``confidence`` is that of each one-sided bound.
+
+    With one seed the bounds contain the floor of the curve and no differences between boots.
+    """
+    whole = curve.complete()
+    steps = whole.ladder()
+    if len(steps.sizes) < MIN_SIZES:
+        count = len(steps.sizes)
+        return Growth("unknown", f"sizes that are doublings apart: {count}, and {MIN_SIZES} are needed")
+    total = steps.rows[:, -1] - steps.rows[:, 0]
+    error = float(half_width(total, confidence)) + curve.floor
+    if total.mean() <= error:
+        return _not_growing(whole, float(total.mean()), error)
+    found = tuple(exponent(steps, i, i + 1, confidence) for i in range(len(steps.sizes) - 2))
+    share, rises = _superlinear_part(steps)
+    *_, before, last = found
+    steep = [each.low >= _limit(each.sizes) for each in (before, last)]
+    if all(steep) and share >= SHARE and rises:
+        reason = (
+            f"exponents {before} and {last} at the last two doublings; {share:.0%} of the cost is superlinear"
+        )
+        return Growth("superlinear", reason, found, share)
+    if steep[-1]:
+        reason = _what_is_missing(found, share, steep=all(steep))
+        return Growth("unknown", reason, found, share, rising=True)
+    verdict, reason = _by_power_law(whole, confidence)
+    return Growth(verdict, reason, found, share)
+
+
+def screen(curve: Curve) -> bool:
+    """Return whether a kind is confirmed, from few sizes and usually one seed.
+
+    Errs on the side of confirming: one exponent above ``WORTH_CONFIRMING`` is enough, and so are costs of
+    fewer than three sizes, or none at the largest one.
+    """
+    whole = curve.complete()
+    if len(whole.sizes) < 3 or whole.sizes[-1] != curve.sizes[-1]:
+        return True
+    costs = whole.rows.mean(axis=0)
+    if costs[-1] - costs.min() <= curve.floor:
+        return False
+    found = (exponent(whole, i, i + 1, 0.5) for i in range(len(costs) - 2))
+    return any(each.value > WORTH_CONFIRMING and each.high > STEEP for each in found)
+
+
+def _superlinear_part(steps: Curve) -> tuple[float, bool]:
+    """Return its share of what the cost grew by, and whether one more object costs more in every seed."""
+    n = np.array(steps.sizes, dtype=np.float64)
+    slopes = (steps.rows[:, -3] - steps.rows[:, 0]) / (n[-3] - n[0])
+    grown = steps.rows[:, -1] - steps.rows[:, 0]
+    above = grown - slopes * (n[-1] - n[0])
+    rises = steps.increments[:, -1] / (n[-1] - n[-2]) > slopes
+    return float(above.mean() / grown.mean()), bool(rises.all())
+
+
+def _limit(sizes: tuple[int, ...]) -> float:
+    """Return what the exponent from these three sizes of a find is above."""
+    n = np.array(sizes, dtype=np.float64)
+    return max(STEEP, exponent(Curve(sizes, (n * np.log(n))[None, :], 0.0), 0, 1, 0.5).value)
+
+
+def _what_is_missing(found: Sequence[Exponent], share: float, *, steep: bool) -> str:
+    *_, before, last = found
+    if not steep:
+        return f"exponent {last} at the last doubling, but {before} at the one before: a larger size decides"
+    if share < SHARE:
+        return f"exponent {last}, but only {share:.0%} of the cost is superlinear: a larger size decides"
+    return f"exponent {last}, but one more object did not cost more in every seed"
+
+
+def _not_growing(whole: Curve, grown: float, error: float) -> Growth:
+    level = float(np.abs(whole.rows).mean())
+    sizes = f"from {whole.sizes[0]:,} to {whole.sizes[-1]:,} objects"
+    if abs(grown) + error <= _CONSTANT * level and len(whole.sizes) >= _MIN_FOR_CONSTANT:
+        return Growth("constant", f"the cost changes by less than {_CONSTANT:.0%} {sizes}")
+    if grown < -error:
+        return Growth("sublinear", f"the cost falls by {-grown:,.0f} {sizes}")
+    text = f"the cost changes by {grown:,.0f} {sizes}"
+    within = abs(grown) <= whole.floor
+    return Growth(
+        "unknown", f"{text}, {f'within the floor of {whole.floor:,.0f}' if within else f'+-{error:,.0f}'}"
+    )
+
+
+def _by_power_law(whole: Curve, confidence: float) -> tuple[Verdict, str]:
+    law = power(Costs.of(np.array(whole.sizes, dtype=np.float64), _without_setup(whole)), confidence)
+    if law.exponent is None or law.exponent_ci is None:
+        return "unknown", "the costs do not bound the exponent"
+    low, high = law.exponent_ci
+    text = f"exponent {law.exponent:.2f} [{low:.2f}, {high:.2f}] over all sizes"
+    if high < _FLAT:
+        return "sublinear", text
+    if 1 - _HALF <= low <= STEEP and high <= 1 + _HALF:
+        return "linear", text
+    return "unknown", f"{text}: {'not linear' if low > STEEP else 'too wide an interval'}"
+
+
+def _without_setup(whole: Curve) -> Array:
+    """Return the costs without their constant part, to which the power law's weights would be relative."""
+    first, second = whole.rows[:, :2].mean(axis=0)
+    slope = (second - first) / (whole.sizes[1] - whole.sizes[0])
+    rows: Array = whole.rows - max(0.0, float(first - slope * whole.sizes[0]))
+    return rows
