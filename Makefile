@@ -76,6 +76,7 @@ bench: .venv/.ready-dev
 	$(PY) bench/stats_speed.py
 	$(PY) bench/report_speed.py
 	$(PY) bench/validate_stats.py --quick
+	$(PY) bench/validate_hunt.py --quick
 
 tables: .venv/.ready-dev
 	@$(PY) scripts/results.py tables
