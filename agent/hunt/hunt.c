@@ -25,7 +25,12 @@
 #define DEFERRED_LIMIT_NS 20000000000
 
 static const char *const users[] = {"root", "ordinary", NULL};
-static const char *const watches[] = {"cost", "bystanders", NULL};
+/*
+ * What is watched: the cost, with the release as what a profile covers; the same with the work that
+ * is done later, or with the making, as what it covers; or what others notice of the release.
+ */
+static const char *const watches[] = {"cost", "deferred", "make", "bystanders", NULL};
+enum watch { COST, DEFERRED, MAKE, BYSTANDERS };
 
 static struct owner owners[MAX_OWNERS];
 static int nr_owners;
@@ -37,7 +42,7 @@ static int64_t first_free_kb, most_objects;
 static struct {
 	const struct kind *kind;
 	int way;
-	int64_t objects, cost_ns;
+	int64_t objects, cost_ns, held_kb;
 } last;
 
 struct released {
@@ -84,15 +89,16 @@ static int make(struct trial *t, const struct owner_spec *spec, int count)
 	return 0;
 }
 
-static int release(struct trial *t, const struct taken *quiet, bool bystanders, struct released *r)
+static int release(struct trial *t, const struct taken *quiet, enum watch watch, struct released *r)
 {
 	bool by_exit = owners[0].spec.way == WAY_EXIT;
 	int64_t start, end = 0, idle = idle_total_ns();
 	struct taken later;
 	int i;
 
-	wl_profile_begin(t);
-	if (bystanders)
+	if (watch != MAKE)
+		wl_profile_begin(t);
+	if (watch == BYSTANDERS)
 		bystanders_from();
 	start = now_ns();
 	for (i = 0; i < nr_owners; i++)
@@ -110,10 +116,12 @@ static int release(struct trial *t, const struct taken *quiet, bool bystanders, 
 		start = o->start_ns < start ? o->start_ns : start;
 		end = o->end_ns > end ? o->end_ns : end;
 	}
-	wl_profile_end(t);
+	if (watch != DEFERRED)
+		wl_profile_end(t);
 	r->idle_ns = idle < 0 ? 0 : idle_total_ns() - idle;
 	r->elapsed_ns = end - start;
 	later = take_until_quiet(DEFERRED_LIMIT_NS);
+	wl_profile_end(t);
 	r->deferred_ns = taken_beyond(quiet, &later);
 	r->quiet = later.quiet;
 	return 0;
@@ -133,7 +141,7 @@ static void clean(void)
 	umount2(FOLDER, MNT_DETACH);
 }
 
-static void report(struct trial *t, const struct released *r, int64_t held_kb, bool cost)
+static void report(struct trial *t, const struct released *r, int64_t held_kb, enum watch watch)
 {
 	int64_t made = 0, left = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int i;
@@ -143,7 +151,7 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, b
 		left += owners[i].report->left;
 	}
 	wl_check(t, "released", left == 0, "%lld objects are left", (long long)left);
-	if (!cost)
+	if (watch == BYSTANDERS)
 		return;
 	wl_sample(t, "elapsed_ns", r->elapsed_ns);
 	/* With several CPUs, what is idle beside the release is not waiting. */
@@ -158,7 +166,10 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, b
 		wl_sample(t, "held_kb", held_kb);
 }
 
-/* Whether this point, if its cost grows with the square of N, is beyond the budget. */
+/*
+ * Whether this point is beyond the budget if its cost grows with the square of N, or beyond the
+ * memory of the guest.
+ */
 static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
 {
 	double factor;
@@ -167,10 +178,11 @@ static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
 	    last.objects >= spec->objects)
 		return false;
 	factor = (double)spec->objects / last.objects;
-	return last.cost_ns * factor * factor > budget_ns;
+	return last.cost_ns * factor * factor > budget_ns ||
+	       last.held_kb * factor > first_free_kb * 0.7;
 }
 
-static int measure(struct trial *t, const struct owner_spec *spec, bool cost)
+static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
 {
 	int64_t held_kb = -1;
 	struct lateness late = {0};
@@ -180,23 +192,28 @@ static int measure(struct trial *t, const struct owner_spec *spec, bool cost)
 	take_until_quiet(QUIET_LIMIT_NS);
 	if (!first_free_kb)
 		first_free_kb = free_kb();
+	if (watch == MAKE)
+		wl_profile_begin(t);
 	if (make(t, spec, wl_param_int(t, "owners")))
 		return -1;
+	if (watch == MAKE)
+		wl_profile_end(t);
 	if (spec->objects >= most_objects)
 		held_kb = first_free_kb - free_kb();
 	most_objects = spec->objects > most_objects ? spec->objects : most_objects;
 	quiet = take_until_quiet(QUIET_LIMIT_NS);
 	/* Twice: the first stretch has what making left to be done. */
 	quiet = take_until_quiet(QUIET_LIMIT_NS);
-	if (!cost && bystanders_start(t))
+	if (watch == BYSTANDERS && bystanders_start(t))
 		return -1;
 	wl_settle(t, 1);
-	if (release(t, &quiet, !cost, &r))
+	if (release(t, &quiet, watch, &r))
 		return -1;
-	if (!cost)
+	if (watch == BYSTANDERS)
 		bystanders_stop(&late);
-	report(t, &r, held_kb, cost);
-	if (!cost) {
+	report(t, &r, held_kb, watch);
+	if (watch == BYSTANDERS) {
+		wl_sample(t, "objects_count", spec->objects);
 		wl_sample(t, "probe_ns", late.probe_ns);
 		wl_sample(t, "realtime_ns", late.realtime_ns);
 		if (late.irqs_off_ns >= 0)
@@ -204,6 +221,7 @@ static int measure(struct trial *t, const struct owner_spec *spec, bool cost)
 	}
 	last.kind = spec->kind;
 	last.way = spec->way;
+	last.held_kb = held_kb > 0 ? held_kb : 0;
 	last.objects = spec->objects;
 	last.cost_ns = r.elapsed_ns + r.deferred_ns + owners[0].report->made_ns;
 	return 0;
@@ -225,12 +243,17 @@ static int run(struct trial *t)
 	if (!spec.kind || !kind_has_way(spec.kind, spec.way))
 		return wl_fail(t, "there is no kind %s that is released by %s",
 			       wl_param_str(t, "kind"), way_names[spec.way]);
+	/* As many as the largest point before this one that was within the budget. */
+	if (!spec.objects && last.kind == spec.kind && last.way == (int)spec.way)
+		spec.objects = last.objects;
+	if (!spec.objects)
+		return wl_fail(t, "no point before this one was measured");
 	if (beyond_budget(&spec, wl_param_int(t, "budget") * 1000000)) {
 		wl_sample(t, "beyond_budget_count", 1);
 		return 0;
 	}
 	spec.seed = now_ns();
-	status = measure(t, &spec, wl_param_choice(t, "watch", watches) == 0);
+	status = measure(t, &spec, wl_param_choice(t, "watch", watches));
 	clean();
 	return status;
 }

@@ -1,4 +1,4 @@
-"""``kteardown list``: list experiments, workloads, series, postings, kernels and runs."""
+"""``kteardown list``: list experiments, workloads, kinds, series, postings, kernels and runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError
+from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
@@ -29,10 +30,11 @@ Row = dict[str, str | int]
 
 
 class ListKind(StrEnum):
-    """The kinds of things that can be listed."""
+    """What can be listed."""
 
     experiments = "experiments"
     workloads = "workloads"
+    kinds = "kinds"
     series = "series"
     postings = "postings"
     kernels = "kernels"
@@ -45,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 def listing(
-    kind: Annotated[ListKind | None, typer.Argument(help="Only this kind. Default: all kinds.")] = None,
+    kind: Annotated[ListKind | None, typer.Argument(help="Only these. Default: all but kinds.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
     covers: Annotated[
         str,
@@ -58,7 +60,7 @@ def listing(
         str, typer.Option(help="With --covers: the kernel whose functions are meant.")
     ] = "debian:6.12",
 ) -> None:
-    """List experiments, workloads, series, postings, the kernels in the cache, and runs."""
+    """List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs."""
     if covers and kind not in (None, ListKind.workloads):
         raise InputError(
             f"--covers is about workloads, not {kind}", hint=f"kteardown list workloads --covers {covers}"
@@ -69,7 +71,7 @@ def listing(
             typer.echo(f"no workload executes {covers} of {shipped_map(source).source}")
             return
     else:
-        rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else list(ListKind))}
+        rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
     if as_json:
         typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
         return
@@ -93,6 +95,14 @@ def _workloads() -> list[Row]:
     here = Path.cwd()
     found = [load_workload(name, str(here)) for name in workload_names(here)]
     return [{"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary} for w in found]
+
+
+def _kinds() -> list[Row]:
+    """Return the kinds of the hunt, with those that are C files in ./kinds."""
+    return [
+        {"part": k.part, "name": k.name, "ways": " ".join(k.ways), "object": k.object}
+        for k in load_kinds(own_kinds(Path.cwd()), options.reporter(verbose=False, quiet=False))
+    ]
 
 
 def _covering(function: str, source: str) -> list[Row]:
@@ -164,8 +174,11 @@ def _runs() -> list[Row]:
 _LISTS: dict[ListKind, Callable[[], list[Row]]] = {
     ListKind.experiments: _experiments,
     ListKind.workloads: _workloads,
+    ListKind.kinds: _kinds,
     ListKind.series: _series,
     ListKind.postings: _postings,
     ListKind.kernels: _kernels,
     ListKind.runs: _runs,
 }
+_DEFAULT = tuple(chosen for chosen in ListKind if chosen != ListKind.kinds)
+"""The kinds are many, and are compiled first."""

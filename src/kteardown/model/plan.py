@@ -50,6 +50,8 @@ class Plan(_Planned):
     """The longest of all workloads, for hardware; the runner scales it to the acceleration."""
     possible_cpus: int | None = None
     numa_nodes: int | None = None
+    independent: bool = False
+    """Whether each boot is about something else, so that failed boots say nothing about the next one."""
 
 
 def blocks_of(design: Design) -> int:

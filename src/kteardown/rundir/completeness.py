@@ -64,6 +64,8 @@ def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> boo
     The order is that of the plan and not of time, so that a run that was killed and resumed, or had more
     jobs, skips the same boots. None if it depends on boots that have not ended yet.
     """
+    if plan.independent:
+        return False
     least = most = 0
     for before in plan.boots:
         if before.index >= boot.index or least >= _HOPELESS:

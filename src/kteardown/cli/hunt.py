@@ -1,0 +1,137 @@
+"""``kteardown hunt``: find releases of kernel objects whose cost grows faster than their number."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import options
+from kteardown.errors import InputError
+from kteardown.hunt import flow
+from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.result import HuntResult
+from kteardown.kernels.source import split
+from kteardown.progress import Reporter
+from kteardown.report.formats import text
+from kteardown.report.sections.hunt_table import shown_tables, summary, verdicts_line
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to ``app``."""
+    app.command(help=hunt.__doc__)(options.grouped(hunt))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to hunt for, and where."""
+
+    source: Annotated[
+        str, typer.Option(help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, image:FILE.")
+    ] = "debian-image:6.12"
+    against: Annotated[
+        list[str] | None, typer.Option(help="Measure the finds on this kernel too; may be given again.")
+    ] = None
+    kinds: Annotated[
+        str, typer.Option(metavar="NAMES", help="Only these kinds or parts of the catalogue: flocks,mounts.")
+    ] = ""
+    own: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also the kinds that are C files in FOLDER/kinds."),
+    ] = None
+    unprivileged: Annotated[
+        bool,
+        typer.Option(
+            "--unprivileged", help="Only what an ordinary user can do, within the limits of an ordinary user."
+        ),
+    ] = False
+    budget: Annotated[
+        int, typer.Option(min=1, help="Million instructions that one measurement may be expected to take.")
+    ] = 1000
+
+
+def hunt(
+    asked: Asked,
+    resume: Annotated[str, typer.Option(metavar="HUNT", help="Finish this hunt, or `last`.")] = "",
+    show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also print every kind that was measured.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the result to this file.")
+    ] = None,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Find what the kernel releases in a time that grows faster than the number of objects.
+
+    Every kind of the catalogue makes objects (open files with a lock, mounts, zombies, timers) and releases
+    them: by exit, by one call, or one by one in three orders. The instruction clock shows how the cost grows,
+    without noise. First all kinds are screened with few sizes. What may grow too fast is confirmed with six
+    sizes and three seeds, and profiled, to name the function that is responsible.
+
+    Examples:
+
+      kteardown hunt --kinds files,mounts
+
+      kteardown hunt --source debian-image:7.3 --against debian-image:6.12
+
+      kteardown hunt --unprivileged
+    """
+    options.need_folders(json_file)
+    if show:
+        _print(_saved(HuntFolder.find(show)), json_file, everything)
+        return
+    reporter = options.reporter(verbose, quiet)
+    folder = HuntFolder.find(resume) if resume else _begin(asked, reporter)
+    reporter.note(f"folder: {folder.path}")
+    _print(flow.finish(folder, reporter, jobs=jobs), json_file, everything)
+    reporter.note(f"again: kteardown hunt --show {folder.name} --all")
+
+
+def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
+    own = asked.own
+    for each in (asked.source, *(asked.against or ())):
+        split(each)
+    if own is not None and not (own / "kinds").is_dir():
+        raise InputError(
+            f"--own {own}: there is no folder {own / 'kinds'}", hint="put the C files of the kinds there."
+        )
+    request = Request(
+        source=asked.source,
+        against=tuple(asked.against or ()),
+        kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
+        own=str(own.absolute()) if own else "",
+        user="ordinary" if asked.unprivileged else "root",
+        budget_minstr=asked.budget,
+        command=shlex.join(["kteardown", *sys.argv[1:]]),
+    )
+    # Before anything is written: a wrong name must not leave a folder.
+    flow.kinds_of(request, reporter)
+    return HuntFolder.create(request)
+
+
+def _saved(folder: HuntFolder) -> HuntResult:
+    if not folder.result_file.is_file():
+        raise InputError(
+            f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
+        )
+    return HuntResult.model_validate_json(folder.result_file.read_bytes())
+
+
+def _print(result: HuntResult, json_file: Path | None, everything: bool) -> None:
+    if json_file:
+        options.write_text(json_file, result.model_dump_json(indent=1) + "\n")
+    console = options.output()
+    console.print(summary(result), highlight=False, soft_wrap=True)
+    console.print(verdicts_line(result), highlight=False, soft_wrap=True)
+    for table in shown_tables(result, everything=everything):
+        text.show(table, console)

@@ -1,0 +1,82 @@
+"""The catalogue of kinds: what the C files of ``agent/hunt/kinds`` and of the user declare."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import did_you_mean
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.vm.agent import build_kinds_program
+
+Way = Literal["exit", "call", "oldest", "youngest", "random"]
+
+
+class Kind(BaseModel):
+    """A way to make many objects, and the ways in which they can be released."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    part: str
+    """The part of the catalogue."""
+    object: str
+    """What one object is."""
+    shape: Literal["of one", "on one", "owners"]
+    """One owner has all objects; all are attached to one other object; as many owners as objects."""
+    privileged: bool
+    """Whether an ordinary user cannot do it."""
+    limit: str
+    """What limits the number of objects: a name in ``hunt.limits``, or empty."""
+    needs: str
+    """The symbol of the configuration without which it fails."""
+    call: str
+    """What the way ``call`` calls."""
+    most: int
+    """The largest number of objects that the kind itself allows; 0: any."""
+    ways: tuple[Way, ...]
+
+
+_kinds = TypeAdapter(tuple[Kind, ...])
+
+
+def own_kinds(folder: Path) -> list[Path]:
+    """Return the C files in the folder ``kinds`` of ``folder``: kinds of the user's own."""
+    return sorted((folder / "kinds").glob("*.c"))
+
+
+def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
+    """Return all kinds, ordered by part and name.
+
+    Raises BuildError if one does not compile, InputError if one declares what cannot be, LabError.
+    """
+    program = build_kinds_program(cache=cache_dir(), reporter=reporter, kinds=own)
+    listed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+    try:
+        kinds = _kinds.validate_json(f"[{','.join(listed.splitlines())}]")
+    except ValidationError as error:
+        raise InputError(
+            f"a kind declares what is not possible: {error.errors()[0]['msg']}",
+            hint="Texts of kinds have no quotation marks and no backslashes; see agent/hunt/kind.h.",
+        ) from error
+    return tuple(sorted(kinds, key=lambda kind: (kind.part, kind.name)))
+
+
+def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
+    """Return the kinds whose name or part is wanted; all if nothing is. Raises InputError."""
+    words = list(wanted)
+    known = {kind.name for kind in kinds} | {kind.part for kind in kinds}
+    for word in words:
+        if word not in known:
+            raise InputError(
+                f"--kinds: there is no kind and no part of the catalogue called {word!r}"
+                f"{did_you_mean(word, known)}",
+                hint="choose from `kteardown list kinds`.",
+            )
+    return tuple(kind for kind in kinds if not words or kind.name in words or kind.part in words)

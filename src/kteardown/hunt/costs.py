@@ -1,0 +1,102 @@
+"""From the records of a stage to the costs of each case on each kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+from kteardown.hunt.curve import Curve
+from kteardown.hunt.measure import case_of
+from kteardown.hunt.plan import Case
+from kteardown.model.record import Outcome
+from kteardown.rundir.counting import BootRecords, Trial, trials
+
+Cost = Literal["sync", "deferred", "make", "held"]
+METRICS: dict[Cost, str] = {
+    "sync": "sync_ns",
+    "deferred": "deferred_ns",
+    "make": "make_ns",
+    "held": "held_kb",
+}
+"""The metric of each cost in the records."""
+FLOORS: dict[Cost, float] = {"sync": 20_000, "deferred": 60_000, "make": 40_000, "held": 128}
+"""Differences that are noise: a tick of the timer takes some thousand instructions, and deferred work is what
+is left of a stretch with tens of them; free memory is counted without the lists of each CPU."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial that gave no figures. ``outcome`` is that of its boot, or ``failed`` if a call failed."""
+
+    objects: int
+    outcome: Outcome | Literal["failed", "void"]
+    detail: str
+    boot: int
+    attempt: int
+
+
+@dataclass
+class Measured:
+    """One case on one kernel. Figures are medians over the repetitions of a trial."""
+
+    case: Case
+    kernel: str
+    figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+    """By metric, then by seed and number of objects."""
+    failures: list[Failure] = field(default_factory=list)
+    beyond_budget: int | None = None
+    """The smallest number of objects that was left out because of the budget."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the numbers of objects that were measured."""
+        return tuple(sorted({size for by in self.figures.values() for _, size in by}))
+
+    def curve(self, cost: Cost) -> Curve | None:
+        """Return the curve of a cost; None if it was not measured at any size."""
+        by = self.figures.get(METRICS[cost], {})
+        seeds, sizes = sorted({seed for seed, _ in by}), sorted({size for _, size in by})
+        if not sizes:
+            return None
+        rows = np.array([[by.get((seed, size), np.nan) for size in sizes] for seed in seeds])
+        return Curve(tuple(sizes), rows, FLOORS[cost])
+
+    def largest(self, metric: str) -> float | None:
+        """Return the median over seeds of a metric at the largest number of objects that has it."""
+        by = self.figures.get(metric, {})
+        most = max((size for _, size in by), default=0)
+        return float(median([value for (_, size), value in by.items() if size == most])) if by else None
+
+
+def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], Measured]:
+    """Return every case on every kernel that ``boots`` began, by kernel and case."""
+    found: dict[tuple[str, Case], Measured] = {}
+    for boot in boots:
+        for trial in trials(boot.records):
+            case = case_of(trial.params)
+            key = boot.start.kernel, case
+            _take(found.setdefault(key, Measured(case, boot.start.kernel)), boot, trial)
+    return found
+
+
+def _take(into: Measured, boot: BootRecords, trial: Trial) -> None:
+    objects = int(trial.params["objects"] or median(trial.samples.get("objects_count", [0])))
+    if not trial.usable:
+        outcome = "failed" if trial.status == "failed" else "void" if trial.status else boot.end.outcome
+        detail = trial.detail or boot.end.detail
+        into.failures.append(Failure(objects, outcome, detail, boot.boot, boot.attempt))
+        return
+    if "beyond_budget_count" in trial.samples:
+        into.beyond_budget = min(objects, into.beyond_budget or objects)
+        return
+    for metric, values in trial.samples.items():
+        into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(median(values))
+
+
+def cases(found: Iterable[tuple[str, Case]], kernel: str) -> list[Case]:
+    """Return the cases that were measured on ``kernel``."""
+    return [case for of, case in found if of == kernel]

@@ -1,0 +1,180 @@
+"""From costs to finds: the verdict on every case, and cases with the same cause put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import get_args
+
+import numpy as np
+
+from kteardown.hunt import limits
+from kteardown.hunt.catalogue import Kind
+from kteardown.hunt.costs import Cost, Measured
+from kteardown.hunt.curve import Curve
+from kteardown.hunt.explain import Function
+from kteardown.hunt.growth import judge, screen
+from kteardown.hunt.law import law
+from kteardown.hunt.plan import Case
+from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, Prediction
+
+COSTS: tuple[Cost, ...] = get_args(Cost)
+BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
+_GUEST_FAILED = ("panic", "hang", "oom")
+
+
+def worth_confirming(screened: Iterable[Measured]) -> dict[Case, int]:
+    """Return the cases that may have a find, with the largest number of objects that the screen measured."""
+    return {
+        each.case: max(each.sizes)
+        for each in screened
+        if each.sizes and any(screen(curve) for curve in _curves(each).values())
+    }
+
+
+def grows(each: Measured) -> list[Cost]:
+    """Return the costs of a case that are superlinear."""
+    return [cost for cost, curve in _curves(each).items() if judge(curve).verdict == "superlinear"]
+
+
+def case_results(
+    kinds: Sequence[Kind], screened: Mapping[Case, Measured], confirmed: Mapping[Case, Measured]
+) -> list[CaseResult]:
+    """Return the verdicts of all cases, from the confirmation where there is one."""
+    known = {kind.name: kind for kind in kinds}
+    return [
+        _case_result(known[case.kind], first, confirmed.get(case))
+        for case, first in screened.items()
+        if case.kind in known
+    ]
+
+
+def finds(
+    cases: Sequence[CaseResult],
+    confirmed: Mapping[Case, Measured],
+    causes: Mapping[Case, Mapping[Cost, Function]],
+    elsewhere: Mapping[Case, Mapping[str, Measured]],
+    kinds: Sequence[Kind],
+) -> list[Find]:
+    """Return the finds, the worst first."""
+    known = {kind.name: kind for kind in kinds}
+    found = [_failed(case) for case in cases if any(f.startswith(_GUEST_FAILED) for f in case.failures)]
+    for case in cases:
+        of = Case(case.kind, case.way, case.user)
+        for cost, growth in case.growth.items():
+            if growth.verdict == "superlinear" and growth.confirmed:
+                curve = confirmed[of].curve(cost)
+                assert curve is not None
+                found.append(
+                    Find(
+                        kind=case.kind,
+                        way=case.way,
+                        user=case.user,
+                        object=case.object,
+                        cost=cost,
+                        growth=growth,
+                        function=_function(causes.get(of, {}).get(cost)),
+                        prediction=_prediction(curve, known[case.kind], case.user)
+                        if cost != "held"
+                        else None,
+                        elsewhere=_elsewhere(elsewhere.get(of, {}), cost),
+                    )
+                )
+    return _merged(found)
+
+
+def _curves(each: Measured) -> dict[Cost, Curve]:
+    found = {cost: each.curve(cost) for cost in COSTS}
+    return {cost: curve for cost, curve in found.items() if curve is not None}
+
+
+def _case_result(kind: Kind, first: Measured, second: Measured | None) -> CaseResult:
+    growth = {cost: _growth(curve, confirmed=False) for cost, curve in _curves(first).items()}
+    if second is not None:
+        growth |= {cost: _growth(curve, confirmed=True) for cost, curve in _curves(second).items()}
+    both = [each for each in (second, first) if each is not None]
+    watched = {
+        name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
+    }
+    return CaseResult(
+        kind=kind.name,
+        part=kind.part,
+        object=kind.object,
+        shape=kind.shape,
+        way=first.case.way,
+        user=first.case.user,
+        growth=growth,
+        idle_ns=both[0].largest("idle_ns"),
+        bystanders=watched,
+        failures=tuple(
+            f"{failure.outcome} at {failure.objects:,} objects: {failure.detail}"
+            for each in both
+            for failure in each.failures
+        ),
+        beyond_budget=first.beyond_budget,
+    )
+
+
+def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:
+    found = judge(curve)
+    last = found.exponents[-1] if found.exponents else None
+    medians = np.nanmedian(curve.rows, axis=0)
+    return GrowthResult(
+        verdict=found.verdict,
+        reason=found.reason,
+        exponent=_finite(last.value) if last else None,
+        exponent_ci=(_finite(last.low), _finite(last.high)) if last else (None, None),
+        share=found.share,
+        sizes=curve.sizes,
+        costs=tuple(_finite(float(value)) for value in medians),
+        confirmed=confirmed,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _function(found: Function | None) -> FunctionResult | None:
+    return None if found is None else FunctionResult(**asdict(found), place=found.place)
+
+
+def _prediction(curve: Curve, kind: Kind, user: str) -> Prediction | None:
+    allowed, fitted = limits.largest(kind.limit, kind.most, user), law(curve)
+    if allowed is None or fitted is None or allowed[0] < curve.sizes[-1]:
+        return None
+    low, middle, high = fitted.predict(allowed[0])
+    return Prediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
+
+
+def _elsewhere(measured: Mapping[str, Measured], cost: Cost) -> dict[str, GrowthResult]:
+    curves = {source: each.curve(cost) for source, each in measured.items()}
+    return {source: _growth(curve, confirmed=True) for source, curve in curves.items() if curve is not None}
+
+
+def _failed(case: CaseResult) -> Find:
+    failure = next(f for f in case.failures if f.startswith(_GUEST_FAILED))
+    return Find(kind=case.kind, way=case.way, user=case.user, object=case.object, cost=None, failure=failure)
+
+
+def _merged(found: Sequence[Find]) -> list[Find]:
+    """Put finds together in which the same function makes the same cost grow; the worst one remains."""
+    ordered = sorted(found, key=_badness, reverse=True)
+    groups: dict[object, list[Find]] = {}
+    for number, find in enumerate(ordered):
+        same = (find.cost, find.function.place) if find.function else number
+        groups.setdefault(same, []).append(find)
+    return [
+        first.model_copy(update={"also": tuple(f"{find.kind}, {find.way}" for find in rest)})
+        for first, *rest in groups.values()
+    ]
+
+
+def _badness(find: Find) -> tuple[bool, bool, float]:
+    """Return the order of finds: failures of guests, then interrupts off, then the predicted cost."""
+    if find.growth is None:
+        return True, False, 0.0
+    off = find.function is not None and find.function.no_interrupts > 0.5
+    cost = find.prediction.instructions[1] if find.prediction else find.growth.costs[-1]
+    return False, off, cost or 0.0

@@ -1,0 +1,67 @@
+"""Why a cost grows: the function whose own time grows, from a profile at several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kteardown.analysis.profile.stacks import FunctionCosts, Stretches, collect, growth
+from kteardown.hunt.measure import case_of
+from kteardown.hunt.plan import Case
+from kteardown.rundir.counting import BootRecords
+
+_STEEP = 1.5
+"""The own time of the function that is looked for grows at least with this exponent."""
+_USER = "[user]"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function and how its own time grows. ``share`` is that of all time at the largest size.
+
+    ``callers``: the nearest first. ``no_interrupts``: the share of its time in which the CPU took no
+    interrupts; such time is attributed to the function that enables them again, so that ``callers`` then say
+    where it was spent.
+    """
+
+    name: str
+    share: float
+    exponent: float | None
+    callers: tuple[str, ...]
+    no_interrupts: float
+
+    @property
+    def place(self) -> str:
+        """What two kinds have in common if they are the same find."""
+        return f"{self.callers[0] if self.no_interrupts > 0.5 and self.callers else self.name}()"
+
+
+def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:
+    """Return for each case the function whose own time grew most, among those that grow steeply if any do."""
+    by_case: dict[Case, dict[int, Stretches]] = {}
+    for stretches in collect(boots):
+        params = dict(stretches.key)
+        by_case.setdefault(case_of(params), {})[int(params["objects"])] = stretches
+    return {case: found for case, sizes in by_case.items() if (found := _growing(sizes)) is not None}
+
+
+def _growing(sizes: dict[int, Stretches]) -> Function | None:
+    numbers = sorted(sizes)
+    costs = [FunctionCosts(sizes[number]) for number in numbers]
+    last = costs[-1]
+    before = costs[-2] if len(costs) > 1 else None
+    found: list[tuple[bool, float, Function]] = []
+    for name in last.functions - {_USER}:
+        times = [each.own(name) for each in costs]
+        fitted = growth(numbers, times)
+        grown = times[-1].ns - (before.own(name).ns if before else 0.0)
+        function = Function(
+            name,
+            last.share(name),
+            fitted.exponent if fitted else None,
+            last.callers(name),
+            last.no_interrupts(name),
+        )
+        found.append((bool(fitted and fitted.exponent >= _STEEP and grown > 0), grown, function))
+    steep = [each for each in found if each[0] and each[2].share > 0.1] or found
+    return max(steep, key=lambda each: each[1])[2] if steep else None

@@ -1,0 +1,179 @@
+"""The stages of a hunt: screen, confirm, then for each find its cause, other kernels, and real time.
+
+A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from kteardown import version
+from kteardown.hunt import decide
+from kteardown.hunt.catalogue import Kind, choose, load_kinds, own_kinds
+from kteardown.hunt.costs import Cost, Measured, measured
+from kteardown.hunt.explain import Function, growing_functions
+from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.measure import Kernels, build_kernels, measure_stage
+from kteardown.hunt.plan import (
+    CONFIRM_SEEDS,
+    Case,
+    Options,
+    confirm_plan,
+    profile_plan,
+    real_time_plan,
+    screen_plan,
+)
+from kteardown.hunt.result import HuntResult, Rate
+from kteardown.model.arch import Arch
+from kteardown.model.plan import Plan
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.run.execute import Lab
+from kteardown.rundir.completeness import measured_s
+from kteardown.vm import acceleration
+from kteardown.vm.agent import build_hunt_agent
+from kteardown.vm.qemu import QemuMachine
+
+ARCH: Arch = "x86_64"
+_PERIOD_NS = 49_999
+_PROFILED: dict[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
+"""By cost, what the agent is to watch while it is sampled."""
+_RATE_CASES = 6
+_SMALLEST = 5 * 2**5
+"""The smallest number of objects from which six sizes can be made."""
+
+
+@dataclass(frozen=True)
+class _Hunt:
+    """What every stage needs."""
+
+    folder: HuntFolder
+    request: Request
+    kinds: tuple[Kind, ...]
+    kernels: Kernels
+    lab: Lab
+    options: Options
+    reporter: Reporter
+
+    def stage(self, name: str, plan: Plan) -> dict[tuple[str, Case], Measured]:
+        """Boot the rest of a stage and return what it measured."""
+        run = measure_stage(self.folder, name, plan, self.kernels, self.lab, self.reporter)
+        return measured(run.boots())
+
+
+def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
+    """Return the kinds that are asked for. Raises InputError, BuildError, LabError."""
+    own = own_kinds(Path(request.own)) if request.own else []
+    return choose(load_kinds(own, reporter), request.kinds)
+
+
+def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -> HuntResult:
+    """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError."""
+    hunt = _prepare(folder, reporter, jobs)
+    source = hunt.request.source
+    reporter.note(f"screening {len(hunt.kinds)} kinds on {source}")
+    first = _on(source, hunt.stage("screen", screen_plan(hunt.kinds, source, hunt.options)))
+    chosen = {
+        case: most for case, most in decide.worth_confirming(first.values()).items() if most >= _SMALLEST
+    }
+    second: dict[Case, Measured] = {}
+    confirming = replace(hunt.options, budget_minstr=0)
+    if chosen:
+        reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
+        plan = confirm_plan(chosen, [source], CONFIRM_SEEDS, confirming)
+        second = _on(source, hunt.stage("confirm", plan))
+    steep = {case: costs for case, each in second.items() if (costs := decide.grows(each))}
+    causes = _causes(hunt, second, steep, confirming)
+    elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
+    cases = decide.case_results(hunt.kinds, first, second)
+    result = HuntResult(
+        kteardown=version(),
+        command=hunt.request.command,
+        source=source,
+        release=hunt.kernels.images[source].release,
+        against=hunt.request.against,
+        measured_s=round(sum(measured_s(run.boots()) for run in folder.measured()), 1),
+        kinds=len(hunt.kinds),
+        cases=tuple(cases),
+        finds=tuple(decide.finds(cases, second, causes, elsewhere, hunt.kinds)),
+        rate=_rate(hunt, second, {case: chosen[case] for case in steep}, confirming),
+    )
+    folder.save(folder.result_file, result.model_dump_json(indent=1))
+    return result
+
+
+def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
+    request = folder.request()
+    own = own_kinds(Path(request.own)) if request.own else []
+    kinds = kinds_of(request, reporter)
+    kernels = build_kernels([request.source, *request.against], reporter)
+    lab = Lab(
+        machine=QemuMachine(reporter.command),
+        agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=own),
+        arch=ARCH,
+        acceleration="icount",
+        jobs=jobs or os.cpu_count() or 1,
+    )
+    options = Options(budget_minstr=request.budget_minstr, user=request.user)
+    return _Hunt(folder, request, kinds, kernels, lab, options, reporter)
+
+
+def _on(kernel: str, found: Mapping[tuple[str, Case], Measured]) -> dict[Case, Measured]:
+    return {case: each for (of, case), each in found.items() if of == kernel}
+
+
+def _causes(
+    hunt: _Hunt, confirmed: Mapping[Case, Measured], steep: Mapping[Case, Sequence[Cost]], options: Options
+) -> dict[Case, dict[Cost, Function]]:
+    """Profile each find at its three largest sizes, and return the function that is responsible."""
+    causes: dict[Case, dict[Cost, Function]] = {}
+    for cost, watch in _PROFILED.items():
+        sizes = {case: confirmed[case].sizes[-3:] for case, costs in steep.items() if cost in costs}
+        if not sizes:
+            continue
+        hunt.reporter.note(f"sampling what takes the time of {len(sizes)} finds ({cost})")
+        plan = profile_plan(sizes, hunt.request.source, options, watch, _PERIOD_NS)
+        run = measure_stage(hunt.folder, f"profile-{cost}", plan, hunt.kernels, hunt.lab, hunt.reporter)
+        for case, function in growing_functions(run.boots()).items():
+            causes.setdefault(case, {})[cost] = function
+    return causes
+
+
+def _elsewhere(hunt: _Hunt, largest: Mapping[Case, int], options: Options) -> dict[Case, dict[str, Measured]]:
+    """Measure the finds on the other kernels, and return what was measured by case and source."""
+    found: dict[Case, dict[str, Measured]] = {}
+    if largest and hunt.request.against:
+        hunt.reporter.note(f"measuring the finds on {', '.join(hunt.request.against)}")
+        plan = confirm_plan(largest, hunt.request.against, 1, options)
+        for (source, case), each in hunt.stage("kernels", plan).items():
+            found.setdefault(case, {})[source] = each
+    return found
+
+
+def _rate(
+    hunt: _Hunt, confirmed: Mapping[Case, Measured], largest: Mapping[Case, int], options: Options
+) -> Rate | None:
+    """Measure some finds in real time, and return how long an instruction takes on this machine."""
+    some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
+    if not some:
+        return None
+    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
+    hunt.reporter.note(f"measuring {len(some)} finds in real time ({best.acceleration})")
+    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
+    sizes = {case: confirmed[case].sizes[-1:] for case in some}
+    plan = real_time_plan(sizes, hunt.request.source, options)
+    run = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
+    rates: list[float] = []
+    for case, each in _on(hunt.request.source, measured(run.boots())).items():
+        exact, real = confirmed[case].largest("sync_ns"), each.largest("sync_ns")
+        if exact and real:
+            rates.append(real / exact)
+    if not rates:
+        return None
+    rate = median(rates)
+    deviation = median([abs(each / rate - 1) for each in rates])
+    return Rate(ns=rate, deviation=deviation, acceleration=best.acceleration, cases=len(rates))

@@ -1,0 +1,128 @@
+"""The folder of a hunt: what was asked for, a run directory for each stage, and the result.
+
+- ``hunt.json``: the request, from which a hunt that was interrupted is finished;
+- ``screen/``, ``confirm/`` and so on: plan, records and consoles of one stage;
+- ``result.json``: the result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kteardown.errors import InputError
+from kteardown.model.plan import Plan
+from kteardown.paths import runs_dir
+from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.vm import host
+
+STAGES = (
+    "screen",
+    "confirm",
+    "profile-sync",
+    "profile-deferred",
+    "profile-make",
+    "kernels",
+    "rate",
+    "owners",
+)
+"""In the order in which they are measured."""
+
+
+class Request(BaseModel):
+    """What a hunt is asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    against: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """Names of kinds and of parts of the catalogue; empty: all."""
+    own: str = ""
+    """The folder of the user's own kinds; empty: none."""
+    user: str = "root"
+    """``root``, or ``ordinary`` for an ordinary user within the limits that it has."""
+    budget_minstr: int = 1000
+    command: str = ""
+
+
+class HuntFolder:
+    """The folder of one hunt."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._run = RunDir(path)
+        self.result_file = path / "result.json"
+
+    @property
+    def name(self) -> str:
+        """The id by which it is found."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, request: Request) -> HuntFolder:
+        """Create a folder for ``request``. Raises LabError."""
+        folder = cls(new_folder(runs_dir(), "hunt"))
+        folder.save(folder.path / "hunt.json", request.model_dump_json(indent=1))
+        return folder
+
+    @classmethod
+    def find(cls, name: str) -> HuntFolder:
+        """Return a hunt by its id, its path or ``last``. Raises InputError."""
+        path = Path(name)
+        if not (path / "hunt.json").is_file():
+            known = sorted(file.parent for file in runs_dir().glob("*/hunt.json"))
+            found = known[-1:] if name == "last" else [one for one in known if one.name.startswith(name)]
+            if len(found) != 1:
+                raise InputError(
+                    f"there is no hunt called {name!r}" if not found else f"{name!r} fits several hunts",
+                    hint="choose one of: " + (", ".join(one.name for one in known) or "none yet") + ".",
+                )
+            path = found[0]
+        return cls(path)
+
+    def request(self) -> Request:
+        """Return what was asked for. Raises InputError."""
+        file = self.path / "hunt.json"
+        try:
+            return Request.model_validate_json(file.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise InputError(
+                f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
+            ) from error
+
+    def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
+        """Return the run directory of a stage, with its plan: the one that is there, or a new one.
+
+        Raises InputError if its boots had other kinds or another agent: their figures cannot be put together.
+        """
+        run = RunDir(self.path / name)
+        if run.plan_file.is_file():
+            if run.environment().get("agent_hash") == agent_hash:
+                return run
+            raise InputError(
+                f"{run.path}: the kinds or the agent have changed since it was measured",
+                hint="hunt again; figures of different programs cannot be put together.",
+            )
+        run = RunDir.create_at(self.path / name)
+        environment = {"machine": host.facts(), "agent_hash": agent_hash}
+        run.save(run.environment_file, json.dumps(environment, indent=1))
+        run.save(run.plan_file, plan.model_dump_json(indent=1))
+        return run
+
+    def measured(self, names: Sequence[str] = STAGES) -> list[RunDir]:
+        """Return the stages that have been begun, in order."""
+        found = (RunDir(self.path / name) for name in names)
+        return [run for run in found if run.plan_file.is_file()]
+
+    def save(self, file: Path, text: str) -> None:
+        """Write one of the files atomically. Raises LabError."""
+        self._run.save(file, text)
+
+
+def plan_of(run: RunDir) -> Plan:
+    """Return the plan of a stage."""
+    return Plan.model_validate_json(run.plan_file.read_bytes())

@@ -1,0 +1,62 @@
+"""What limits the number of objects of a kind, on a system as Debian sets it up.
+
+The values are defaults: of the kernel (named by its sysctl or macro), of systemd 252 (``DefaultLimitNOFILE``,
+``kernel.pid_max``), for a computer with 16 GiB of memory where they depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit: what sets it, and its value for root and for an ordinary user, which they cannot exceed.
+
+    Root can raise a sysctl, so its value is the one that the kernel allows at most.
+    """
+
+    set_by: str
+    root: int
+    ordinary: int
+
+
+LIMITS = {
+    "nofile": Limit("RLIMIT_NOFILE, fs.nr_open", 1_048_576, 524_288),
+    "nproc": Limit("RLIMIT_NPROC, kernel.pid_max", 4_194_304, 63_000),
+    "pid_max": Limit("kernel.pid_max", 4_194_304, 4_194_304),
+    "max_map_count": Limit("vm.max_map_count", 2_147_483_647, 65_530),
+    "inotify_watches": Limit("fs.inotify.max_user_watches", 2_147_483_647, 124_000),
+    "inotify_instances": Limit("fs.inotify.max_user_instances", 1_048_576, 128),
+    "fanotify_groups": Limit("fs.fanotify.max_user_groups", 1_048_576, 128),
+    "fanotify_marks": Limit("fs.fanotify.max_user_marks", 2_147_483_647, 124_000),
+    "aio_max_nr": Limit("fs.aio-max-nr", 2_147_483_647, 65_536),
+    "mount_max": Limit("fs.mount-max", 2_147_483_647, 100_000),
+    "keys": Limit("kernel.keys.maxkeys, root_maxkeys", 1_000_000, 200),
+    "pty_max": Limit("kernel.pty.max", 1_048_576, 4_096),
+    "msgmni": Limit("kernel.msgmni", 8_388_608, 32_000),
+    "shmmni": Limit("kernel.shmmni", 8_388_608, 4_096),
+    "semmni": Limit("kernel.sem", 8_388_608, 32_000),
+    "sigpending": Limit("RLIMIT_SIGPENDING", 2_147_483_647, 63_000),
+    "netns": Limit("user.max_net_namespaces", 2_147_483_647, 63_000),
+    "userns": Limit("user.max_user_namespaces", 2_147_483_647, 63_000),
+    "ipcns": Limit("user.max_ipc_namespaces", 2_147_483_647, 63_000),
+    "mntns": Limit("user.max_mnt_namespaces", 2_147_483_647, 63_000),
+    "pidns": Limit("user.max_pid_namespaces", 2_147_483_647, 63_000),
+    "utsns": Limit("user.max_uts_namespaces", 2_147_483_647, 63_000),
+    "cgroups": Limit("cgroup.max.descendants", 2_147_483_647, 2_147_483_647),
+    "memory": Limit("memory", 16_777_216, 16_777_216),
+}
+PREDICTED_AT_MOST = 1_000_000
+"""Predictions go no further than this number of objects, whatever the limit allows."""
+
+
+def largest(limit: str, most: int, user: str) -> tuple[int, str] | None:
+    """Return the largest number of objects, and what limits it; None if nothing that is known does."""
+    known = LIMITS.get(limit)
+    value = None if known is None else known.ordinary if user == "ordinary" else known.root
+    if most and (value is None or most < value):
+        return most, "the kind itself"
+    if known is None or value is None:
+        return None
+    return (value, known.set_by) if value <= PREDICTED_AT_MOST else (PREDICTED_AT_MOST, known.set_by)

@@ -1,0 +1,157 @@
+"""The plans of a hunt. Each boot has the trials of one kind, so that what it leaves affects no other kind.
+
+The screen has few sizes and one seed. Sizes go up until the next one, should its cost grow with the square,
+would take more than the budget: the agent leaves such a trial out. What may grow is then confirmed with six
+sizes, each twice the one before, and three seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from kteardown.hunt.catalogue import Kind, Way
+from kteardown.hunt.curve import spaced
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
+
+SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
+"""A factor of 4 apart, and off powers of two, at which tables double."""
+CONFIRM_SIZES = 6
+CONFIRM_SEEDS = 3
+LARGEST = 0
+"""As the number of objects: the largest that the trials before measured within the budget."""
+MEMORY_MB = 2048
+SILENCE_S = 60.0
+"""The longest time without a record on hardware: a call that releases everything says nothing."""
+_SEED = 1001
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One way to release the objects of a kind, for one user: what has a verdict of its own."""
+
+    kind: str
+    way: Way
+    user: str = "root"
+
+    @property
+    def name(self) -> str:
+        """The name in tables: ``flocks, exit``."""
+        return f"{self.kind}, {self.way}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all trials of a hunt have in common."""
+
+    budget_minstr: int
+    """Million instructions that one trial may be expected to take."""
+    user: str = "root"
+    owners: int = 1
+    cpus: int = 1
+
+
+def cases_of(kinds: Iterable[Kind], options: Options) -> list[Case]:
+    """Return every way of every kind; for an ordinary user, only of the kinds that need no privilege."""
+    return [
+        Case(kind.name, way, options.user)
+        for kind in kinds
+        for way in kind.ways
+        if options.user == "root" or not kind.privileged
+    ]
+
+
+def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
+    """Return the plan that measures every way of every kind at ``SCREEN_SIZES``, in one boot of each kind."""
+    most = {kind.name: kind.most for kind in kinds}
+    sizes = {
+        case: [size for size in SCREEN_SIZES if not most[case.kind] or size <= most[case.kind]]
+        for case in cases_of(kinds, options)
+    }
+    return _plan(sizes, [kernel], 1, options)
+
+
+def confirm_plan(largest: Mapping[Case, int], kernels: Sequence[str], seeds: int, options: Options) -> Plan:
+    """Return the plan that measures the cases at ``CONFIRM_SIZES`` sizes up to their largest one."""
+    sizes = {case: list(spaced(most, CONFIRM_SIZES)) for case, most in largest.items()}
+    return _plan(sizes, kernels, seeds, options)
+
+
+def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
+    """Return the plan that measures the cases at these sizes on the wall clock, with a warm-up of each."""
+    return _plan(sizes, [kernel], 1, options, bystanders=False)
+
+
+def profile_plan(
+    sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options, watch: str, period_ns: int
+) -> Plan:
+    """Return the plan that samples what ``watch`` says (``agent/hunt/hunt.c``), at the sizes of each case."""
+    return _plan(sizes, [kernel], 1, options, watch, profile_ns=period_ns, bystanders=False)
+
+
+def _plan(
+    sizes: Mapping[Case, Sequence[int]],
+    kernels: Sequence[str],
+    seeds: int,
+    options: Options,
+    watch: str = "cost",
+    profile_ns: int = 0,
+    bystanders: bool = True,
+) -> Plan:
+    numbers = count()
+    boots = [
+        PlannedBoot(
+            index=next(numbers),
+            block=seed,
+            kernel=kernel,
+            seed=_SEED + 2 * seed,
+            trials=_trials(
+                {case: those for case, those in sizes.items() if case.kind == kind},
+                options,
+                watch,
+                profile_ns,
+                bystanders=bystanders and not seed,
+            ),
+        )
+        for kind in dict.fromkeys(case.kind for case in sizes)
+        for kernel in kernels
+        for seed in range(seeds)
+    ]
+    return Plan(
+        boots=tuple(boots),
+        cpus=options.cpus,
+        memory_mb=MEMORY_MB * max(1, options.cpus // 2),
+        silence_s=SILENCE_S,
+        independent=True,
+    )
+
+
+def _trials(
+    sizes: Mapping[Case, Sequence[int]], options: Options, watch: str, profile_ns: int, bystanders: bool
+) -> tuple[PlannedTrial, ...]:
+    """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
+    points = [
+        (case, size, what)
+        for case, those in sizes.items()
+        for size, what in [*((size, watch) for size in those), *([(LARGEST, "bystanders")] * bystanders)]
+    ]
+    return tuple(
+        PlannedTrial(
+            index=index,
+            workload="hunt",
+            params={
+                "kind": case.kind,
+                "way": case.way,
+                "objects": size,
+                "owners": options.owners,
+                "user": case.user,
+                "watch": what,
+                "budget": options.budget_minstr,
+            },
+            warmup=0 if index else 1,
+            repetitions=1,
+            profile_ns=profile_ns,
+        )
+        for index, (case, size, what) in enumerate(points)
+    )

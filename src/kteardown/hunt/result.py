@@ -1,0 +1,116 @@
+"""The result of a hunt, as ``result.json`` has it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.hunt.catalogue import Way
+from kteardown.hunt.costs import Cost
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GrowthResult(_Part):
+    """The verdict on the growth of one cost (``hunt.growth``)."""
+
+    verdict: str
+    reason: str
+    exponent: float | None = None
+    """Of the last doubling."""
+    exponent_ci: tuple[float | None, float | None] = (None, None)
+    """None where it has no bound."""
+    share: float | None = None
+    sizes: tuple[int, ...]
+    costs: tuple[float | None, ...]
+    """The medians over seeds, in instructions or kB; None where nothing was measured."""
+    confirmed: bool
+    """Whether it was measured with the seeds of the confirmation, and not only in the screen."""
+
+
+class FunctionResult(_Part):
+    """The function that is responsible (``hunt.explain``)."""
+
+    name: str
+    share: float
+    exponent: float | None
+    callers: tuple[str, ...]
+    no_interrupts: float
+    place: str
+
+
+class Prediction(_Part):
+    """What a find costs at the largest number of objects that limits allow."""
+
+    objects: int
+    limit: str
+    instructions: tuple[float, float, float | None]
+    """The low end, the middle and the high end; None if there is no upper bound."""
+
+
+class CaseResult(_Part):
+    """One way to release the objects of a kind."""
+
+    kind: str
+    part: str
+    object: str
+    shape: str
+    way: Way
+    user: str
+    growth: dict[Cost, GrowthResult]
+    idle_ns: float | None
+    """How long the guest was idle during the release of the largest number, in instructions of the clock."""
+    bystanders: dict[str, float]
+    """``irqs_off_ns``, ``realtime_ns``, ``probe_ns`` and ``objects_count``, the number at which they were."""
+    failures: tuple[str, ...] = ()
+    beyond_budget: int | None = None
+    """The smallest number of objects that was left out because of the budget."""
+
+
+class Find(_Part):
+    """A cost that grows faster than the number of objects, or a guest that failed."""
+
+    kind: str
+    way: Way
+    user: str
+    object: str
+    cost: Cost | None
+    """None: the guest failed."""
+    failure: str = ""
+    """How the guest failed, with the number of objects: ``hang at 4,608 objects``."""
+    growth: GrowthResult | None = None
+    function: FunctionResult | None = None
+    prediction: Prediction | None = None
+    elsewhere: dict[str, GrowthResult] = {}
+    """The same cost on other kernels, by source."""
+    also: tuple[str, ...] = ()
+    """Other cases in which the same function is responsible: the same find."""
+
+
+class Rate(_Part):
+    """How long an instruction takes on this machine: the median over cases, and the median deviation."""
+
+    ns: float
+    deviation: float
+    """As a share of the rate."""
+    acceleration: str
+    cases: int
+
+
+class HuntResult(_Part):
+    """The whole result."""
+
+    schema_version: int = 1
+    kteardown: str
+    command: str
+    source: str
+    release: str
+    """The version of the kernel that was hunted on."""
+    against: tuple[str, ...]
+    measured_s: float
+    """Host seconds in which guests ran."""
+    kinds: int
+    cases: tuple[CaseResult, ...]
+    finds: tuple[Find, ...]
+    rate: Rate | None = None

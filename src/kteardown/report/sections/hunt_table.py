@@ -1,0 +1,173 @@
+"""The tables of a hunt: the finds, what failed, and every case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kteardown.hunt.costs import Cost
+from kteardown.hunt.result import (
+    CaseResult,
+    Find,
+    FunctionResult,
+    GrowthResult,
+    HuntResult,
+    Prediction,
+    Rate,
+)
+from kteardown.report.formatting import number, share
+from kteardown.report.table import Block, Cell, Table
+
+COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
+"""What the costs are called in tables."""
+_COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
+_LEFT = frozenset(("find", "cost", "grows", "predicted"))
+
+
+def summary(result: HuntResult) -> str:
+    """Return one sentence that says what was found."""
+    failed = sum(find.cost is None for find in result.finds)
+    steep = len(result.finds) - failed
+    guests = f", and {_count(failed, 'way')} in which the guest failed" if failed else ""
+    grow = "grows" if steep == 1 else "grow"
+    return (
+        f"{_count(result.kinds, 'kind')} in {_count(len(result.cases), 'way')} of release on "
+        f"{result.release}: {_count(steep, 'cost')} that {grow} faster than the number of objects{guests}"
+    )
+
+
+def finds_table(result: HuntResult) -> Table:
+    """Return the table of the finds, the worst first."""
+    columns = (*_COLUMNS, *result.against)
+    rows = tuple(_row(find, result) for find in result.finds)
+    notes = [
+        "each: instructions (memory: kB) for one object, at the smallest and at the largest number",
+        "grows: the function whose own time grows, from samples of the release",
+    ]
+    if result.rate:
+        notes.append(_rate_note(result.rate))
+    if result.against:
+        notes.append("on other kernels: the verdict, and the cost at the largest number")
+    return Table("Finds", Block(columns, rows, left=_LEFT | set(result.against)), notes=tuple(notes))
+
+
+def failures_table(result: HuntResult) -> Table | None:
+    """Return the table of what could not be measured; None if there is nothing."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for case in result.cases:
+        if case.failures and not any(growth.sizes for growth in case.growth.values()):
+            reasons.setdefault((case.kind, case.failures[0].partition(": ")[2]), []).append(case.way)
+    rows = tuple(
+        (Cell(kind), Cell(", ".join(ways)), Cell(why)) for (kind, why), ways in sorted(reasons.items())
+    )
+    columns = ("kind", "ways", "why")
+    return Table("Not measured", Block(columns, rows, left=frozenset(columns))) if rows else None
+
+
+def verdicts_line(result: HuntResult) -> str:
+    """Return how many releases have which verdict."""
+    counts = Counter(case.growth["sync"].verdict for case in result.cases if "sync" in case.growth)
+    return "release: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def cases_table(result: HuntResult) -> Table:
+    """Return the table of every case."""
+    columns = ("part", "kind", "way", "release each", "verdict", "deferred each", "making each", "kB each")
+    rows = tuple(_case_row(case) for case in result.cases if case.growth)
+    return Table("All kinds", Block(columns, rows, left=frozenset(("part", "kind", "way", "verdict"))))
+
+
+def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
+    """Return the cost divided by the number of objects, at the smallest and at the largest number."""
+    measured = [
+        (size, cost) for size, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None
+    ]
+    if not measured:
+        return None, None
+    (few, low), (many, high) = measured[0], measured[-1]
+    return low / few, high / many
+
+
+def predicted(found: Prediction, rate: Rate | None) -> str:
+    """Return the predicted cost at the largest number that limits allow."""
+    _, middle, high = found.instructions
+    if rate is None:
+        return f"{number(middle / 1e9)} G instructions at {found.objects:,}"
+    seconds = f"{number(middle * rate.ns / 1e9)} s"
+    upper = f" (up to {number(high * rate.ns / 1e9)} s)" if high is not None else ""
+    return f"{seconds}{upper} at {found.objects:,}"
+
+
+def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
+    name = f"{find.kind}, {find.way}" + (f" (+{len(find.also)})" if find.also else "")
+    growth = find.growth
+    if growth is None or find.cost is None:
+        others = len(_COLUMNS) + len(result.against) - 2
+        return (Cell(name), Cell(find.failure.partition(":")[0], "broken"), *[Cell("")] * others)
+    few, many = per_object(growth)
+    case = next(c for c in result.cases if (c.kind, c.way, c.user) == (find.kind, find.way, find.user))
+    return (
+        Cell(name),
+        Cell(COST_WORDS[find.cost]),
+        Cell(_number(growth.exponent), "worse"),
+        Cell(_number(few)),
+        Cell(_number(many)),
+        Cell(f"{growth.sizes[-1]:,}"),
+        Cell(responsible(find.function) if find.function else ""),
+        Cell(predicted(find.prediction, result.rate) if find.prediction else ""),
+        Cell(_number(case.bystanders.get("irqs_off_ns"))),
+        *(Cell(_elsewhere(find.elsewhere.get(source))) for source in result.against),
+    )
+
+
+def responsible(function: FunctionResult) -> str:
+    """Return the function that is responsible, with its share; without interrupts, where they were off."""
+    off = " (interrupts off)" if function.no_interrupts > 0.5 else ""
+    return f"{function.place} {share(function.share)}{off}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else number(value)
+
+
+def _elsewhere(growth: GrowthResult | None) -> str:
+    if growth is None:
+        return "not measured"
+    return f"{growth.verdict}, {_number(growth.costs[-1])}"
+
+
+def _case_row(case: CaseResult) -> tuple[Cell, ...]:
+    def each(cost: Cost) -> str:
+        growth = case.growth.get(cost)
+        return _number(per_object(growth)[1]) if growth else "-"
+
+    sync = case.growth.get("sync")
+    return (
+        Cell(case.part),
+        Cell(case.kind),
+        Cell(case.way),
+        Cell(each("sync")),
+        Cell(sync.verdict if sync else "-", "worse" if sync and sync.verdict == "superlinear" else None),
+        Cell(each("deferred")),
+        Cell(each("make")),
+        Cell(each("held")),
+    )
+
+
+def _rate_note(rate: Rate) -> str:
+    return (
+        f"seconds: {rate.ns:.2f} ns for an instruction on this machine ({rate.acceleration}), from "
+        f"{_count(rate.cases, 'find')} that deviate by {share(rate.deviation)} (median)"
+    )
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
+    """Return the tables of a hunt, with ``everything`` also that of all cases."""
+    tables = [finds_table(result)] if result.finds else []
+    failures = failures_table(result)
+    tables += [failures] if failures else []
+    return [*tables, cases_table(result)] if everything else tables

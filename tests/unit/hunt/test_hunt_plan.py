@@ -1,0 +1,152 @@
+"""Plans of a hunt, and what is booted again after a guest failed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.hunt import limits
+from kteardown.hunt.catalogue import Kind, choose
+from kteardown.hunt.costs import measured
+from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.measure import left_over
+from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, Case, Options, confirm_plan, screen_plan
+from kteardown.model.plan import Plan
+from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
+
+OPTIONS = Options(budget_minstr=10)
+
+
+def kind(name: str, **fields: object) -> Kind:
+    values: dict[str, object] = {
+        "name": name,
+        "part": "files",
+        "object": "object",
+        "shape": "of one",
+        "privileged": False,
+        "limit": "",
+        "needs": "",
+        "call": "",
+        "most": 0,
+        "ways": ("exit", "oldest"),
+    }
+    return Kind.model_validate({**values, **fields})
+
+
+def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
+    plan = screen_plan([kind("a"), kind("b", most=300)], "kernel", OPTIONS)
+    assert plan.independent
+    first, second = plan.boots
+    assert {trial.params["kind"] for trial in first.trials} == {"a"}
+    sizes = [*SCREEN_SIZES, LARGEST]
+    assert [trial.params["objects"] for trial in first.trials] == sizes * 2
+    assert [trial.params["objects"] for trial in second.trials] == [72, 288, LARGEST] * 2
+    assert [trial.warmup for trial in first.trials] == [1, *[0] * 11]
+
+
+def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
+    kinds = [kind("a"), kind("b", privileged=True)]
+    plan = screen_plan(kinds, "kernel", Options(budget_minstr=10, user="ordinary"))
+    assert {trial.params["kind"] for boot in plan.boots for trial in boot.trials} == {"a"}
+
+
+def test_a_confirmation_has_six_doublings_and_three_seeds() -> None:
+    plan = confirm_plan({Case("a", "exit"): 4608}, ["one", "two"], 3, OPTIONS)
+    assert [(boot.kernel, boot.block) for boot in plan.boots] == [
+        (name, seed) for name in ("one", "two") for seed in range(3)
+    ]
+    sizes = [int(trial.params["objects"]) for trial in plan.boots[0].trials][:6]
+    assert sizes[-1] <= 4608
+    assert [b / a for a, b in pairwise(sizes)] == [2.0] * 5
+
+
+def test_names_and_parts_are_chosen_and_a_wrong_one_is_named() -> None:
+    kinds = [kind("a"), kind("b", part="mounts"), kind("c", part="mounts")]
+    assert [each.name for each in choose(kinds, ["mounts"])] == ["b", "c"]
+    assert [each.name for each in choose(kinds, [])] == ["a", "b", "c"]
+    with pytest.raises(InputError, match="did you mean 'mounts'"):
+        choose(kinds, ["mount"])
+
+
+def failed_boot(run: RunDir, plan: Plan) -> None:
+    """Write the records of a boot whose guest hung in its third trial."""
+    with open_writer(run) as log:
+        boot = plan.boots[0]
+        start = BootStart(
+            kernel=boot.kernel,
+            block=0,
+            seed=boot.seed,
+            acceleration="icount",
+            host_load=0,
+            started_at="2026-01-01T00:00:00",
+        )
+        log.append(start, boot=0, attempt=0)
+        for trial in boot.trials[:3]:
+            begun = TrialStart(trial=trial.index, workload="hunt", params=trial.params)
+            log.append(begun, boot=0, attempt=0)
+            if trial.index < 2:
+                sample = Sample(trial=trial.index, repetition=0, metric="sync_ns", value=5, warmup=False)
+                log.append(sample, boot=0, attempt=0)
+                log.append(TrialEnd(trial=trial.index, status="ok"), boot=0, attempt=0)
+        end = BootEnd(
+            outcome="hang", detail="no record", duration_s=1, first_record_s=0.5, command=[], host_load=0
+        )
+        log.append(end, boot=0, attempt=0)
+
+
+def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path: Path) -> None:
+    plan = screen_plan([kind("a")], "kernel", OPTIONS)
+    run = HuntFolder(tmp_path).stage("screen", plan, "hash")
+    failed_boot(run, plan)
+    (again,) = left_over(plan, run)
+    assert again.index == 1
+    assert {trial.params["way"] for trial in again.trials} == {"oldest"}
+    assert [trial.index for trial in again.trials] == list(range(6, 12))
+    longer = plan.model_copy(update={"boots": (*plan.boots, again)})
+    assert left_over(longer, run) == []
+    (hung,) = [each for each in measured(run.boots()).values() if each.failures]
+    assert hung.sizes == (72, 288)
+    assert (hung.failures[0].outcome, hung.failures[0].objects) == ("hang", 1152)
+
+
+def test_a_stage_of_other_kinds_is_not_continued(tmp_path: Path) -> None:
+    plan = screen_plan([kind("a")], "kernel", OPTIONS)
+    folder = HuntFolder(tmp_path)
+    folder.stage("screen", plan, "hash")
+    assert folder.stage("screen", plan, "hash").plan_file.is_file()
+    with pytest.raises(InputError, match="have changed"):
+        folder.stage("screen", plan, "another")
+
+
+def test_a_hunt_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    with pytest.raises(InputError, match="there is no hunt"):
+        HuntFolder.find("last")
+    made = HuntFolder.create(Request(source="debian-image:6.12", kinds=("files",)))
+    assert HuntFolder.find("last").request().kinds == ("files",)
+    assert HuntFolder.find(made.name[:10]).path == made.path
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "user", "expected"),
+    [
+        ("nofile", 0, "root", 1_000_000),
+        ("nofile", 0, "ordinary", 524_288),
+        ("inotify_instances", 0, "ordinary", 128),
+        ("", 300, "root", 300),
+        ("nofile", 300, "root", 300),
+    ],
+)
+def test_the_largest_number_is_that_of_the_limit(limit: str, most: int, user: str, expected: int) -> None:
+    found = limits.largest(limit, most, user)
+    assert found is not None
+    assert found[0] == expected
+
+
+def test_nothing_that_is_known_limits_some_kinds() -> None:
+    assert limits.largest("", 0, "root") is None

@@ -1,0 +1,116 @@
+"""From recorded boots of two kinds to finds: ``flocks`` by exit, and ``zombies_group``, on Debian's 6.12."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.hunt import decide
+from kteardown.hunt.catalogue import Kind
+from kteardown.hunt.costs import Measured, measured
+from kteardown.hunt.explain import growing_functions
+from kteardown.hunt.plan import Case
+from kteardown.hunt.result import Find, HuntResult, Rate
+from kteardown.report.sections.hunt_table import finds_table, predicted, shown_tables, summary
+from kteardown.rundir.directory import RunDir
+
+RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
+FLOCKS, ZOMBIES = Case("flocks", "exit"), Case("zombies_group", "call")
+
+
+def kind(case: Case, part: str, limit: str) -> Kind:
+    return Kind(
+        name=case.kind,
+        part=part,
+        object="object",
+        shape="on one",
+        privileged=False,
+        limit=limit,
+        needs="",
+        call="",
+        most=0,
+        ways=(case.way,),
+    )
+
+
+KINDS = (kind(FLOCKS, "files", "nofile"), kind(ZOMBIES, "processes", "nproc"))
+
+
+def stage(name: str) -> dict[Case, Measured]:
+    found = measured(RunDir(RECORDED / name).boots())
+    return {case: each for (_, case), each in found.items()}
+
+
+@pytest.fixture(scope="module")
+def finds() -> list[Find]:
+    functions = growing_functions(RunDir(RECORDED / "profile-sync").boots())
+    causes = {case: {"sync": function} for case, function in functions.items()}
+    cases = decide.case_results(KINDS, stage("screen"), stage("confirm"))
+    return decide.finds(cases, stage("confirm"), causes, {}, KINDS)  # type: ignore[arg-type]
+
+
+def test_the_screen_asks_for_both_up_to_the_budget() -> None:
+    screened = stage("screen")
+    assert decide.worth_confirming(screened.values()) == {FLOCKS: 4608, ZOMBIES: 1152}
+    assert screened[FLOCKS].beyond_budget == 18432
+    assert screened[ZOMBIES].beyond_budget == 4608
+
+
+def test_the_bystanders_are_those_of_the_largest_number() -> None:
+    zombies = stage("screen")[ZOMBIES]
+    assert zombies.largest("objects_count") == 1152
+    # The whole release, 37 million instructions, had interrupts off.
+    assert zombies.largest("irqs_off_ns") == pytest.approx(37_494_146, rel=0.01)
+
+
+def test_the_release_of_both_grows_with_the_square(finds: list[Find]) -> None:
+    release = {find.kind: find for find in finds if find.cost == "sync"}
+    for name in ("flocks", "zombies_group"):
+        growth = release[name].growth
+        assert growth is not None
+        assert growth.verdict == "superlinear"
+        assert growth.exponent == pytest.approx(1.94, abs=0.02)
+
+
+def test_the_function_that_is_responsible_is_named(finds: list[Find]) -> None:
+    place = {find.kind: find.function.place for find in finds if find.cost == "sync" and find.function}
+    assert place == {"flocks": "locks_check_ctx_file_list()", "zombies_group": "do_exit()"}
+
+
+def test_finds_with_interrupts_off_come_first(finds: list[Find]) -> None:
+    assert finds[0].kind == "zombies_group"
+    assert finds[0].function
+    assert finds[0].function.no_interrupts > 0.9
+
+
+def test_the_cost_at_the_limit_is_that_of_the_square(finds: list[Find]) -> None:
+    flocks = next(find for find in finds if (find.kind, find.cost) == ("flocks", "sync"))
+    assert flocks.prediction
+    assert flocks.growth
+    assert flocks.prediction.objects == 1_000_000
+    exact = (flocks.growth.costs[-1] or 0) * (1_000_000 / flocks.growth.sizes[-1]) ** 2
+    assert flocks.prediction.instructions[1] == pytest.approx(exact, rel=0.1)
+    assert predicted(flocks.prediction, Rate(ns=2.0, deviation=0.1, acceleration="kvm", cases=3)).endswith(
+        " at 1,000,000"
+    )
+
+
+def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
+    result = HuntResult(
+        kteardown="0",
+        command="kteardown hunt",
+        source="debian-image:6.12",
+        release="6.12.117",
+        against=("debian-image:7.3",),
+        measured_s=1.0,
+        kinds=2,
+        cases=tuple(decide.case_results(KINDS, stage("screen"), stage("confirm"))),
+        finds=tuple(finds),
+    )
+    assert summary(result).startswith("2 kinds in 2 ways of release on 6.12.117: ")
+    table = finds_table(result)
+    assert len(table.keys.rows) == len(finds)
+    assert table.keys.columns[-1] == "debian-image:7.3"
+    assert [shown.title for shown in shown_tables(result, everything=True)] == ["Finds", "All kinds"]
+    assert HuntResult.model_validate_json(result.model_dump_json()) == result
