@@ -1,4 +1,4 @@
-"""Prebuilt kernels: an image, or a distribution's package with the modules that the guest needs."""
+"""Prebuilt kernels: an image, or a distribution's packages with the modules that the guest needs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import lzma
 import re
 import subprocess
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, kconfig, toolchain
+from kteardown.kernels.apt import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash, package_from_json, split
@@ -64,10 +65,9 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         target = kernels.kernel_path(key)
         with cache_folder.locked(target, reporter, f"unpack {identity}"):
             if not target.is_dir():
-                if kind != "image":
-                    path = sources.package_file(package, architecture)
+                files = [path] if kind == "image" else _package_files(package, architecture, sources)
                 with cache_folder.published(target) as folder:
-                    _import_kernel(folder, path, request, identity, kernels)
+                    _import_kernel(folder, files, request, identity, kernels)
     image = kernels.lookup(key, request.name)
     assert image is not None
     _report_missing_symbols(request, image, reporter)
@@ -102,11 +102,35 @@ def module_depends(data: bytes) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name) if match else ()
 
 
-def _import_kernel(folder: Path, path: Path, request: KernelRequest, identity: str, kernels: Cache) -> None:
+def exact_depends(depends: str, version: str) -> list[str]:
+    """Return the packages that the ``Depends`` field of a package requires in exactly ``version``."""
+    clauses = (re.fullmatch(r"\s*(\S+) \(= (\S+)\)\s*", clause) for clause in depends.split(","))
+    return [clause[1] for clause in clauses if clause and clause[2] == version]
+
+
+def _package_files(package: Package, architecture: str, sources: Sources) -> list[Path]:
+    """Return the files of ``package`` and of the packages that it requires in its own version.
+
+    A kernel is one package, or an empty one that requires those of the image, the modules and the rest.
+    """
+    names = [package.name]
+    files = []
+    for name in names:
+        file = sources.package_file(replace(package, name=name), architecture)
+        depends = toolchain.capture(["dpkg-deb", "--field", str(file), "Depends"]).stdout
+        names += [other for other in exact_depends(depends, package.version) if other not in names]
+        files.append(file)
+    return files
+
+
+def _import_kernel(
+    folder: Path, files: Sequence[Path], request: KernelRequest, identity: str, kernels: Cache
+) -> None:
+    path = files[0]
     modules: list[Path] = []
     config = ""
     if path.read_bytes()[:8] == b"!<arch>\n":
-        path, config = _unpack(path, folder)
+        path, config = _unpack(files, folder)
         modules = _modules(folder, identity)
         cache_folder.remove(folder / "package")
     facts = read_header(path, identity)
@@ -135,30 +159,39 @@ def _import_kernel(folder: Path, path: Path, request: KernelRequest, identity: s
     kernels.describe(folder, described)
 
 
-def _unpack(deb: Path, folder: Path) -> tuple[Path, str]:
-    """Unpack a package below ``package`` and move its kernel and System.map into ``folder``.
+def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
+    """Unpack packages below ``package`` and move their kernel and System.map into ``folder``.
 
     Return the path of the kernel and the text of its configuration.
     """
     unpacked = folder / "package"
-    done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
-    if done.returncode:
-        if "No space left" in done.stderr:
-            raise cache_folder.disk_full(folder)
-        raise LabError(
-            f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
-        )
-    kernel = next(iter(sorted(unpacked.glob("boot/vmlinu[xz]-*"))), None)
+    for deb in debs:
+        done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
+        if done.returncode:
+            if "No space left" in done.stderr:
+                raise cache_folder.disk_full(folder)
+            raise LabError(
+                f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
+            )
+    kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
-            f"{deb.name} has no kernel in boot/", hint="Give a linux-image package, not a meta-package."
+            f"{debs[0].name} has no kernel",
+            hint="Give a package that has its kernel and its modules, or write debian-image:VERSION, "
+            "which also fetches the packages on which it depends.",
         )
-    config = next(iter(sorted(unpacked.glob("boot/config-*"))), None)
+    config = _boot_file(unpacked, "config")
     text = config.read_text() if config else ""
     (folder / "config").write_text(text)
-    for symbols in unpacked.glob("boot/System.map-*"):
+    if symbols := _boot_file(unpacked, "System.map"):
         symbols.rename(folder / "System.map")
     return kernel.rename(folder / "vmlinuz"), text
+
+
+def _boot_file(unpacked: Path, name: str) -> Path | None:
+    """Return the file ``name`` of the kernel, which is in ``boot`` or beside the modules."""
+    places = (f"boot/{name}-*", f"lib/modules/*/{name}", f"usr/lib/modules/*/{name}")
+    return next((path for place in places for path in sorted(unpacked.glob(place))), None)
 
 
 def _modules(folder: Path, identity: str) -> list[Path]:

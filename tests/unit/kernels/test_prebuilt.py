@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import struct
 import subprocess
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
+from kteardown.kernels.apt import Package, Tier
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.prebuilt import ensure, is_prebuilt, load_order, module_depends
+from kteardown.kernels.prebuilt import ensure, exact_depends, is_prebuilt, load_order, module_depends
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
@@ -104,48 +108,130 @@ def test_an_image_with_patches_or_for_another_architecture_is_an_error(tmp_path:
     assert Cache(tmp_path / "cache").entries() == []
 
 
-def deb(tmp_path: Path, builtin: str = "kernel/drivers/virtio/virtio_ring.ko\n") -> Path:
-    """Build a kernel package with compressed virtio modules, like those of a distribution."""
-    root = tmp_path / "root"
-    modules = root / "lib/modules/6.12.1-x/kernel/drivers"
-    modules.mkdir(parents=True)
-    (root / "boot").mkdir()
-    (root / "DEBIAN").mkdir()
-    (root / "DEBIAN/control").write_text(
-        "Package: linux-image-x\nVersion: 6.12.1-1\nArchitecture: amd64\n"
-        "Maintainer: A <a@example.org>\nDescription: x\n"
+RELEASE = "6.12.1-x"
+PACKAGE = Package("linux-image-x", "6.12.1-1", Tier("bookworm", ()))
+
+
+def build(target: Path, files: dict[str, bytes], depends: str = "kmod") -> Path:
+    """Build a package of ``files``, with the fields of ``PACKAGE``."""
+    with tempfile.TemporaryDirectory() as root:
+        control = (
+            f"Package: {target.name.partition('_')[0]}\nVersion: {PACKAGE.version}\nArchitecture: amd64\n"
+            f"Maintainer: A <a@example.org>\nDepends: {depends}\nDescription: x\n"
+        )
+        for name, data in {"DEBIAN/control": control.encode(), **files}.items():
+            file = Path(root) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        # The temporary folder is not readable by others.
+        Path(root).chmod(0o755)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["dpkg-deb", "--build", "-Znone", root, str(target)], check=True, capture_output=True)
+    return target
+
+
+def modules() -> dict[str, bytes]:
+    """Compressed virtio modules, like those of a distribution."""
+
+    def module(depends: str) -> bytes:
+        return lzma.compress(b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0retpoline=Y\0")
+
+    depends = {
+        "virtio": "virtio_ring",
+        "virtio-console": "virtio,virtio_ring",
+        "virtio_pci": "virtio",
+        "unrelated": "",
+    }
+    return {f"kernel/drivers/{name}.ko.xz": module(text) for name, text in depends.items()}
+
+
+IMAGE = bzimage(f"{RELEASE} (a@b)")
+CONFIG = b'CONFIG_SUSPEND=y\nCONFIG_CC_VERSION_TEXT="gcc 12"\n'
+BUILTIN = {"modules.builtin": b"kernel/drivers/virtio/virtio_ring.ko\n"}
+
+
+def under(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{folder}/{name}": data for name, data in files.items()}
+
+
+def deb(tmp_path: Path, builtin: dict[str, bytes] = BUILTIN) -> Path:
+    """Build a package that has a whole kernel."""
+    boot = {"vmlinuz": IMAGE, "config": CONFIG, "System.map": b"map"}
+    return build(
+        tmp_path / "linux-image.deb",
+        under(f"lib/modules/{RELEASE}", modules() | builtin)
+        | {f"boot/{name}-{RELEASE}": data for name, data in boot.items()},
     )
-    (root / "boot/vmlinuz-6.12.1-x").write_bytes(bzimage("6.12.1-x (a@b)"))
-    (root / "boot/config-6.12.1-x").write_text('CONFIG_SUSPEND=y\nCONFIG_CC_VERSION_TEXT="gcc 12"\n')
-    (root / "lib/modules/6.12.1-x/modules.builtin").write_text(builtin)
-
-    def module(name: str, depends: str) -> None:
-        data = b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0retpoline=Y\0"
-        (modules / f"{name}.ko.xz").write_bytes(lzma.compress(data))
-
-    module("virtio", "virtio_ring")
-    module("virtio-console", "virtio,virtio_ring")
-    module("virtio_pci", "virtio")
-    module("unrelated", "")
-    package = tmp_path / "linux-image.deb"
-    subprocess.run(
-        ["dpkg-deb", "--build", "-Znone", str(root), str(package)], check=True, capture_output=True
-    )
-    return package
 
 
-def test_the_modules_of_a_package_are_in_load_order(tmp_path: Path) -> None:
-    found = ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path)}"))
-    assert found.release == "6.12.1-x"
+def split_debs(cache: Path) -> None:
+    """Put a kernel that is split into several packages into the downloads of ``cache``."""
+    folder = f"usr/lib/modules/{RELEASE}"
+    base = f"linux-base-x (= {PACKAGE.version})"
+    parts: dict[str, tuple[str, dict[str, bytes]]] = {
+        "linux-image-x": (
+            f"dracut | linux-initramfs-tool, {base}, linux-binary-x (= {PACKAGE.version}), "
+            f"linux-modules-x (= {PACKAGE.version}), other (= 3), linux-base (>= 4.17~)",
+            {"usr/share/doc/linux-image-x/copyright": b"x"},
+        ),
+        "linux-binary-x": (base, under(folder, {"vmlinuz": IMAGE})),
+        "linux-modules-x": (f"kmod, {base}", under(folder, modules())),
+        "linux-base-x": ("kmod", under(folder, {"config": CONFIG, "System.map": b"map"} | BUILTIN)),
+    }
+    for name, (depends, files) in parts.items():
+        build(cache / "downloads" / f"{name}_{PACKAGE.version}_amd64.deb", files, depends)
+
+
+def check_whole(found: KernelImage) -> None:
+    assert found.release == RELEASE
     assert found.compiler == "gcc 12"
     assert [path.name for path in found.modules] == ["virtio.ko", "virtio_pci.ko", "virtio_console.ko"]
     assert all(path.read_bytes().startswith(b"\x7fELF") for path in found.modules)
-    assert not (found.image.parent / "package").exists()
+    folder = found.image.parent
+    assert (folder / "config").read_bytes() == CONFIG
+    assert (folder / "System.map").read_bytes() == b"map"
+    assert not (folder / "package").exists()
+
+
+def test_the_modules_of_a_package_are_in_load_order(tmp_path: Path) -> None:
+    check_whole(ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path)}")))
+
+
+def test_a_kernel_that_is_split_into_packages_is_put_together(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    split_debs(cache)
+    Sources(cache, SilentReporter()).remember(
+        "debian-image:6.12", "amd64", lambda: {"package": json.dumps(asdict(PACKAGE))}
+    )
+    found = ensured(tmp_path, KernelRequest("base", "debian-image:6.12"))
+    check_whole(found)
+    assert found.source == "debian-image:6.12.1-1"
+
+
+def test_only_what_is_required_in_the_same_version_is_a_part_of_a_package() -> None:
+    depends = (
+        "kmod, a | b (= 1-2), linux-base (>= 4), linux-modules-x (= 1-2),c (= 1-3), linux-binary-x (= 1-2)"
+    )
+    assert exact_depends(depends, "1-2") == ["linux-modules-x", "linux-binary-x"]
+    assert exact_depends("", "1-2") == []
+
+
+def test_a_file_that_is_one_part_of_a_split_kernel_is_an_error(tmp_path: Path) -> None:
+    split_debs(tmp_path)
+    image, binary = (
+        tmp_path / "downloads" / f"{name}_{PACKAGE.version}_amd64.deb"
+        for name in ("linux-image-x", "linux-binary-x")
+    )
+    with pytest.raises(InputError, match="has no kernel") as error:
+        ensured(tmp_path, KernelRequest("base", f"image:{image}"))
+    assert "debian-image:VERSION" in error.value.hint
+    with pytest.raises(InputError, match="has no module virtio_pci"):
+        ensured(tmp_path, KernelRequest("base", f"image:{binary}"))
 
 
 def test_a_package_without_the_modules_of_the_records_port_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no module virtio_ring"):
-        ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path, builtin='')}"))
+        ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path, builtin={})}"))
 
 
 def test_load_order_puts_dependencies_first_and_names_a_missing_module() -> None:
