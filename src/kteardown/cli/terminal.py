@@ -7,23 +7,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.progress import Task as Bar
 from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown.progress import InterimResult, Task
+from kteardown.report.forecast_text import duration
 
 _PLAIN_INTERVAL_S = 15.0
 _LOOK_INTERVAL_S = 5.0
@@ -42,16 +44,52 @@ COLOURS = {
 
 
 @dataclass
+class _Pace:
+    """How long a step takes in all, forecast whenever a part of it was completed."""
+
+    total: float | None
+    completed: float = 0.0
+    forecast_s: float | None = None
+
+    def update(self, spent_s: float, completed: float, total: float | None) -> None:
+        """Take note of what was completed after ``spent_s``. ``total``: None if it is unchanged."""
+        total = self.total if total is None else total
+        changed = (completed, total) != (self.completed, self.total)
+        self.completed, self.total = completed, total
+        # At the end of a step whose total was too small nothing says how much is left.
+        if changed and total is not None and 0 < completed < total:
+            self.forecast_s = spent_s * total / completed
+
+    def words(self, spent_s: float) -> str:
+        """Return how long the rest takes, or that the forecast was too short; empty if there is none."""
+        if self.forecast_s is None:
+            return ""
+        if spent_s < self.forecast_s:
+            return f"about {duration(self.forecast_s - spent_s)} left"
+        return f"longer than the forecast of {duration(self.forecast_s)}"
+
+
+@dataclass
 class _BarTask:
     display: _Display
     task: TaskID
+    pace: _Pace
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
         progress = self.display.progress
-        if total is not None:
-            progress.update(self.task, total=total)
+        self.pace.update(progress.tasks[progress.task_ids.index(self.task)].elapsed or 0.0, completed, total)
         self.display.doing[self.task] = detail
-        progress.update(self.task, completed=completed)
+        progress.update(self.task, completed=completed, total=self.pace.total)
+
+
+class _TimeColumn(ProgressColumn):
+    """The time that a step took so far, and the words of its pace."""
+
+    def render(self, task: Bar) -> Text:
+        """Return ``0:03:10, about 6 min left``."""
+        spent_s = task.elapsed or 0.0
+        words = task.fields["pace"].words(spent_s)
+        return Text(f"{timedelta(seconds=int(spent_s))}{', ' + words if words else ''}")
 
 
 @dataclass
@@ -60,23 +98,23 @@ class _LineTask:
 
     console: Console
     title: str
-    total: float | None
-    started: float = field(default_factory=time.monotonic)
-    last_line: float = field(default_factory=time.monotonic)
+    pace: _Pace
+    started: float
+    last_line: float
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
-        self.total = total if total is not None else self.total
         now = time.monotonic()
+        spent_s = now - self.started
+        self.pace.update(spent_s, completed, total)
         if now - self.last_line < _PLAIN_INTERVAL_S:
             return
         self.last_line = now
-        spent = now - self.started
-        text = f"{self.title}: {spent:.0f} s"
-        if self.total and completed > 0:
-            left = max(0.0, spent * (self.total - completed) / completed)
-            text += f", {min(100.0, 100 * completed / self.total):.0f}%, about {left:.0f} s left"
+        text = f"{self.title}: {spent_s:.0f} s"
+        if self.pace.total and 0 < completed < self.pace.total:
+            text += f", {100 * completed / self.pace.total:.0f}%"
+        words = self.pace.words(spent_s)
         what = "; ".join(detail.split("\n"))
-        line = f"{text}{'; ' + what if what else ''}"
+        line = f"{text}{', ' + words if words else ''}{'; ' + what if what else ''}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -88,9 +126,7 @@ class _Display:
             SpinnerColumn(),
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            _TimeColumn(),
             console=console,
         )
         self.doing: dict[TaskID, str] = {}
@@ -177,10 +213,12 @@ class TerminalReporter:
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
         """Show a task: a bar on a terminal, lines elsewhere. Nested tasks share one display."""
+        pace = _Pace(total)
         if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
             if not self._quiet:
                 self._console.print(f"{title} ...", highlight=False, markup=False)
-            yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, total)
+            now = time.monotonic()
+            yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, pace, now, now)
             return
         # Tasks of several threads overlap; the last one closes the display.
         with self._lock:
@@ -188,10 +226,10 @@ class TerminalReporter:
                 self._display = _Display(self._console, self._rows)
                 self._display.live.start()
             display = self._display
-            bar = display.progress.add_task(title, total=total)
+            bar = display.progress.add_task(title, total=total, pace=pace)
             self._tasks += 1
         try:
-            yield _BarTask(display, bar)
+            yield _BarTask(display, bar, pace)
         finally:
             with self._lock:
                 display.progress.remove_task(bar)

@@ -121,6 +121,64 @@ def test_a_plain_line_has_all_guests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "two, seed 1: zombies zombies=3000; base, seed 2: starting" in written(file)
 
 
+class Clock:
+    """A clock that only the test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+def test_a_forecast_that_is_overrun_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, file = Clock(monkeypatch), console()
+    # A build of 100 expected steps that has 300: kbuild gives the steps so far as the total then.
+    with TerminalReporter(file).task("Building", total=100) as task:
+        for step in range(1, 301):
+            clock.now = step * 2.0
+            task.update(step, "a.o", total=max(step, 100))
+    lines = written(file).splitlines()
+    assert lines[1] == "Building: 16 s, 8%, about 3 min left; a.o"
+    assert lines[12] == "Building: 192 s, 96%, about 8 s left; a.o"
+    assert lines[13:] == [
+        f"Building: {seconds} s, longer than the forecast of 3 min; a.o" for seconds in range(208, 601, 16)
+    ]
+
+
+def test_a_part_that_takes_longer_than_expected_overruns_the_forecast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, file = Clock(monkeypatch), console()
+    with TerminalReporter(file).task("booting 2 guests", total=2) as task:
+        for clock.now, done in ((20.0, 0), (40.0, 1), (60.0, 1), (90.0, 1), (120.0, 2)):
+            task.update(done)
+        # More work came up: there is a forecast again.
+        clock.now = 140.0
+        task.update(2, total=4)
+    assert [line.removeprefix("booting 2 guests: ") for line in written(file).splitlines()[1:]] == [
+        "20 s",
+        "40 s, 50%, about 40 s left",
+        "60 s, 50%, about 20 s left",
+        "90 s, 50%, longer than the forecast of 80 s",
+        "120 s, longer than the forecast of 80 s",
+        "140 s, 50%, about 2 min left",
+    ]
+
+
+def test_a_bar_whose_total_was_reached_goes_on_counting() -> None:
+    now = [0.0]
+    screen = console(force_terminal=True, color_system=None, get_time=lambda: now[0])
+    reporter = TerminalReporter(screen)
+    with reporter.task("Building", total=100) as task:
+        for now[0], step in ((90.0, 50), (180.0, 100), (540.0, 130)):
+            task.update(step, total=max(step, 100))
+            assert reporter._display is not None
+            reporter._display.live.refresh()
+    text = written(screen)
+    assert "0:01:30, about 90 s left" in text or "0:01:30, about 2 min left" in text
+    assert "0:09:00, longer than the forecast of 3 min" in text
+    assert "0:00:00, about" not in text and " 0 s left" not in text
+
+
 def test_quiet_prints_nothing() -> None:
     screen, looks = console(force_terminal=True), Looks()
     work(TerminalReporter(screen, quiet=True), looks)
