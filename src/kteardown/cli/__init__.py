@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -90,6 +91,8 @@ def _options(
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
+    # A shell without job control starts `kteardown ... &` with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     errors = Console(stderr=True)
     try:
         code = app(prog_name="kteardown", standalone_mode=False)

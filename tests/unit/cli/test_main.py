@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from kteardown import version
+from kteardown.kernels import cache_folder
+from kteardown.kernels.source import Sources
+from kteardown.progress import SilentReporter
 
 
 def kteardown(
@@ -75,6 +79,35 @@ def test_wrong_input_exits_with_2_and_a_hint(arguments: list[str], expected: str
     assert done.returncode == 2, done.stderr
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_sigint_ends_a_process_that_a_script_started_in_the_background(tmp_path: Path) -> None:
+    archive = tmp_path / "linux.tar"
+    archive.write_bytes(b"not unpacked")
+    cache = tmp_path / "cache"
+    sources = Sources(cache, SilentReporter())
+    tree = sources.tree_path(sources.identify(f"tar:{archive}"))
+    # A shell without job control lets background jobs ignore SIGINT.
+    script = '"$@" & echo $!; wait $!'
+    arguments = ("build", "freezer", "--source", f"tar:{archive}")
+    with (
+        cache_folder.locked(tree, SilentReporter(), "the test"),
+        subprocess.Popen(
+            ["sh", "-c", script, "sh", sys.executable, "-m", "kteardown", *arguments],
+            env={**os.environ, "KTEARDOWN_CACHE": str(cache), "COLUMNS": "120"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as shell,
+    ):
+        assert shell.stdout is not None and shell.stderr is not None
+        lab = int(shell.stdout.readline())
+        assert "Waiting for another run" in shell.stderr.readline()
+        os.kill(lab, signal.SIGINT)
+        shell.wait()
+        assert "Traceback" not in shell.stderr.read()
+    assert shell.returncode == 130
+    assert not [path for path in cache.rglob("*") if path.name.endswith(".tmp")]
 
 
 def test_a_call_without_arguments_prints_the_help(tmp_path: Path) -> None:
