@@ -20,6 +20,7 @@ from kteardown.report import forecast_text, interim, saved
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
+from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
@@ -89,8 +90,9 @@ def result_of(run: RunDir) -> Result:
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:
-    """Return ``result``. Raises GuestError if no boot was ok, so that there is nothing to report."""
-    if any(result.boots.values()) and not result.comparisons and not result.boots.get("ok"):
+    """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be reported."""
+    failed = any(result.boots.values()) and not result.comparisons and not result.boots.get("ok")
+    if failed and not any(trial.usable for boot in run.boots() for trial in trials(boot.records)):
         counts = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
         raise GuestError(
             f"no boot of {run.name} was ok: {counts}",

@@ -18,7 +18,7 @@ import pytest
 from kteardown import pipeline
 from kteardown.cli.options import Execution
 from kteardown.cli.run import finish
-from kteardown.errors import BuildError
+from kteardown.errors import BuildError, GuestError
 from kteardown.kernels.kbuild import compile_tree
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.model.experiment import Design, Experiment, Sweep
@@ -67,6 +67,13 @@ def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Ca
         return FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
 
     return script
+
+
+def hanging(job: BootJob, after: int) -> FakeBoot:
+    """Return a boot that hangs after ``after`` trials, in the next one."""
+    lines = guest(1.0, 0.0)(job).lines
+    ends = [n for n, line in enumerate(lines, 1) if b"trial_end" in line]
+    return FakeBoot(lines=lines[: [0, *ends][after] + 1], outcome="hang", detail="no record")
 
 
 def trial(index: int, zombies: int, shift: float) -> Iterator[dict[str, object]]:
@@ -148,6 +155,24 @@ def test_a_run_without_until_boots_its_whole_plan(
 ) -> None:
     result, _ = complete(make_run(seeds=6), guest(0.5, 0.01), monkeypatch)
     assert (result.boots["ok"], result.stopping) == (12, None)
+
+
+def test_trials_that_ended_before_a_hang_are_reported(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing can be compared and no boot was ok, but the variant has a figure.
+    script = lambda job: hanging(job, after=int(job.image.name == VARIANT))  # noqa: E731
+    result, _ = complete(make_run(seeds=1), script, monkeypatch)
+    assert (result.boots["hang"], result.comparisons) == (2, ())
+    lost = Counter((void.kernel, void.detail) for void in result.voids)
+    assert lost == {(BASE, "boot: hang"): 2, (VARIANT, "boot: hang"): 1}
+
+
+def test_a_run_without_any_figure_has_no_report(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(GuestError, match="no boot of .* was ok: 2 hang"):
+        complete(make_run(seeds=1), lambda job: hanging(job, after=0), monkeypatch)
 
 
 def test_a_run_that_is_certain_stops_at_its_first_look(
