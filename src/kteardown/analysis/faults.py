@@ -22,7 +22,7 @@ several tests is made: a fault that is missed costs more than one that is examin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import get_args
@@ -112,10 +112,10 @@ def faults(
                 points=tuple(
                     FaultPoint(workload=place[0], point=shown.get(place, dict(place[1]))) for place in places
                 ),
-                boots=tuple(dict.fromkeys(one.boot.boot for one in mine)),
-                of=len(ran[kernel]),
-                base_boots=len({one.boot.boot for one in of_base}),
-                base_of=len(ran[BASE]),
+                boots=tuple({_unit(one.boot): one.boot.boot for one in reversed(mine)}.values())[::-1],
+                of=_count(ran[kernel]),
+                base_boots=_count(one.boot for one in of_base),
+                base_of=_count(ran[BASE]),
                 p=p,
                 excerpt=mine[0].excerpt,
             )
@@ -204,8 +204,8 @@ def _status(
     # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from scipy.stats import fisher_exact
 
-    bad, base_bad = (len({one.boot.boot for one in side}) for side in (mine, of_base))
-    table = [[bad, len(ran[kernel]) - bad], [base_bad, len(ran[BASE]) - base_bad]]
+    bad, base_bad = (_count(one.boot for one in side) for side in (mine, of_base))
+    table = [[bad, _count(ran[kernel]) - bad], [base_bad, _count(ran[BASE]) - base_bad]]
     p = float(fisher_exact(table, alternative="greater").pvalue)
     if p < 1 - confidence:
         return "broken", p
@@ -240,7 +240,9 @@ def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootReco
     """
     if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
         return set()
-    passed = {part for boot in base if boot.start.block == one.boot.start.block for part in _passed(boot)}
+    passed = {
+        part for boot in base if boot.start.block == one.boot.start.block for part in _passed(boot, base)
+    }
     parts: set[_Part] = {*one.places} if one.places else {None}
     clean = (parts & passed) - {place for other in of_base for place in other.places}
     if of_base:
@@ -259,10 +261,20 @@ def _boots_of_all(
 
     0: it is not in all boots of the variant that began this part.
     """
-    began = {boot.boot for boot in _alike(one.boot, variant) if part in _began(boot)}
-    bad = {other.boot.boot for other in mine if part is None or part in other.places}
-    passed = [boot for boot in _alike(one.boot, base) if part in _passed(boot)]
+    began = {_unit(boot) for boot in _alike(one.boot, variant) if part in _began(boot)}
+    bad = {_unit(other.boot) for other in mine if part is None or part in other.places}
+    passed = {_unit(boot) for boot in _alike(one.boot, base) if part in _passed(boot, base)}
     return min(len(began), len(passed)) if began <= bad else 0
+
+
+def _unit(boot: BootRecords) -> tuple[str, int, Key]:
+    """Return what a boot that hung and the boots with the rest of its trials have in common."""
+    return boot.start.kernel, boot.start.block, key(boot.start.machine)
+
+
+def _count(boots: Iterable[BootRecords]) -> int:
+    """Return the number of boots; one that hung and the rest of it are one."""
+    return len({_unit(boot) for boot in boots})
 
 
 def _alike(boot: BootRecords, boots: Sequence[BootRecords]) -> list[BootRecords]:
@@ -281,10 +293,11 @@ def _began(boot: BootRecords) -> set[_Part]:
     return {None, *((record.workload, key(record.params)) for record in started)}
 
 
-def _passed(boot: BootRecords) -> set[_Part]:
-    """Return the points whose trials ended, and None if the boot ended ok."""
+def _passed(boot: BootRecords, base: Sequence[BootRecords]) -> set[_Part]:
+    """Return the points whose trials ended, and None if the boot and the rest of it ended ok."""
     ended = {(trial.workload, key(trial.params)) for trial in trials(boot.records) if trial.status}
-    return {*ended, None} if boot.end.outcome == "ok" else {*ended}
+    ok = all(other.end.outcome == "ok" for other in base if _unit(other) == _unit(boot))
+    return {*ended, None} if ok else {*ended}
 
 
 def _faults_of(boot: BootRecords) -> Iterator[_Seen]:

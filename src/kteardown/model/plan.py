@@ -36,6 +36,11 @@ class PlannedBoot(_Planned):
     machine: dict[str, int] = {}
     """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 
+    @property
+    def place(self) -> tuple[int, str, dict[str, int]]:
+        """Block, kernel and machine. Only boots with the rest of a boot that hung have the same."""
+        return self.block, self.kernel, self.machine
+
 
 class Plan(_Planned):
     """Every boot in order."""
@@ -52,6 +57,12 @@ class Plan(_Planned):
     numa_nodes: int | None = None
     independent: bool = False
     """Whether each boot is about something else, so that failed boots say nothing about the next one."""
+
+
+def is_rest(boot: PlannedBoot, plan: Plan) -> bool:
+    """Return whether ``boot`` has the trials that a boot of ``plan`` which hung did not reach."""
+    earlier = (other for other in plan.boots if other.index < boot.index and other.place == boot.place)
+    return not plan.independent and any(earlier)
 
 
 def blocks_of(design: Design) -> int:

@@ -9,6 +9,7 @@ seed, and a block is a seed.
 
 With ``--layout-twin`` the layout twin is booted in every block. If a result turns out to need one,
 ``with_layout_twin`` adds blocks of only base and the layout twin after those of the design.
+``rest_of_hung`` adds boots with the trials that boots which hung did not reach.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from collections.abc import Mapping, Sequence
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
 from kteardown.model.point import points_of, sweep_points
-from kteardown.model.record import BASE, LAYOUT
+from kteardown.model.record import BASE, LAYOUT, TrialStart
 from kteardown.model.workload import Workload
+from kteardown.rundir.counting import BootRecords
+
+_FURTHER = 3
+"""A boot whose trials hang again and again has at most this many further boots."""
 
 
 def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
@@ -56,6 +61,27 @@ def with_layout_twin(
     for block in range(first, first + blocks):
         boots += _block(experiment, workloads, [BASE, LAYOUT], block, len(boots), rng)
     return plan.model_copy(update={"boots": tuple(boots)})
+
+
+def rest_of_hung(plan: Plan, boots: Sequence[BootRecords]) -> tuple[PlannedBoot, ...]:
+    """Return a further boot for each of ``boots`` that hung, with the trials that it did not reach.
+
+    There is none if ``plan`` has it already, if the guest hung before its first trial, or if the boot has
+    had its further boots.
+    """
+    found: list[PlannedBoot] = []
+    for boot in boots:
+        planned = plan.boots[boot.boot]
+        alike = [other for other in plan.boots if other.place == planned.place]
+        if boot.end.outcome != "hang" or planned is not alike[-1] or len(alike) > _FURTHER:
+            continue
+        begun = {record.trial for record in boot.records if isinstance(record, TrialStart)}
+        rest = [trial for trial in planned.trials if trial.index not in begun]
+        if begun and rest:
+            trials = tuple(trial.model_copy(update={"index": n}) for n, trial in enumerate(rest))
+            index = len(plan.boots) + len(found)
+            found.append(planned.model_copy(update={"index": index, "trials": trials}))
+    return tuple(found)
 
 
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:

@@ -22,10 +22,11 @@ from kteardown.run import run_kernels
 from kteardown.run.build_watch import build_beside
 from kteardown.run.execute import Lab, execute
 from kteardown.run.forecast import Forecast
-from kteardown.run.make_plan import with_layout_twin
+from kteardown.run.make_plan import rest_of_hung, with_layout_twin
 from kteardown.run.past_boots import forecast_of
 from kteardown.rundir.completeness import up_to
-from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import Snapshot, load_plan
 from kteardown.rundir.writer import RecordWriter, open_writer
 
 
@@ -45,8 +46,24 @@ def measure(
     BuildError; records that were written before are kept.
     """
     due = _due(snapshot, after)
-    if all(boot.index in log.finished() for boot in due.boots):
-        return
+    while True:
+        if not all(boot.index in log.finished() for boot in due.boots):
+            _measure(snapshot, due, log, reporter, expected, jobs, interim)
+        due = _plan_rest_of_hung(snapshot.run, log, reporter)
+        if not due.boots:
+            return
+
+
+def _measure(
+    snapshot: Snapshot,
+    due: Plan,
+    log: RecordWriter,
+    reporter: Reporter,
+    expected: Forecast,
+    jobs: int | None,
+    interim: Callable[[], Sequence[InterimResult]],
+) -> None:
+    """Boot the rest of ``due``, and build the kernels that are missing meanwhile."""
     lab = labs.make_lab(snapshot, reporter, jobs)
     log.agent_hash = lab.agent_hash
 
@@ -65,6 +82,19 @@ def measure(
                 lab.machine.stop()
                 raise
     boot(due)
+
+
+def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Plan:
+    """Add boots with the trials that boots which hung did not reach to the plan, and return these boots."""
+    plan = load_plan(run)
+    hung = any(end.outcome == "hang" for end in log.finished().values())
+    more = rest_of_hung(plan, run.boots()) if hung and not plan.independent else ()
+    if more:
+        trials = sum(len(boot.trials) for boot in more)
+        reporter.note(f"running the {trials} trials that guests which hung did not reach, in further guests")
+        extended = plan.model_copy(update={"boots": (*plan.boots, *more)})
+        run.save(run.plan_file, extended.model_dump_json(indent=1))
+    return plan.model_copy(update={"boots": more})
 
 
 def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None) -> bool:

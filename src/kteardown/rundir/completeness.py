@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.plan import Plan, PlannedBoot, is_rest
 from kteardown.model.record import Outcome
 from kteardown.rundir.counting import BootRecords
 
@@ -62,9 +62,10 @@ def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> boo
     """Return whether ``boot`` is skipped because too many boots of its kernel before it failed in succession.
 
     The order is that of the plan and not of time, so that a run that was killed and resumed, or had more
-    jobs, skips the same boots. None if it depends on boots that have not ended yet.
+    jobs, skips the same boots. None if it depends on boots that have not ended yet. The rest of a boot that
+    hung is never skipped.
     """
-    if plan.independent:
+    if plan.independent or is_rest(boot, plan):
         return False
     least = most = 0
     for before in plan.boots:

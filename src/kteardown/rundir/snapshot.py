@@ -7,6 +7,7 @@ the run copied to another computer. So nothing that a result depends on is read 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from kteardown import version
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Plan
+from kteardown.model.plan import Plan, is_rest
 from kteardown.model.result import KernelFacts, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir import migrate
@@ -82,8 +83,18 @@ def load(run: RunDir) -> Snapshot:
         plan=plan,
         kernels={name: _facts(fields) for name, fields in kernels.items()},
         unavailable=[Unavailable.model_validate(fields) for fields in unavailable],
-        notes=notes,
+        notes=(*notes, *_notes_on_rests(plan)),
     )
+
+
+def _notes_on_rests(plan: Plan) -> list[str]:
+    """Return a note for each kernel of which a boot hung and the rest of its trials ran in another guest."""
+    rests = Counter(boot.kernel for boot in plan.boots if is_rest(boot, plan))
+    return [
+        f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
+        f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
+        for kernel, count in rests.items()
+    ]
 
 
 def load_plan(run: RunDir) -> Plan:
