@@ -29,3 +29,17 @@ def test_a_ready_image_gives_the_figures_of_the_kernel_built_from_source(
     ready = samples(tmp_path / "ready", f"image:{base_image}")
     assert ready == samples(tmp_path / "source", "debian:6.12")
     assert ready[1]["freeze_user_ns"] > ready[0]["freeze_user_ns"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("version", ["6.1", "6.12", "7.2", "7.3"])
+def test_a_kernel_of_the_distribution_runs_a_workload(version: str, tmp_path: Path) -> None:
+    # One CPU: under QEMU 7.2 Linux 6.1 does not bring up a second one on the instruction clock.
+    (boot,) = lab.run(
+        tmp_path,
+        f'name = "prebuilt"\nquestion = "Does it boot?"\nsource = "debian-image:{version}"\n'
+        '[[workloads]]\nworkload = "zombies"\nparams.zombies = [0, 300]\n'
+        f"[machine]\ncpus = 1\n[design]\n{lab.INSTRUCTIONS}\nwarmup = 0\nrepetitions = 1\n",
+    )
+    few, many = (trial.samples["freeze_user_ns"] for trial in boot.trials)
+    assert many > few
