@@ -14,8 +14,8 @@ from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.hunt import flow
 from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.measure import requests_of
 from kteardown.hunt.result import HuntResult
-from kteardown.kernels.source import split
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.sections.hunt_table import shown_tables, summary, verdicts_line
@@ -31,10 +31,18 @@ class Asked:
     """What to hunt for, and where."""
 
     source: Annotated[
-        str, typer.Option(help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, image:FILE.")
+        str,
+        typer.Option(
+            help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, image:FILE, SERIES on SOURCE."
+        ),
     ] = "debian-image:6.12"
     against: Annotated[
-        list[str] | None, typer.Option(help="Measure the finds on this kernel too; may be given again.")
+        list[str] | None,
+        typer.Option(help="Measure the finds on this kernel, or with this series, too; may be given again."),
+    ] = None
+    config: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONFIG_X=y", help="A symbol or a fragment for kernels that are built."),
     ] = None
     kinds: Annotated[
         str, typer.Option(metavar="NAMES", help="Only these kinds or parts of the catalogue: flocks,mounts.")
@@ -99,8 +107,6 @@ def hunt(
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     own = asked.own
-    for each in (asked.source, *(asked.against or ())):
-        split(each)
     if own is not None and not (own / "kinds").is_dir():
         raise InputError(
             f"--own {own}: there is no folder {own / 'kinds'}", hint="put the C files of the kinds there."
@@ -108,6 +114,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
+        config=tuple(asked.config or ()),
         kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
         own=str(own.absolute()) if own else "",
         user="ordinary" if asked.unprivileged else "root",
@@ -115,6 +122,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         command=shlex.join(["kteardown", *sys.argv[1:]]),
     )
     # Before anything is written: a wrong name must not leave a folder.
+    requests_of(request.source, request.against, request.config)
     flow.kinds_of(request, reporter)
     return HuntFolder.create(request)
 

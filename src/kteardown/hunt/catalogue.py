@@ -47,8 +47,8 @@ _kinds = TypeAdapter(tuple[Kind, ...])
 
 
 def own_kinds(folder: Path) -> list[Path]:
-    """Return the C files in the folder ``kinds`` of ``folder``: kinds of the user's own."""
-    return sorted((folder / "kinds").glob("*.c"))
+    """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they share."""
+    return sorted((folder / "kinds").glob("*.[ch]"))
 
 
 def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:

@@ -17,7 +17,7 @@ from kteardown.hunt.catalogue import Kind, choose, load_kinds, own_kinds
 from kteardown.hunt.costs import Cost, Measured, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import Kernels, build_kernels, measure_stage
+from kteardown.hunt.measure import Kernels, build_kernels, measure_stage, requests_of
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
@@ -110,7 +110,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     request = folder.request()
     own = own_kinds(Path(request.own)) if request.own else []
     kinds = kinds_of(request, reporter)
-    kernels = build_kernels([request.source, *request.against], reporter)
+    kernels = build_kernels(requests_of(request.source, request.against, request.config), reporter)
     lab = Lab(
         machine=QemuMachine(reporter.command),
         agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=own),

@@ -39,6 +39,8 @@ class Request(BaseModel):
 
     source: str
     against: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    """Fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
     kinds: tuple[str, ...] = ()
     """Names of kinds and of parts of the catalogue; empty: all."""
     own: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from kteardown.hunt.catalogue import Way
@@ -17,6 +17,7 @@ from kteardown.model.record import TrialEnd, TrialStart
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.resolve import kernel_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
@@ -37,10 +38,21 @@ class Kernels:
         return {name: Bootable(image.image, image.modules) for name, image in self.images.items()}
 
 
-def build_kernels(sources: Sequence[str], reporter: Reporter) -> Kernels:
-    """Return the kernels of these sources, built or fetched. Raises BuildError, InputError, LabError."""
-    requests = [KernelRequest(name=source, source=source) for source in dict.fromkeys(sources)]
-    return Kernels(build.ensure(requests, cache_dir=cache_dir(), reporter=reporter).images)
+def requests_of(source: str, against: Sequence[str], config: Sequence[str]) -> list[KernelRequest]:
+    """Return what the kernels of a hunt are made of; the first is the one that is hunted on.
+
+    Each is a source, or ``SERIES on SOURCE``; one of ``against`` may also be a series on the first one's
+    source. Raises InputError.
+    """
+    on = source.rpartition(" on ")[2]
+    base = KernelRequest(on, on, fragments=tuple(config))
+    found = [kernel_of(each, base)[0] for each in (source, *against)]
+    return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
+
+
+def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> Kernels:
+    """Return the kernels, built or fetched. Raises BuildError, InputError, LabError."""
+    return Kernels(build.ensure(list(requests), cache_dir=cache_dir(), reporter=reporter).images)
 
 
 def measure_stage(

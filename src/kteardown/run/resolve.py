@@ -57,14 +57,10 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     kernels = [base]
     whole: list[Selection] = []
     for variant in experiment.variants:
-        if is_source(variant):
-            kernels.append(replace(base, name=variant, source=variant))
-        elif elsewhere := _ON_SOURCE.fullmatch(variant):
-            kernels.append(_on_source(base, selection.resolve(elsewhere[1]), elsewhere[2]))
-        else:
-            chosen = selection.resolve(variant)
-            kernels.append(_patched(base, chosen))
-            whole += [chosen] if len(chosen.files) > 1 and chosen.patches == chosen.files else []
+        kernel, chosen = kernel_of(variant, base)
+        kernels.append(kernel)
+        if chosen and kernel.source == base.source and len(chosen.files) > 1:
+            whole += [chosen] if chosen.patches == chosen.files else []
     names = [kernel.name for kernel in kernels]
     for name in names:
         if names.count(name) > 1 or name in (TWIN, LAYOUT):
@@ -80,6 +76,21 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     return Resolved(
         experiment, load_workloads(experiment), load_posting(experiment.reference), tuple(kernels)
     )
+
+
+def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selection | None]:
+    """Return the request for a variant of ``base``, and its series if it has one.
+
+    A variant is a source, a series or a part of one on the source of ``base``, or ``SERIES on SOURCE``.
+    Raises InputError.
+    """
+    if is_source(variant):
+        return replace(base, name=variant, source=variant), None
+    if elsewhere := _ON_SOURCE.fullmatch(variant):
+        chosen = selection.resolve(elsewhere[1])
+        return _on_source(base, chosen, elsewhere[2]), chosen
+    chosen = selection.resolve(variant)
+    return _patched(base, chosen), chosen
 
 
 def base_of(experiment: Experiment) -> KernelRequest:

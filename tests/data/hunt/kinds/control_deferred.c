@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "control.h"
+
+static int open_one(int64_t i)
+{
+	(void)i;
+	return open_control(DEFERRED);
+}
+
+KIND(control_deferred, "controls", "descriptor of the test device: the number for each in a work item", .shape = ON_ONE,
+     .limit = "nofile", .open = open_one);
