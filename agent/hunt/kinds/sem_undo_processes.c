@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/ipc.h"
+#include "hunt/lib/waiters.h"
+
+static int id;
+
+static void up(int64_t i)
+{
+	struct sembuf op = {.sem_op = 1, .sem_flg = SEM_UNDO};
+
+	(void)i;
+	MUST(semop(id, &op, 1));
+}
+
+static void make(void)
+{
+	id = MUST(semget(IPC_PRIVATE, 1, 0600));
+	waiters_make(up, NULL);
+}
+
+static void release(void)
+{
+	MUST(semctl(id, 0, IPC_RMID));
+}
+
+KIND(sem_undo_processes, "ipc", "process with an undo of one semaphore set", .shape = ON_ONE,
+     .limit = "nproc", .call = "semctl(IPC_RMID)", .prepare = ipc_prepare, .make = make,
+     .remove = waiters_kill_one, .release = release);
