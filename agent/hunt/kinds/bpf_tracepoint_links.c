@@ -14,7 +14,7 @@ static int open_one(int64_t i)
 
 	(void)i;
 	memset(&attr, 0, sizeof(attr));
-	attr.raw_tracepoint.name = (uintptr_t) "module_get";
+	attr.raw_tracepoint.name = (uintptr_t) "oom_score_adj_update";
 	attr.raw_tracepoint.prog_fd = program;
 	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
