@@ -3,12 +3,13 @@
 
 static char *memory;
 
+/* Pages beyond the pool, which go back to the system: a pool would stay after the owner. */
 static void prepare(void)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%lld", (long long)nr_objects);
-	MUST(put_file("/proc/sys/vm/nr_hugepages", text) ? -1 : 0);
+	MUST(put_file("/proc/sys/vm/nr_overcommit_hugepages", text) ? -1 : 0);
 	memory = pages_map(nr_objects * HUGE_PAGE, READ_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
 }
