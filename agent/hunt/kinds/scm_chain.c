@@ -24,4 +24,5 @@ static void release(void)
 }
 
 KIND(scm_chain, "ipc", "unix socket in flight in the queue of the next one", .shape = OF_ONE,
-     .limit = "nofile", .exit = true, .call = "close(the last)", .add = add, .release = release);
+     .limit = "nofile", .needs = "CONFIG_UNIX", .exit = true, .call = "close(the last)", .add = add,
+     .release = release);

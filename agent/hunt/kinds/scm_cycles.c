@@ -14,4 +14,4 @@ static int open_one(int64_t i)
 }
 
 KIND(scm_cycles, "ipc", "pair of unix sockets with one of them in flight in itself",
-     .shape = OF_ONE, .limit = "nofile", .open = open_one);
+     .shape = OF_ONE, .limit = "nofile", .needs = "CONFIG_UNIX", .open = open_one);

@@ -27,5 +27,5 @@ static void release(void)
 }
 
 KIND(scm_queue_sockets, "ipc", "unix socket in flight in the queue of one unix socket",
-     .shape = ON_ONE, .limit = "wmem", .exit = true, .call = "close(both ends)", .prepare = prepare,
-     .add = add, .release = release);
+     .shape = ON_ONE, .limit = "wmem", .needs = "CONFIG_UNIX", .exit = true,
+     .call = "close(both ends)", .prepare = prepare, .add = add, .release = release);

@@ -30,5 +30,5 @@ static void release(void)
 }
 
 KIND(scm_ring, "ipc", "unix socket in flight in the queue of the next one, in one cycle",
-     .shape = OF_ONE, .limit = "nofile", .exit = true, .call = "close(the last)", .add = add,
-     .release = release);
+     .shape = OF_ONE, .limit = "nofile", .needs = "CONFIG_UNIX", .exit = true,
+     .call = "close(the last)", .add = add, .release = release);

@@ -24,5 +24,5 @@ static void release(void)
 }
 
 KIND(unix_backlog, "ipc", "connection with one unix socket that was not accepted", .shape = ON_ONE,
-     .limit = "somaxconn", .call = "close(listener)", .prepare = prepare, .open = open_one,
-     .release = release);
+     .limit = "somaxconn", .needs = "CONFIG_UNIX", .call = "close(listener)", .prepare = prepare,
+     .open = open_one, .release = release);

@@ -8,4 +8,4 @@ static int open_one(int64_t i)
 }
 
 KIND(unix_bound, "ipc", "unix socket with a name of its own", .shape = OF_ONE, .limit = "nofile",
-     .open = open_one);
+     .needs = "CONFIG_UNIX", .open = open_one);

@@ -23,5 +23,5 @@ static void release(void)
 }
 
 KIND(unix_datagram_peers, "ipc", "datagram socket that is connected with one unix socket",
-     .shape = ON_ONE, .limit = "nofile", .call = "close(receiver)", .prepare = prepare,
-     .open = open_one, .release = release);
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_UNIX", .call = "close(receiver)",
+     .prepare = prepare, .open = open_one, .release = release);

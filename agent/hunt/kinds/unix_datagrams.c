@@ -24,5 +24,5 @@ static void release(void)
 }
 
 KIND(unix_datagrams, "ipc", "socket with a datagram in the queue of one unix socket",
-     .shape = ON_ONE, .limit = "max_dgram_qlen", .call = "close(receiver)", .prepare = prepare,
-     .open = open_one, .release = release);
+     .shape = ON_ONE, .limit = "max_dgram_qlen", .needs = "CONFIG_UNIX", .call = "close(receiver)",
+     .prepare = prepare, .open = open_one, .release = release);

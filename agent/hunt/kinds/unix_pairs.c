@@ -13,4 +13,4 @@ static int open_one(int64_t i)
 }
 
 KIND(unix_pairs, "ipc", "unix socket with a byte that its closed peer sent", .shape = OF_ONE,
-     .limit = "nofile", .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_UNIX", .open = open_one);

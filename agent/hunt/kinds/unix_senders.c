@@ -24,4 +24,4 @@ static void make(void)
 }
 
 KIND(unix_senders, "ipc", "process that waits for room in the queue of one unix socket",
-     .shape = ON_ONE, .limit = "nproc", .make = make, WAITERS_KILLED);
+     .shape = ON_ONE, .limit = "nproc", .needs = "CONFIG_UNIX", .make = make, WAITERS_KILLED);
