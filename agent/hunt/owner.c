@@ -89,17 +89,18 @@ void *array(size_t element)
 
 void new_namespaces(int flags)
 {
-	char map[32];
+	char uids[32], gids[32];
 
 	if (!ordinary_user) {
 		MUST(unshare(flags));
 		return;
 	}
+	snprintf(uids, sizeof(uids), "0 %d 1", geteuid());
+	snprintf(gids, sizeof(gids), "0 %d 1", getegid());
 	MUST(unshare(flags | CLONE_NEWUSER));
-	snprintf(map, sizeof(map), "0 %d 1", ORDINARY_UID);
 	put_file("/proc/self/setgroups", "deny");
-	MUST(put_file("/proc/self/uid_map", map) ? -1 : 0);
-	MUST(put_file("/proc/self/gid_map", map) ? -1 : 0);
+	MUST(put_file("/proc/self/uid_map", uids) ? -1 : 0);
+	MUST(put_file("/proc/self/gid_map", gids) ? -1 : 0);
 }
 
 pid_t child(unsigned long flags, bool dies)
@@ -203,9 +204,12 @@ void raise_kind_limits(void)
 
 static void become_ordinary_user(void)
 {
-	MUST(setgroups(0, NULL));
-	MUST(setresgid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
-	MUST(setresuid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
+	/* A reproducer may have been started by an ordinary user. */
+	if (!geteuid()) {
+		MUST(setgroups(0, NULL));
+		MUST(setresgid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
+		MUST(setresuid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID));
+	}
 	/* Otherwise the files of /proc/self belong to root. */
 	prctl(PR_SET_DUMPABLE, 1);
 	raise_limit(RLIMIT_NOFILE, RLIM_INFINITY);

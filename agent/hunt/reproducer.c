@@ -79,5 +79,7 @@ int main(int argc, char **argv)
 		spec.objects = objects;
 		status = show(&spec);
 	}
+	/* After a failure too. */
+	kill_descendants();
 	return status;
 }
