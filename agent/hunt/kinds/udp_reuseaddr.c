@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/sockets.h"
+
+static int open_one(int64_t i)
+{
+	(void)i;
+	return bound(SOCK_DGRAM, SO_REUSEADDR, 5001);
+}
+
+KIND(udp_reuseaddr, "sockets", "UDP socket that shares one port by SO_REUSEADDR", .shape = ON_ONE,
+     .limit = "nofile", .open = open_one);
