@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/netlink.h"
+
+/* Ports follow it, so that its index is not in their way. */
+#define MASTER 5
+
+static void prepare(void)
+{
+	net_namespace_own();
+	net_link("bond", MASTER, true);
+}
+
+static void add(int64_t i)
+{
+	struct ifinfomsg body = {.ifi_index = NET_FIRST + i};
+
+	net_link("dummy", NET_FIRST + i, false);
+	net_request(RTM_NEWLINK, &body, sizeof(body));
+	net_attribute_u32(IFLA_MASTER, MASTER);
+	MUST(net_send());
+}
+
+static void release(void)
+{
+	net_unlink(MASTER);
+}
+
+KIND(bond_ports, "netdevices", "dummy device that is a port of one bond", .shape = ON_ONE,
+     .limit = "memory", .needs = "BONDING", .call = "RTM_DELLINK of the bond", .exit = true,
+     .prepare = prepare, .add = add, .remove = net_unlink_object, .release = release);

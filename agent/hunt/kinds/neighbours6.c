@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/netlink.h"
+
+static void add(int64_t i)
+{
+	net_neighbour(RTM_NEWNEIGH, AF_INET6, NET_FIRST, 7 * i + 1);
+}
+
+static void remove_one(int64_t i)
+{
+	net_neighbour(RTM_DELNEIGH, AF_INET6, NET_FIRST, 7 * i + 1);
+}
+
+KIND(neighbours6, "netdevices", "permanent IPv6 neighbour on one device", .shape = ON_ONE,
+     .limit = "memory", .needs = "DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
+     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);

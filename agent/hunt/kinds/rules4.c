@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/netlink.h"
+
+static void add(int64_t i)
+{
+	net_rule(RTM_NEWRULE, AF_INET, 1 + i);
+}
+
+static void remove_one(int64_t i)
+{
+	net_rule(RTM_DELRULE, AF_INET, 1 + i);
+}
+
+KIND(rules4, "netdevices", "IPv4 routing rule of one network namespace", .shape = ON_ONE,
+     .limit = "memory", .exit = true, .prepare = net_namespace_own, .add = add,
+     .remove = remove_one);
