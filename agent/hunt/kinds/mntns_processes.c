@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hunt/lib/namespaces.h"
+
+static void add(int64_t i)
+{
+	namespace_add(i, CLONE_NEWNS);
+}
+
+KIND(mntns_processes, "namespaces", "mount namespace of one process", .shape = OF_ONE,
+     .limit = "mntns", .call = "kill() and waitpid() of all", .prepare = namespaces_prepare,
+     .add = add, .remove = namespace_remove, .release = namespaces_release);
