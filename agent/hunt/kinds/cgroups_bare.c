@@ -3,7 +3,7 @@
 
 static void prepare(void)
 {
-	cgroups_make("-memory -pids -cpu -cpuset");
+	cgroups_make("");
 }
 
 KIND(cgroups_bare, "cgroups", "cgroup without controllers, beside the others", .shape = OF_ONE,

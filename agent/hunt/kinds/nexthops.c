@@ -5,9 +5,7 @@
 
 static void change(int type, int64_t i)
 {
-	struct nhmsg body = {.nh_family = type == RTM_NEWNEXTHOP ? AF_INET : AF_UNSPEC,
-			     .nh_scope =
-				     type == RTM_NEWNEXTHOP ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE};
+	struct nhmsg body = {.nh_family = type == RTM_NEWNEXTHOP ? AF_INET : AF_UNSPEC};
 
 	net_request(type, &body, sizeof(body));
 	net_attribute_u32(NHA_ID, i + 1);

@@ -9,7 +9,7 @@ static int gate[2];
 static void enter(int64_t i)
 {
 	(void)i;
-	cgroup_enter(-1, 0);
+	cgroup_enter(0, 0);
 	close(gate[1]);
 }
 
@@ -28,9 +28,10 @@ static void make(void)
 {
 	pids = array(sizeof(*pids));
 	cgroups_make("+cpu");
+	cgroup_add(0);
 	MUST(pipe2(gate, O_CLOEXEC));
 	crowd_make(pids, CROWD_SAME_GROUP, enter, spin);
-	cgroup_write(-1, "cpu.max", "1000 1000000");
+	cgroup_write(0, "cpu.max", "1000 1000000");
 	close(gate[1]);
 	usleep(20000);
 }
@@ -44,6 +45,12 @@ static void release(void)
 	crowd_reap(pids);
 }
 
+static int64_t left(void)
+{
+	rmdir(cgroup_path(0, NULL));
+	return cgroups_left();
+}
+
 KIND(quota_killed, "cgroups", "throttled process of one cgroup with a CPU quota", .shape = ON_ONE,
      .limit = "nproc", .needs = "CFS_BANDWIDTH", .privileged = true,
-     .call = "kill() and waitpid() of all", .make = make, .release = release, .left = cgroups_left);
+     .call = "kill() and waitpid() of all", .make = make, .release = release, .left = left);
