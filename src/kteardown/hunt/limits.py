@@ -44,6 +44,13 @@ LIMITS = {
     "mntns": Limit("user.max_mnt_namespaces", 2_147_483_647, 63_000),
     "pidns": Limit("user.max_pid_namespaces", 2_147_483_647, 63_000),
     "utsns": Limit("user.max_uts_namespaces", 2_147_483_647, 63_000),
+    "cgroupns": Limit("user.max_cgroup_namespaces", 2_147_483_647, 63_000),
+    "timens": Limit("user.max_time_namespaces", 2_147_483_647, 63_000),
+    # Root of a user namespace can raise these two in a network namespace of its own.
+    "igmp_max_memberships": Limit("net.ipv4.igmp_max_memberships", 2_147_483_647, 2_147_483_647),
+    "tcp_max_tw_buckets": Limit("net.ipv4.tcp_max_tw_buckets", 2_147_483_647, 2_147_483_647),
+    # 128 KiB, of which an IPv6 membership takes 56 bytes.
+    "optmem_max": Limit("net.core.optmem_max", 2_147_483_647, 2_340),
     "cgroups": Limit("cgroup.max.descendants", 2_147_483_647, 2_147_483_647),
     "memory": Limit("memory", 16_777_216, 16_777_216),
 }
