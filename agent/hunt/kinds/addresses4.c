@@ -12,5 +12,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(addresses4, "netdevices", "IPv4 address of one device, a subnet each", .shape = ON_ONE,
-     .limit = "memory", .needs = "DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
+     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
      .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);

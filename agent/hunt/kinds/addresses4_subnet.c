@@ -19,5 +19,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(addresses4_subnet, "netdevices", "IPv4 address of one device, in one subnet", .shape = ON_ONE,
-     .limit = "memory", .needs = "DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
+     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
      .prepare = prepare, .add = add, .remove = remove_one, .release = net_unlink_one);

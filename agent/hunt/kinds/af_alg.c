@@ -16,4 +16,4 @@ static int open_one(int64_t i)
 }
 
 KIND(af_alg, "sockets", "AF_ALG socket of one hash", .shape = ON_ONE, .limit = "nofile",
-     .needs = "CRYPTO_USER_API_HASH", .open = open_one);
+     .needs = "CONFIG_CRYPTO_USER_API_HASH", .open = open_one);

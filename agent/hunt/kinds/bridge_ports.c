@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "hunt/lib/netlink.h"
 
-/* Ports follow it, so that its index is not in their way. */
-#define MASTER 5
+/* The ports follow it. */
+#define MASTER 999
 
 static void prepare(void)
 {
@@ -26,5 +26,5 @@ static void release(void)
 }
 
 KIND(bridge_ports, "netdevices", "dummy device that is a port of one bridge", .shape = ON_ONE,
-     .limit = "memory", .needs = "BRIDGE", .call = "RTM_DELLINK of the bridge", .exit = true,
+     .limit = "memory", .needs = "CONFIG_BRIDGE", .call = "RTM_DELLINK of the bridge", .exit = true,
      .prepare = prepare, .add = add, .remove = net_unlink_object, .release = release, .most = 1023);

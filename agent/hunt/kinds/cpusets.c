@@ -7,5 +7,5 @@ static void prepare(void)
 }
 
 KIND(cpusets, "cgroups", "cgroup with a cpuset, beside the others", .shape = OF_ONE,
-     .limit = "cgroups", .needs = "CPUSETS", .privileged = true, .prepare = prepare,
+     .limit = "cgroups", .needs = "CONFIG_CPUSETS", .privileged = true, .prepare = prepare,
      .add = cgroup_add, .remove = cgroup_remove, .left = cgroups_left);

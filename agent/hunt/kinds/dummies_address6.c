@@ -8,6 +8,6 @@ static void add(int64_t i)
 }
 
 KIND(dummies_address6, "netdevices", "dummy device with an IPv6 address", .shape = OF_ONE,
-     .limit = "memory", .needs = "DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
+     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
      .release = net_unlink_group);

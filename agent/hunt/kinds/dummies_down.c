@@ -7,6 +7,6 @@ static void add(int64_t i)
 }
 
 KIND(dummies_down, "netdevices", "dummy device that is down", .shape = OF_ONE, .limit = "memory",
-     .needs = "DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
+     .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
      .release = net_unlink_group);

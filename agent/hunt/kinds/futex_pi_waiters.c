@@ -36,4 +36,4 @@ static void release(void)
 
 KIND(futex_pi_waiters, "processes", "process that waits for one priority-inheriting futex",
      .shape = ON_ONE, .limit = "nproc", .call = "kill(group), waitpid() of all", .make = make,
-     .remove = remove_one, .release = release, .needs = "FUTEX_PI");
+     .remove = remove_one, .release = release, .needs = "CONFIG_FUTEX_PI");

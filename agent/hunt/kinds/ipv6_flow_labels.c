@@ -33,5 +33,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(ipv6_flow_labels, "sockets", "IPv6 flow label of one socket", .shape = OF_ONE,
-     .limit = "memory", .most = 4000, .privileged = true, .exit = true, .prepare = prepare,
-     .add = add, .remove = remove_one);
+     .limit = "memory", .needs = "CONFIG_IPV6", .most = 4000, .privileged = true, .exit = true,
+     .prepare = prepare, .add = add, .remove = remove_one);

@@ -18,5 +18,6 @@ static void remove_one(int64_t i)
 }
 
 KIND(macvlans, "netdevices", "macvlan device on one dummy device", .shape = ON_ONE,
-     .limit = "memory", .needs = "MACVLAN", .call = "RTM_DELLINK of the device below", .exit = true,
-     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);
+     .limit = "memory", .needs = "CONFIG_MACVLAN", .call = "RTM_DELLINK of the device below",
+     .exit = true, .prepare = net_one_device, .add = add, .remove = remove_one,
+     .release = net_unlink_one);

@@ -28,5 +28,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(mcast4_one, "sockets", "membership of one UDP socket in an IPv4 group", .shape = OF_ONE,
-     .limit = "igmp_max_memberships", .exit = true, .prepare = prepare, .add = add,
-     .remove = remove_one);
+     .limit = "igmp_max_memberships", .needs = "CONFIG_INET", .exit = true, .prepare = prepare,
+     .add = add, .remove = remove_one);

@@ -13,4 +13,4 @@ static int open_one(int64_t i)
 }
 
 KIND(mcast4_same, "sockets", "UDP socket that joined one and the same IPv4 group", .shape = ON_ONE,
-     .limit = "nofile", .prepare = net_namespace_kept, .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_INET", .prepare = net_namespace_kept, .open = open_one);

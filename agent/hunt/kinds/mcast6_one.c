@@ -29,4 +29,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(mcast6_one, "sockets", "membership of one UDP socket in an IPv6 group", .shape = OF_ONE,
-     .limit = "optmem_max", .exit = true, .prepare = prepare, .add = add, .remove = remove_one);
+     .limit = "optmem_max", .needs = "CONFIG_IPV6", .exit = true, .prepare = prepare, .add = add,
+     .remove = remove_one);

@@ -13,4 +13,5 @@ static int open_one(int64_t i)
 }
 
 KIND(mcast6_sockets, "sockets", "UDP socket that joined an IPv6 group of its own on one device",
-     .shape = ON_ONE, .limit = "nofile", .prepare = net_namespace_kept, .open = open_one);
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_IPV6", .prepare = net_namespace_kept,
+     .open = open_one);

@@ -13,5 +13,6 @@ static void add(int64_t i)
 }
 
 KIND(mounts_overlay, "mounts", "overlay mount of one pair of folders", .shape = OF_ONE,
-     .limit = "mount_max", .needs = "OVERLAY_FS", .call = "umount2(tree, MNT_DETACH)", .exit = true,
-     .prepare = prepare, .add = add, .remove = mounts_remove, .release = mounts_release);
+     .limit = "mount_max", .needs = "CONFIG_OVERLAY_FS", .call = "umount2(tree, MNT_DETACH)",
+     .exit = true, .prepare = prepare, .add = add, .remove = mounts_remove,
+     .release = mounts_release);

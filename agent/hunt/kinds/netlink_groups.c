@@ -12,4 +12,4 @@ static int open_one(int64_t i)
 }
 
 KIND(netlink_groups, "sockets", "rtnetlink socket that joined one and the same multicast group",
-     .shape = ON_ONE, .limit = "nofile", .open = open_one);
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_NET", .open = open_one);

@@ -12,4 +12,4 @@ static int open_one(int64_t i)
 }
 
 KIND(netlink_sockets, "sockets", "rtnetlink socket", .shape = OF_ONE, .limit = "nofile",
-     .open = open_one);
+     .needs = "CONFIG_NET", .open = open_one);

@@ -8,4 +8,4 @@ static int open_one(int64_t i)
 }
 
 KIND(netns_fds, "namespaces", "network namespace that a descriptor keeps", .shape = OF_ONE,
-     .limit = "netns", .prepare = namespaces_prepare, .open = open_one);
+     .limit = "netns", .needs = "CONFIG_NET_NS", .prepare = namespaces_prepare, .open = open_one);

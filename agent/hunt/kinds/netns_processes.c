@@ -7,5 +7,6 @@ static void add(int64_t i)
 }
 
 KIND(netns_processes, "namespaces", "network namespace of one process", .shape = OF_ONE,
-     .limit = "netns", .call = "kill() and waitpid() of all", .prepare = namespaces_prepare,
-     .add = add, .remove = namespace_remove, .release = namespaces_release);
+     .limit = "netns", .needs = "CONFIG_NET_NS", .call = "kill() and waitpid() of all",
+     .prepare = namespaces_prepare, .add = add, .remove = namespace_remove,
+     .release = namespaces_release);

@@ -25,5 +25,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(nexthops, "netdevices", "IPv4 nexthop object of one device", .shape = ON_ONE,
-     .limit = "memory", .needs = "DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
+     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
      .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);

@@ -10,4 +10,4 @@ static int open_one(int64_t i)
 }
 
 KIND(packet_sockets, "sockets", "packet socket that receives all protocols", .shape = ON_ONE,
-     .limit = "nofile", .prepare = net_namespace_kept, .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_PACKET", .prepare = net_namespace_kept, .open = open_one);

@@ -51,5 +51,5 @@ static void release(void)
 }
 
 KIND(qdisc_classes, "netdevices", "class of one HTB queueing discipline", .shape = OF_ONE,
-     .limit = "memory", .needs = "NET_SCH_HTB", .call = "RTM_DELQDISC", .most = 65000, .exit = true,
-     .prepare = prepare, .add = add, .remove = remove_one, .release = release);
+     .limit = "memory", .needs = "CONFIG_NET_SCH_HTB", .call = "RTM_DELQDISC", .most = 65000,
+     .exit = true, .prepare = prepare, .add = add, .remove = remove_one, .release = release);

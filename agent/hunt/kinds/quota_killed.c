@@ -31,7 +31,7 @@ static void make(void)
 	cgroup_add(0);
 	MUST(pipe2(gate, O_CLOEXEC));
 	crowd_make(pids, CROWD_SAME_GROUP, enter, spin);
-	cgroup_write(0, "cpu.max", "1000 1000000");
+	cgroup_write(0, "cpu.max", "10000 100000");
 	close(gate[1]);
 	usleep(20000);
 }
@@ -52,5 +52,5 @@ static int64_t left(void)
 }
 
 KIND(quota_killed, "cgroups", "throttled process of one cgroup with a CPU quota", .shape = ON_ONE,
-     .limit = "nproc", .needs = "CFS_BANDWIDTH", .privileged = true,
+     .limit = "nproc", .needs = "CONFIG_CFS_BANDWIDTH", .privileged = true,
      .call = "kill() and waitpid() of all", .make = make, .release = release, .left = left);

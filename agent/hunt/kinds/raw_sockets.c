@@ -8,4 +8,4 @@ static int open_one(int64_t i)
 }
 
 KIND(raw_sockets, "sockets", "raw socket of one protocol", .shape = ON_ONE, .limit = "nofile",
-     .prepare = net_namespace_kept, .open = open_one);
+     .needs = "CONFIG_INET", .prepare = net_namespace_kept, .open = open_one);

@@ -12,5 +12,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(routes6, "netdevices", "IPv6 route through one device", .shape = ON_ONE, .limit = "memory",
-     .needs = "DUMMY", .call = "RTM_DELLINK of the device", .exit = true, .prepare = net_one_device,
-     .add = add, .remove = remove_one, .release = net_unlink_one);
+     .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
+     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);

@@ -12,5 +12,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(rules4, "netdevices", "IPv4 routing rule of one network namespace", .shape = ON_ONE,
-     .limit = "memory", .exit = true, .prepare = net_namespace_own, .add = add,
-     .remove = remove_one);
+     .limit = "memory", .needs = "CONFIG_IP_MULTIPLE_TABLES", .exit = true,
+     .prepare = net_namespace_own, .add = add, .remove = remove_one);

@@ -7,4 +7,5 @@ static int open_one(int64_t i)
 }
 
 KIND(tcp_listeners, "sockets", "listening TCP socket at a port of its own", .shape = OF_ONE,
-     .limit = "nofile", .prepare = net_namespace_kept, .open = open_one, .most = 64000);
+     .limit = "nofile", .needs = "CONFIG_INET", .prepare = net_namespace_kept, .open = open_one,
+     .most = 64000);

@@ -9,4 +9,4 @@ static int open_one(int64_t i)
 
 KIND(tcp_listeners_reuseport, "sockets",
      "listening TCP socket that shares one port by SO_REUSEPORT", .shape = ON_ONE,
-     .limit = "nofile", .prepare = net_namespace_kept, .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_INET", .prepare = net_namespace_kept, .open = open_one);

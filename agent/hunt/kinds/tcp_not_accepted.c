@@ -21,5 +21,5 @@ static void release(void)
 }
 
 KIND(tcp_not_accepted, "sockets", "TCP connection that the listener has not accepted",
-     .shape = ON_ONE, .limit = "nofile", .most = 28000, .call = "close(listener)", .exit = true,
-     .prepare = prepare, .add = add, .release = release);
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_INET", .most = 28000,
+     .call = "close(listener)", .exit = true, .prepare = prepare, .add = add, .release = release);

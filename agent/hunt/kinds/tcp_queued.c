@@ -8,5 +8,5 @@ static void add(int64_t i)
 }
 
 KIND(tcp_queued, "sockets", "TCP connection over loopback with data that no process has read",
-     .shape = OF_ONE, .limit = "nofile", .most = 28000, .exit = true, .prepare = tcp_prepare,
-     .add = add, .remove = tcp_remove);
+     .shape = OF_ONE, .limit = "nofile", .needs = "CONFIG_INET", .most = 28000, .exit = true,
+     .prepare = tcp_prepare, .add = add, .remove = tcp_remove);

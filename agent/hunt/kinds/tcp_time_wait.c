@@ -21,5 +21,5 @@ static void add(int64_t i)
 }
 
 KIND(tcp_time_wait, "sockets", "TCP connection in TIME_WAIT; its network namespace ends",
-     .shape = ON_ONE, .limit = "tcp_max_tw_buckets", .most = 28000, .exit = true,
-     .prepare = prepare, .add = add);
+     .shape = ON_ONE, .limit = "tcp_max_tw_buckets", .needs = "CONFIG_INET", .most = 28000,
+     .exit = true, .prepare = prepare, .add = add);

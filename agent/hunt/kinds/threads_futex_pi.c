@@ -18,4 +18,4 @@ static void make(void)
 
 KIND(threads_futex_pi, "processes",
      "thread that waits for one priority-inheriting futex; its process is killed", .shape = ON_ONE,
-     .limit = "nproc", .exit = true, .make = make, .needs = "FUTEX_PI");
+     .limit = "nproc", .exit = true, .make = make, .needs = "CONFIG_FUTEX_PI");

@@ -8,4 +8,4 @@ static int open_one(int64_t i)
 }
 
 KIND(timens_fds, "namespaces", "time namespace that a descriptor keeps", .shape = OF_ONE,
-     .limit = "timens", .prepare = namespaces_prepare, .open = open_one);
+     .limit = "timens", .needs = "CONFIG_TIME_NS", .prepare = namespaces_prepare, .open = open_one);

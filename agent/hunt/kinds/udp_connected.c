@@ -8,5 +8,5 @@ static int open_one(int64_t i)
 }
 
 KIND(udp_connected, "sockets", "UDP socket that is connected to one and the same port",
-     .shape = ON_ONE, .limit = "nofile", .prepare = net_namespace_kept, .open = open_one,
-     .most = 28000);
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_INET", .prepare = net_namespace_kept,
+     .open = open_one, .most = 28000);

@@ -26,5 +26,5 @@ static void release(void)
 }
 
 KIND(udp_queue, "sockets", "datagram in the queue of one UDP socket", .shape = OF_ONE,
-     .limit = "memory", .call = "close(socket)", .privileged = true, .exit = true,
-     .prepare = prepare, .add = add, .release = release);
+     .limit = "memory", .needs = "CONFIG_INET", .call = "close(socket)", .privileged = true,
+     .exit = true, .prepare = prepare, .add = add, .release = release);

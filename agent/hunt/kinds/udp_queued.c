@@ -11,4 +11,5 @@ static int open_one(int64_t i)
 }
 
 KIND(udp_queued, "sockets", "UDP socket with a datagram in its queue", .shape = OF_ONE,
-     .limit = "nofile", .prepare = net_namespace_kept, .open = open_one, .most = 64000);
+     .limit = "nofile", .needs = "CONFIG_INET", .prepare = net_namespace_kept, .open = open_one,
+     .most = 64000);

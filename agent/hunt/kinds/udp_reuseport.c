@@ -8,4 +8,4 @@ static int open_one(int64_t i)
 }
 
 KIND(udp_reuseport, "sockets", "UDP socket that shares one port by SO_REUSEPORT", .shape = ON_ONE,
-     .limit = "nofile", .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_INET", .open = open_one);

@@ -8,4 +8,5 @@ static int open_one(int64_t i)
 }
 
 KIND(userns_fds, "namespaces", "user namespace that a descriptor keeps, beside the others",
-     .shape = ON_ONE, .limit = "userns", .prepare = namespaces_prepare, .open = open_one);
+     .shape = ON_ONE, .limit = "userns", .needs = "CONFIG_USER_NS", .prepare = namespaces_prepare,
+     .open = open_one);

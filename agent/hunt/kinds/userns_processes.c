@@ -7,5 +7,6 @@ static void add(int64_t i)
 }
 
 KIND(userns_processes, "namespaces", "user namespace of one process", .shape = OF_ONE,
-     .limit = "userns", .call = "kill() and waitpid() of all", .prepare = namespaces_prepare,
-     .add = add, .remove = namespace_remove, .release = namespaces_release);
+     .limit = "userns", .needs = "CONFIG_USER_NS", .call = "kill() and waitpid() of all",
+     .prepare = namespaces_prepare, .add = add, .remove = namespace_remove,
+     .release = namespaces_release);

@@ -19,6 +19,6 @@ static void add(int64_t i)
 }
 
 KIND(veth_pairs, "netdevices", "pair of veth devices, one of which is up", .shape = OF_ONE,
-     .limit = "memory", .needs = "VETH", .call = "RTM_DELLINK of their group", .exit = true,
+     .limit = "memory", .needs = "CONFIG_VETH", .call = "RTM_DELLINK of their group", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
      .release = net_unlink_group);

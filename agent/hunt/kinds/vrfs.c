@@ -14,6 +14,6 @@ static void add(int64_t i)
 }
 
 KIND(vrfs, "netdevices", "VRF device with a routing table of its own", .shape = OF_ONE,
-     .limit = "memory", .needs = "NET_VRF", .call = "RTM_DELLINK of their group", .exit = true,
-     .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
+     .limit = "memory", .needs = "CONFIG_NET_VRF", .call = "RTM_DELLINK of their group",
+     .exit = true, .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
      .release = net_unlink_group);

@@ -17,4 +17,4 @@ static int open_one(int64_t i)
 }
 
 KIND(vsock_listeners, "sockets", "listening vsock socket at a port of its own", .shape = OF_ONE,
-     .limit = "nofile", .needs = "VSOCKETS", .open = open_one);
+     .limit = "nofile", .needs = "CONFIG_VSOCKETS", .open = open_one);

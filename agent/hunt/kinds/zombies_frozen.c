@@ -20,5 +20,5 @@ static void release(void)
 }
 
 KIND(zombies_frozen, "processes", "zombie beside a suspend that turns back after the freezer",
-     .shape = OF_ONE, .limit = "nproc", .needs = "PM_DEBUG", .privileged = true,
+     .shape = OF_ONE, .limit = "nproc", .needs = "CONFIG_PM_DEBUG", .privileged = true,
      .call = "a write to /sys/power/state", .make = make, .release = release);

@@ -15,8 +15,9 @@
 
 /* The devices of a kind are in one group, so that one request removes all. */
 #define NET_GROUP 42
-/* The index of the device that all objects of a kind are attached to; object i has 10 + i. */
-#define NET_FIRST 10
+/* The index of the device that all objects of a kind are attached to; object i has NET_FIRST + i.
+ */
+#define NET_FIRST 1000
 #define NET_LOOPBACK 1
 
 static struct {
