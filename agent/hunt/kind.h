@@ -58,6 +58,7 @@ struct kind {
 	bool exit;
 	bool privileged; /* an ordinary user cannot do it */
 	const char *limit; /* what limits the number of objects; src/kteardown/hunt/limits.py */
+	const char *modules; /* that a distribution's kernel needs for it, with blanks between */
 	const char *needs; /* the symbol (CONFIG_...) without which it fails */
 	const char *call; /* what release() calls, in words */
 	int64_t most; /* a limit that is in the kind or the kernel itself; 0: none */

@@ -11,6 +11,17 @@ static const char *text(const char *value)
 	return value ? value : "";
 }
 
+/* Words with blanks between as the members of a list. */
+static void print_words(const char *words)
+{
+	while (*words) {
+		int length = strcspn(words, " ");
+
+		printf("\"%.*s\"%s", length, words, words[length] ? ", " : "");
+		words += length + strspn(words + length, " ");
+	}
+}
+
 static void print_kind(const struct kind *k)
 {
 	const char *comma = "";
@@ -18,9 +29,11 @@ static void print_kind(const struct kind *k)
 
 	printf("{\"name\": \"%s\", \"part\": \"%s\", \"object\": \"%s\", \"shape\": \"%s\", "
 	       "\"privileged\": %s, \"limit\": \"%s\", \"needs\": \"%s\", \"call\": \"%s\", "
-	       "\"most\": %lld, \"ways\": [",
+	       "\"most\": %lld, \"modules\": [",
 	       k->name, k->part, k->object, shapes[k->shape], k->privileged ? "true" : "false",
 	       text(k->limit), text(k->needs), text(k->call), (long long)k->most);
+	print_words(text(k->modules));
+	printf("], \"ways\": [");
 	for (way = 0; way < NR_WAYS; way++) {
 		if (!kind_has_way(k, way))
 			continue;

@@ -11,6 +11,7 @@ static void remove_one(int64_t i)
 	net_address4(RTM_DELADDR, NET_FIRST, 0x0a000001 + 256 * i, 24);
 }
 
-KIND(addresses4, "netdevices", "IPv4 address of one device, a subnet each", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
-     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);
+KIND(addresses4, "netdevices", "IPv4 address of one device, a subnet each", .modules = "dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
+     .call = "RTM_DELLINK of the device", .exit = true, .prepare = net_one_device, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -18,6 +18,7 @@ static void remove_one(int64_t i)
 	net_address4(RTM_DELADDR, NET_FIRST, 0x0a000001 + i, 8);
 }
 
-KIND(addresses4_subnet, "netdevices", "IPv4 address of one device, in one subnet", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
-     .prepare = prepare, .add = add, .remove = remove_one, .release = net_unlink_one);
+KIND(addresses4_subnet, "netdevices", "IPv4 address of one device, in one subnet",
+     .modules = "dummy", .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
+     .call = "RTM_DELLINK of the device", .exit = true, .prepare = prepare, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -15,5 +15,5 @@ static int open_one(int64_t i)
 	return fd;
 }
 
-KIND(af_alg, "sockets", "AF_ALG socket of one hash", .shape = ON_ONE, .limit = "nofile",
-     .needs = "CONFIG_CRYPTO_USER_API_HASH", .open = open_one);
+KIND(af_alg, "sockets", "AF_ALG socket of one hash", .modules = "af_alg algif_hash",
+     .shape = ON_ONE, .limit = "nofile", .needs = "CONFIG_CRYPTO_USER_API_HASH", .open = open_one);

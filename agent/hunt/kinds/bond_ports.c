@@ -25,6 +25,7 @@ static void release(void)
 	net_unlink(MASTER);
 }
 
-KIND(bond_ports, "netdevices", "dummy device that is a port of one bond", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_BONDING", .call = "RTM_DELLINK of the bond", .exit = true,
-     .prepare = prepare, .add = add, .remove = net_unlink_object, .release = release);
+KIND(bond_ports, "netdevices", "dummy device that is a port of one bond",
+     .modules = "bonding dummy", .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_BONDING",
+     .call = "RTM_DELLINK of the bond", .exit = true, .prepare = prepare, .add = add,
+     .remove = net_unlink_object, .release = release);

@@ -25,6 +25,7 @@ static void release(void)
 	net_unlink(MASTER);
 }
 
-KIND(bridge_ports, "netdevices", "dummy device that is a port of one bridge", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_BRIDGE", .call = "RTM_DELLINK of the bridge", .exit = true,
-     .prepare = prepare, .add = add, .remove = net_unlink_object, .release = release, .most = 1023);
+KIND(bridge_ports, "netdevices", "dummy device that is a port of one bridge",
+     .modules = "bridge dummy", .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_BRIDGE",
+     .call = "RTM_DELLINK of the bridge", .exit = true, .prepare = prepare, .add = add,
+     .remove = net_unlink_object, .release = release, .most = 1023);

@@ -8,6 +8,6 @@ static void add(int64_t i)
 }
 
 KIND(dummies_address4, "netdevices", "dummy device with an IPv4 address, without IPv6",
-     .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
+     .modules = "dummy", .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
      .call = "RTM_DELLINK of their group", .exit = true, .prepare = net_without_ipv6, .add = add,
      .remove = net_unlink_object, .release = net_unlink_group);

@@ -6,7 +6,7 @@ static void add(int64_t i)
 	net_link("dummy", NET_FIRST + i, true);
 }
 
-KIND(dummies_up, "netdevices", "dummy device that is up", .shape = OF_ONE, .limit = "memory",
-     .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
+KIND(dummies_up, "netdevices", "dummy device that is up", .modules = "dummy", .shape = OF_ONE,
+     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of their group", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
      .release = net_unlink_group);

@@ -17,7 +17,7 @@ static void remove_one(int64_t i)
 	net_unlink(NET_FIRST + 1 + i);
 }
 
-KIND(macvlans, "netdevices", "macvlan device on one dummy device", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_MACVLAN", .call = "RTM_DELLINK of the device below",
-     .exit = true, .prepare = net_one_device, .add = add, .remove = remove_one,
-     .release = net_unlink_one);
+KIND(macvlans, "netdevices", "macvlan device on one dummy device", .modules = "macvlan dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_MACVLAN",
+     .call = "RTM_DELLINK of the device below", .exit = true, .prepare = net_one_device, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -11,6 +11,7 @@ static void remove_one(int64_t i)
 	net_neighbour(RTM_DELNEIGH, AF_INET, NET_FIRST, 7 * i + 1);
 }
 
-KIND(neighbours4, "netdevices", "permanent IPv4 neighbour on one device", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
-     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);
+KIND(neighbours4, "netdevices", "permanent IPv4 neighbour on one device", .modules = "dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
+     .call = "RTM_DELLINK of the device", .exit = true, .prepare = net_one_device, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -24,6 +24,7 @@ static void remove_one(int64_t i)
 	change(RTM_DELNEXTHOP, i);
 }
 
-KIND(nexthops, "netdevices", "IPv4 nexthop object of one device", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_DUMMY", .call = "RTM_DELLINK of the device", .exit = true,
-     .prepare = net_one_device, .add = add, .remove = remove_one, .release = net_unlink_one);
+KIND(nexthops, "netdevices", "IPv4 nexthop object of one device", .modules = "dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_DUMMY",
+     .call = "RTM_DELLINK of the device", .exit = true, .prepare = net_one_device, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -14,6 +14,6 @@ static void release(void)
 	MUST(munmap(memory, nr_objects * PAGE));
 }
 
-KIND(pages_swapped, "memory", "page of one mapping that is swapped out", .shape = OF_ONE,
-     .limit = "swap", .most = 200000, .needs = "CONFIG_ZRAM", .privileged = true, .exit = true,
-     .call = "munmap()", .prepare = swap_prepare, .make = make, .release = release);
+KIND(pages_swapped, "memory", "page of one mapping that is swapped out", .modules = "zram",
+     .shape = OF_ONE, .limit = "swap", .most = 200000, .needs = "CONFIG_ZRAM", .privileged = true,
+     .exit = true, .call = "munmap()", .prepare = swap_prepare, .make = make, .release = release);

@@ -8,6 +8,6 @@ static void make(void)
 }
 
 KIND(pages_swapped_in, "memory",
-     "page of one mapping that is swapped out, until the swap space ends", .shape = OF_ONE,
-     .limit = "swap", .most = 200000, .needs = "CONFIG_ZRAM", .privileged = true,
+     "page of one mapping that is swapped out, until the swap space ends", .modules = "zram",
+     .shape = OF_ONE, .limit = "swap", .most = 200000, .needs = "CONFIG_ZRAM", .privileged = true,
      .call = "swapoff()", .prepare = swap_prepare, .make = make, .release = swap_end);

@@ -14,6 +14,7 @@ static void make(void)
 }
 
 KIND(processes_swapped, "memory",
-     "process with a page that is swapped out, until the swap space ends", .shape = ON_ONE,
-     .limit = "nproc", .needs = "CONFIG_ZRAM", .privileged = true, .call = "swapoff()",
-     .prepare = swap_prepare, .make = make, .remove = forks_kill_one, .release = swap_end);
+     "process with a page that is swapped out, until the swap space ends", .modules = "zram",
+     .shape = ON_ONE, .limit = "nproc", .needs = "CONFIG_ZRAM", .privileged = true,
+     .call = "swapoff()", .prepare = swap_prepare, .make = make, .remove = forks_kill_one,
+     .release = swap_end);

@@ -50,6 +50,7 @@ static void release(void)
 	change(RTM_DELQDISC, TC_H_ROOT, ROOT);
 }
 
-KIND(qdisc_classes, "netdevices", "class of one HTB queueing discipline", .shape = OF_ONE,
-     .limit = "memory", .needs = "CONFIG_NET_SCH_HTB", .call = "RTM_DELQDISC", .most = 65000,
-     .exit = true, .prepare = prepare, .add = add, .remove = remove_one, .release = release);
+KIND(qdisc_classes, "netdevices", "class of one HTB queueing discipline",
+     .modules = "sch_htb dummy", .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_NET_SCH_HTB",
+     .call = "RTM_DELQDISC", .most = 65000, .exit = true, .prepare = prepare, .add = add,
+     .remove = remove_one, .release = release);

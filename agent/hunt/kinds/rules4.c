@@ -11,6 +11,6 @@ static void remove_one(int64_t i)
 	net_rule(RTM_DELRULE, AF_INET, 1 + i);
 }
 
-KIND(rules4, "netdevices", "IPv4 routing rule of one network namespace", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_IP_MULTIPLE_TABLES", .exit = true,
+KIND(rules4, "netdevices", "IPv4 routing rule of one network namespace", .modules = "dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_IP_MULTIPLE_TABLES", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = remove_one);

@@ -11,6 +11,6 @@ static void remove_one(int64_t i)
 	net_rule(RTM_DELRULE, AF_INET6, 1 + i);
 }
 
-KIND(rules6, "netdevices", "IPv6 routing rule of one network namespace", .shape = ON_ONE,
-     .limit = "memory", .needs = "CONFIG_IPV6_MULTIPLE_TABLES", .exit = true,
+KIND(rules6, "netdevices", "IPv6 routing rule of one network namespace", .modules = "dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_IPV6_MULTIPLE_TABLES", .exit = true,
      .prepare = net_namespace_own, .add = add, .remove = remove_one);

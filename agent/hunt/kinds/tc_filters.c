@@ -55,6 +55,6 @@ static void release(void)
 }
 
 KIND(tc_filters, "netdevices", "filter with a priority of its own on one queueing discipline",
-     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_NET_CLS_BASIC", .call = "RTM_DELQDISC",
-     .most = 65000, .exit = true, .prepare = prepare, .add = add, .remove = remove_one,
-     .release = release);
+     .modules = "sch_prio cls_basic dummy", .shape = ON_ONE, .limit = "memory",
+     .needs = "CONFIG_NET_CLS_BASIC", .call = "RTM_DELQDISC", .most = 65000, .exit = true,
+     .prepare = prepare, .add = add, .remove = remove_one, .release = release);

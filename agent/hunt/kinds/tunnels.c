@@ -14,7 +14,7 @@ static void add(int64_t i)
 	net_link_end(info);
 }
 
-KIND(tunnels, "netdevices", "IPIP tunnel with a peer of its own", .shape = OF_ONE,
-     .limit = "memory", .needs = "CONFIG_NET_IPIP", .call = "RTM_DELLINK of their group",
-     .exit = true, .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
-     .release = net_unlink_group);
+KIND(tunnels, "netdevices", "IPIP tunnel with a peer of its own", .modules = "ipip",
+     .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_NET_IPIP",
+     .call = "RTM_DELLINK of their group", .exit = true, .prepare = net_namespace_own, .add = add,
+     .remove = net_unlink_object, .release = net_unlink_group);

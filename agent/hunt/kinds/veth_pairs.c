@@ -18,7 +18,7 @@ static void add(int64_t i)
 	net_link_end(info);
 }
 
-KIND(veth_pairs, "netdevices", "pair of veth devices, one of which is up", .shape = OF_ONE,
-     .limit = "memory", .needs = "CONFIG_VETH", .call = "RTM_DELLINK of their group", .exit = true,
-     .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
-     .release = net_unlink_group);
+KIND(veth_pairs, "netdevices", "pair of veth devices, one of which is up", .modules = "veth",
+     .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_VETH",
+     .call = "RTM_DELLINK of their group", .exit = true, .prepare = net_namespace_own, .add = add,
+     .remove = net_unlink_object, .release = net_unlink_group);

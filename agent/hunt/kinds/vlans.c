@@ -21,7 +21,7 @@ static void remove_one(int64_t i)
 	net_unlink(NET_FIRST + 1 + i);
 }
 
-KIND(vlans, "netdevices", "VLAN device on one dummy device", .shape = ON_ONE, .limit = "memory",
-     .needs = "CONFIG_VLAN_8021Q", .most = 4094, .call = "RTM_DELLINK of the device below",
-     .exit = true, .prepare = net_one_device, .add = add, .remove = remove_one,
-     .release = net_unlink_one);
+KIND(vlans, "netdevices", "VLAN device on one dummy device", .modules = "8021q dummy",
+     .shape = ON_ONE, .limit = "memory", .needs = "CONFIG_VLAN_8021Q", .most = 4094,
+     .call = "RTM_DELLINK of the device below", .exit = true, .prepare = net_one_device, .add = add,
+     .remove = remove_one, .release = net_unlink_one);

@@ -13,7 +13,7 @@ static void add(int64_t i)
 	net_link_end(info);
 }
 
-KIND(vrfs, "netdevices", "VRF device with a routing table of its own", .shape = OF_ONE,
-     .limit = "memory", .needs = "CONFIG_NET_VRF", .call = "RTM_DELLINK of their group",
-     .exit = true, .prepare = net_namespace_own, .add = add, .remove = net_unlink_object,
-     .release = net_unlink_group);
+KIND(vrfs, "netdevices", "VRF device with a routing table of its own", .modules = "vrf",
+     .shape = OF_ONE, .limit = "memory", .needs = "CONFIG_NET_VRF",
+     .call = "RTM_DELLINK of their group", .exit = true, .prepare = net_namespace_own, .add = add,
+     .remove = net_unlink_object, .release = net_unlink_group);

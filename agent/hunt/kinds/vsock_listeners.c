@@ -16,5 +16,5 @@ static int open_one(int64_t i)
 	return fd;
 }
 
-KIND(vsock_listeners, "sockets", "listening vsock socket at a port of its own", .shape = OF_ONE,
-     .limit = "nofile", .needs = "CONFIG_VSOCKETS", .open = open_one);
+KIND(vsock_listeners, "sockets", "listening vsock socket at a port of its own", .modules = "vsock",
+     .shape = OF_ONE, .limit = "nofile", .needs = "CONFIG_VSOCKETS", .open = open_one);

@@ -36,6 +36,8 @@ class Kind(BaseModel):
     """What limits the number of objects: a name in ``hunt.limits``, or empty."""
     needs: str
     """The symbol of the configuration without which it fails."""
+    modules: tuple[str, ...]
+    """The modules that a distribution's kernel needs for it."""
     call: str
     """What the way ``call`` calls."""
     most: int

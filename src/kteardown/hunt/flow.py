@@ -110,7 +110,10 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     request = folder.request()
     own = own_kinds(Path(request.own)) if request.own else []
     kinds = kinds_of(request, reporter)
-    kernels = build_kernels(requests_of(request.source, request.against, request.config), reporter)
+    # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
+    modules = {module for kind in load_kinds(own, reporter) for module in kind.modules}
+    requests = requests_of(request.source, request.against, request.config, modules)
+    kernels = build_kernels(requests, reporter)
     lab = Lab(
         machine=QemuMachine(reporter.command),
         agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=own),
@@ -118,7 +121,11 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
         acceleration="icount",
         jobs=jobs or os.cpu_count() or 1,
     )
-    options = Options(budget_minstr=request.budget_minstr, user=request.user)
+    options = Options(
+        budget_minstr=request.budget_minstr,
+        user=request.user,
+        modules={kind.name: kind.modules for kind in kinds if kind.modules},
+    )
     return _Hunt(folder, request, kinds, kernels, lab, options, reporter)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -35,17 +35,22 @@ class Kernels:
     @property
     def bootable(self) -> dict[str, Bootable]:
         """Return the files to boot, by source."""
-        return {name: Bootable(image.image, image.modules) for name, image in self.images.items()}
+        return {
+            name: Bootable(image.image, image.modules, image.optional_modules)
+            for name, image in self.images.items()
+        }
 
 
-def requests_of(source: str, against: Sequence[str], config: Sequence[str]) -> list[KernelRequest]:
+def requests_of(
+    source: str, against: Sequence[str], config: Sequence[str], modules: Iterable[str] = ()
+) -> list[KernelRequest]:
     """Return what the kernels of a hunt are made of; the first is the one that is hunted on.
 
     Each is a source, or ``SERIES on SOURCE``; one of ``against`` may also be a series on the first one's
-    source. Raises InputError.
+    source. ``modules`` are those that some kinds need. Raises InputError.
     """
     on = source.rpartition(" on ")[2]
-    base = KernelRequest(on, on, fragments=tuple(config))
+    base = KernelRequest(on, on, fragments=tuple(config), modules=tuple(sorted(modules)))
     found = [kernel_of(each, base)[0] for each in (source, *against)]
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
 

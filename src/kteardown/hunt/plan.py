@@ -8,7 +8,7 @@ sizes, each twice the one before, and three seeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from kteardown.hunt.catalogue import Kind, Way
@@ -47,6 +47,8 @@ class Options:
 
     budget_minstr: int
     """Million instructions that one trial may be expected to take."""
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By kind, the modules that a distribution's kernel needs for it."""
     user: str = "root"
     owners: int = 1
     cpus: int = 1
@@ -106,6 +108,7 @@ def _plan(
             block=seed,
             kernel=kernel,
             seed=_SEED + 2 * seed,
+            modules=options.modules.get(kind, ()),
             trials=_trials(
                 {case: those for case, those in sizes.items() if case.kind == kind},
                 options,

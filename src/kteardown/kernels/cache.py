@@ -97,6 +97,10 @@ class Cache:
                 "name": name,
                 "image": folder / fields["image"],
                 "modules": tuple(folder / module for module in fields["modules"]),
+                "optional_modules": {
+                    module: tuple(folder / path for path in paths)
+                    for module, paths in fields.get("optional_modules", {}).items()
+                },
             }
         )
 
@@ -106,6 +110,10 @@ class Cache:
         del fields["name"]
         fields["image"] = str(image.image.relative_to(folder))
         fields["modules"] = [str(module.relative_to(folder)) for module in image.modules]
+        fields["optional_modules"] = {
+            name: [str(path.relative_to(folder)) for path in paths]
+            for name, paths in image.optional_modules.items()
+        }
         size = cache_folder.size_kb([folder])
         (folder / _META).write_text(json.dumps({"image": fields, "size_kb": size, **more}, indent=1) + "\n")
 

@@ -60,7 +60,8 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         )
         package = package_from_json(found["package"])
         identity = f"debian-image:{package.version}"
-    key = hashlib.sha256(f"1 {identity} {request.arch}".encode()).hexdigest()[:16]
+    facts_of = " ".join((f"1 {identity} {request.arch}", *request.modules))
+    key = hashlib.sha256(facts_of.encode()).hexdigest()[:16]
     if kernels.lookup(key, request.name) is None:
         target = kernels.kernel_path(key)
         with cache_folder.locked(target, reporter, f"unpack {identity}"):
@@ -128,10 +129,11 @@ def _import_kernel(
 ) -> None:
     path = files[0]
     modules: list[Path] = []
+    optional: dict[str, tuple[Path, ...]] = {}
     config = ""
     if path.read_bytes()[:8] == b"!<arch>\n":
         path, config = _unpack(files, folder)
-        modules = _modules(folder, identity)
+        modules, optional = _modules(folder, identity, request.modules)
         cache_folder.remove(folder / "package")
     facts = read_header(path, identity)
     if path.parent == folder:
@@ -155,6 +157,7 @@ def _import_kernel(
         config_hash=kconfig.digest(config) if config else "",
         image_hash=hashlib.sha256(facts.data).hexdigest(),
         modules=tuple(modules),
+        optional_modules=optional,
     )
     kernels.describe(folder, described)
 
@@ -194,7 +197,9 @@ def _boot_file(unpacked: Path, name: str) -> Path | None:
     return next((path for place in places for path in sorted(unpacked.glob(place))), None)
 
 
-def _modules(folder: Path, identity: str) -> list[Path]:
+def _modules(
+    folder: Path, identity: str, optional: Sequence[str]
+) -> tuple[list[Path], dict[str, tuple[Path, ...]]]:
     files: dict[str, Path] = {}
     builtin: set[str] = set()
     for root in (folder / "package" / "lib/modules", folder / "package" / "usr/lib/modules"):
@@ -208,18 +213,32 @@ def _modules(folder: Path, identity: str) -> list[Path]:
             plain[name] = _decompress(files[name])
             return module_depends(plain[name])
 
+    depends = Depends()
     try:
-        order = load_order(_MODULES, Depends(), builtin)
+        order = load_order(_MODULES, depends, builtin)
     except KeyError as error:
         raise InputError(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="Use another flavour of the kernel, or a source of the same version.",
         ) from error
+    found = {name: _order_of(name, depends, builtin, order) for name in optional}
     (folder / "modules").mkdir()
-    written = [folder / "modules" / f"{name}.ko" for name in order]
-    for path in written:
-        path.write_bytes(plain[path.stem])
-    return written
+    for name in {*order, *(each for names in found.values() for each in names)}:
+        (folder / "modules" / f"{name}.ko").write_bytes(plain[name])
+    paths = {name: folder / "modules" / f"{name}.ko" for name in plain}
+    return [paths[name] for name in order], {
+        name: tuple(paths[each] for each in names) for name, names in found.items()
+    }
+
+
+def _order_of(
+    name: str, depends: Mapping[str, tuple[str, ...]], builtin: set[str], before: list[str]
+) -> list[str]:
+    """Return what to load for an optional module after ``before``: nothing if it is built in or missing."""
+    try:
+        return [each for each in load_order((name,), depends, builtin) if each not in before]
+    except KeyError:
+        return []
 
 
 def _module_name(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kteardown.model.arch import Arch
@@ -37,6 +37,8 @@ class KernelRequest:
     first one until ``backports.choose`` has chosen one."""
     optional: bool = False
     """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
+    modules: tuple[str, ...] = ()
+    """Modules that single boots of a prebuilt kernel load, by name, without those that they depend on."""
     exact: Exact | None = None
     """It is not built from anything else; None if any state of its source and its fragments will do."""
 
@@ -57,6 +59,8 @@ class KernelImage:
     image_hash: str
     modules: tuple[Path, ...] = ()
     """The modules to load before the first trial, in this order; empty for kernels built here."""
+    optional_modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    """What to load, in order, for each of the requested modules; empty if it is built in or missing."""
 
 
 @dataclass(frozen=True)

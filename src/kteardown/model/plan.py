@@ -33,6 +33,8 @@ class PlannedBoot(_Planned):
     kernel: str
     seed: int
     trials: tuple[PlannedTrial, ...]
+    modules: tuple[str, ...] = ()
+    """Modules that a prebuilt kernel loads in this boot besides those that every boot needs."""
     machine: dict[str, int] = {}
     """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +49,13 @@ class Bootable:
 
     image: Path
     modules: tuple[Path, ...] = ()
+    optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """By name, what to load for a module that a boot of the plan needs."""
+
+    def modules_of(self, boot: PlannedBoot) -> tuple[Path, ...]:
+        """Return the modules that ``boot`` loads, in order."""
+        more = (path for name in boot.modules for path in self.optional_modules.get(name, ()))
+        return tuple(dict.fromkeys((*self.modules, *more)))
 
     def source_lines(self, arch: Arch) -> SourceLines:
         """Return the source lines of the kernel, whose line table is beside the image."""
@@ -219,15 +226,15 @@ def _attempt(
     console = log.console_path(boot.index, attempt)
     # In the run directory, so that a killed kteardown leaves no file elsewhere.
     initramfs = console.with_suffix(".cpio")
-    guest_modules = [f"/modules/{path.name}" for path in kernel.modules]
+    modules = kernel.modules_of(boot)
     done = log.completed(boot.index)
     left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
         pack(
             initramfs,
             agent=lab.agent,
-            plan=guest_plan(left, guest_modules),
-            modules=kernel.modules,
+            plan=guest_plan(left, [f"/modules/{path.name}" for path in modules]),
+            modules=modules,
             programs=lab.programs,
         )
         keep(

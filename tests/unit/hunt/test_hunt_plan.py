@@ -31,6 +31,7 @@ def kind(name: str, **fields: object) -> Kind:
         "privileged": False,
         "limit": "",
         "needs": "",
+        "modules": (),
         "call": "",
         "most": 0,
         "ways": ("exit", "oldest"),

@@ -28,6 +28,7 @@ def kind(case: Case, part: str, limit: str) -> Kind:
         privileged=False,
         limit=limit,
         needs="",
+        modules=(),
         call="",
         most=0,
         ways=(case.way,),
