@@ -16,6 +16,7 @@
 #include "hunt/bystanders.h"
 #include "hunt/deferred.h"
 #include "hunt/owner.h"
+#include "hunt/sysctls.h"
 #include "workload.h"
 
 #define FOLDER "/tmp/hunt"
@@ -227,6 +228,13 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 	return 0;
 }
 
+static int setup(struct trial *t)
+{
+	if (wl_param_choice(t, "user", users) == 0)
+		raise_sysctls();
+	return 0;
+}
+
 static int run(struct trial *t)
 {
 	struct owner_spec spec = {
@@ -265,6 +273,7 @@ static const struct workload hunt = {
 	.summary = "make many objects of one kind and release them",
 	.params = params,
 	.stretch = "the release, without what is done later",
+	.setup = setup,
 	.run = run,
 };
 WORKLOAD(hunt);

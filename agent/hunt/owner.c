@@ -14,7 +14,7 @@ int64_t nr_objects;
 
 static struct owner_report *report;
 static bool ordinary_user;
-static int ready[2], parent = -1;
+static int ready_ends[2], to_parent = -1;
 
 extern const struct kind *const __start_kinds[], *const __stop_kinds[];
 
@@ -61,7 +61,7 @@ void owner_failed(const char *call)
 	report->error = errno;
 	snprintf(report->call, sizeof(report->call), "%s", call);
 	/* Children may hold the pipe open, so that its end would not be seen. */
-	if (write(parent, "x", 1) != 1)
+	if (write(to_parent, "x", 1) != 1)
 		abort();
 	_exit(1);
 }
@@ -120,22 +120,22 @@ void wait_to_be_killed(void)
 
 void ready_make(void)
 {
-	MUST(pipe2(ready, O_CLOEXEC));
+	MUST(pipe2(ready_ends, O_CLOEXEC));
 }
 
 void ready_say(void)
 {
-	MUST(write(ready[1], "r", 1));
+	MUST(write(ready_ends[1], "r", 1));
 }
 
 void ready_wait(void)
 {
 	char c;
 
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
+	close(ready_ends[1]);
+	if (read(ready_ends[0], &c, 1) != 1)
 		owner_failed("read() from a child");
-	close(ready[0]);
+	close(ready_ends[0]);
 }
 
 /* -- limits -- */
@@ -151,50 +151,8 @@ static void raise_limit(int resource, rlim_t value)
 	}
 }
 
-void raise_kind_limits(void)
+static void raise_limits_of_root(void)
 {
-	static const char *const files[] = {
-		"fs/inotify/max_user_watches",
-		"fs/inotify/max_user_instances",
-		"fs/fanotify/max_user_groups",
-		"fs/fanotify/max_user_marks",
-		"fs/aio-max-nr",
-		"fs/mount-max",
-		"fs/mqueue/queues_max",
-		"fs/nr_open",
-		"fs/file-max",
-		"fs/pipe-user-pages-soft",
-		"fs/epoll/max_user_watches",
-		"kernel/keys/root_maxkeys",
-		"kernel/keys/root_maxbytes",
-		"kernel/keys/maxkeys",
-		"kernel/keys/maxbytes",
-		"kernel/msgmni",
-		"kernel/pid_max",
-		"kernel/pty/max",
-		"kernel/shmmni",
-		"kernel/threads-max",
-		"net/core/somaxconn",
-		"net/core/optmem_max",
-		"net/ipv4/igmp_max_memberships",
-		"net/unix/max_dgram_qlen",
-		"vm/max_map_count",
-	};
-	static const char *const namespaces[] = {"cgroup", "ipc",  "mnt",  "net",
-						 "pid",	   "time", "user", "uts"};
-	char path[96];
-	size_t i;
-
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "/proc/sys/%s", files[i]);
-		if (put_file(path, "1000000"))
-			put_file(path, "32000");
-	}
-	for (i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
-		snprintf(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", namespaces[i]);
-		put_file(path, "1000000");
-	}
-	put_file("/proc/sys/kernel/sem", "32000 1024000000 500 32000");
 	raise_limit(RLIMIT_NOFILE, 1000000);
 	raise_limit(RLIMIT_NPROC, RLIM_INFINITY);
 	raise_limit(RLIMIT_SIGPENDING, RLIM_INFINITY);
@@ -283,7 +241,7 @@ static void own(const struct owner_spec *spec, int from, int to)
 	int64_t began;
 	char c;
 
-	parent = to;
+	to_parent = to;
 	nr_objects = spec->objects;
 	ordinary_user = spec->user;
 	if (spec->cpu >= 0)
@@ -291,7 +249,7 @@ static void own(const struct owner_spec *spec, int from, int to)
 	if (spec->user)
 		become_ordinary_user();
 	else
-		raise_kind_limits();
+		raise_limits_of_root();
 	MUST(chdir(spec->folder));
 	fds = array(sizeof(*fds));
 	if (spec->way > WAY_CALL)

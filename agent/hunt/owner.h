@@ -41,9 +41,6 @@ const struct kind *kind_at(int index);
 bool kind_has_way(const struct kind *k, enum way way);
 
 int64_t clock_ns(void);
-/* Raises every limit that keeps a process from having hundreds of thousands of objects. */
-void raise_kind_limits(void);
-
 /*
  * Starts the owner; when this returns, it has made its objects. False: a call failed, which
  * is in the report.

@@ -13,8 +13,10 @@ import typer
 from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.hunt import flow
+from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import requests_of
+from kteardown.hunt.reproducer import program, report_text
 from kteardown.hunt.result import HuntResult
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
@@ -76,6 +78,12 @@ def hunt(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the result to this file.")
     ] = None,
+    reproducers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write a C program and the text of a report for each find to this folder."
+        ),
+    ] = None,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -96,12 +104,15 @@ def hunt(
     """
     options.need_folders(json_file)
     if show:
-        _print(_saved(HuntFolder.find(show)), json_file, everything)
+        folder = HuntFolder.find(show)
+        _print(_saved(folder), json_file, everything)
+        _write_reproducers(folder, reproducers)
         return
     reporter = options.reporter(verbose, quiet)
     folder = HuntFolder.find(resume) if resume else _begin(asked, reporter)
     reporter.note(f"folder: {folder.path}")
     _print(flow.finish(folder, reporter, jobs=jobs), json_file, everything)
+    _write_reproducers(folder, reproducers)
     reporter.note(f"again: kteardown hunt --show {folder.name} --all")
 
 
@@ -143,3 +154,21 @@ def _print(result: HuntResult, json_file: Path | None, everything: bool) -> None
     console.print(verdicts_line(result), highlight=False, soft_wrap=True)
     for table in shown_tables(result, everything=everything):
         text.show(table, console)
+
+
+def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
+    """Write ``KIND-WAY-COST.txt`` for each find, and ``KIND.c`` for its kind."""
+    if target is None:
+        return
+    result, own = _saved(folder), folder.request().own
+    files = own_kinds(Path(own)) if own else []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"--reproducers {target}: {error.strerror}", hint="name a folder that can be written."
+        ) from error
+    for find in result.finds:
+        name = f"{find.kind}-{find.way}-{find.cost or 'failed'}"
+        options.write_text(target / f"{name}.txt", report_text(find, result))
+        options.write_text(target / f"{find.kind}.c", program(find.kind, files))

@@ -1,0 +1,115 @@
+"""A find as one C file that needs nothing else, and as the text of a report to a mailing list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kteardown.hunt.result import Find, HuntResult, Rate
+from kteardown.paths import data_dir
+
+_INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+_SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
+_WAYS = {
+    "exit": "their owner is killed",
+    "call": "one call releases all of them",
+    "oldest": "they are released one by one, the oldest first",
+    "youngest": "they are released one by one, the youngest first",
+    "random": "they are released one by one, in random order",
+}
+
+
+def program(kind: str, own: Sequence[Path] = ()) -> str:
+    """Return a C program that makes and releases the objects of a kind, and prints how long that takes.
+
+    ``own``: the files of the user's own kinds. It is built by ``gcc -O2 -o PROGRAM FILE``.
+    """
+    files = {path.name: path for path in own}
+    folder = data_dir("agent")
+    first = files.get(f"{kind}.c", folder / "hunt" / "kinds" / f"{kind}.c")
+    seen: set[Path] = set()
+    parts = [_inlined(path, folder, files, seen) for path in (first, folder / "hunt/owner.c")]
+    parts.append(_inlined(folder / "hunt/reproducer.c", folder, files, seen))
+    how = f"/* gcc -O2 -o {kind} {kind}.c && ./{kind} 1000 */\n"
+    return "// SPDX-License-Identifier: GPL-2.0\n" + how + "\n".join(parts)
+
+
+def report_text(find: Find, result: HuntResult) -> str:
+    """Return a report of a find in plain text, with its figures."""
+    growth = find.growth
+    if growth is None:
+        return (
+            f"Subject: {find.kind}: {find.failure.partition(':')[0]}\n\n"
+            f"On {result.release}, a guest failed when it released objects of the kind {find.kind}\n"
+            f"({find.object}); {_WAYS[find.way]}:\n\n    {find.failure}\n"
+        )
+    each = [(n, cost / n) for n, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None]
+    unit = "kB" if find.cost == "held" else "instructions"
+    lines = [
+        f"Subject: {find.kind}: the cost of {_what(find)} N objects grows with N^{growth.exponent:.1f}",
+        "",
+        f"Object: {find.object}.",
+        f"Release: {_WAYS[find.way]}.",
+        f"Measured on {result.release}, one CPU, counting the guest's instructions ({result.command}).",
+        "",
+        f"{'objects':>10}  {unit + ' for each':>24}",
+        *(f"{n:>10,}  {value:>24,.0f}" for n, value in each),
+        "",
+        *_cause(find),
+        *_at_the_limit(find, result.rate),
+        *(
+            f"On {source}: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at {other.sizes[-1]:,}."
+            for source, other in find.elsewhere.items()
+        ),
+        "",
+        f"The program {find.kind}.c shows it without any other file:",
+        "",
+        f"    gcc -O2 -o {find.kind} {find.kind}.c && ./{find.kind} 1000 {find.way}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path]) -> str:
+    """Return the text of a file with each of the project's headers in it once, where it is first included."""
+    seen.add(path)
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1]
+        places = (own.get(Path(name).name), path.parent / name, folder / name)
+        header = next(place for place in places if place is not None and place.is_file())
+        return "" if header in seen else _inlined(header, folder, own, seen)
+
+    return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
+
+
+def _what(find: Find) -> str:
+    return {
+        "sync": "releasing",
+        "deferred": "the deferred work for",
+        "make": "making",
+        "held": "holding",
+        None: "",
+    }[find.cost]
+
+
+def _cause(find: Find) -> list[str]:
+    function = find.function
+    if function is None:
+        return []
+    callers = f", called by {', '.join(function.callers)}" if function.callers else ""
+    text = f"{function.name}(){callers}, has {function.share:.0%} of the samples of the largest release"
+    if function.exponent is not None:
+        text += f"; its own time grows with the exponent {function.exponent:.1f}"
+    off = function.no_interrupts > 0.5
+    return [f"{text}." + (" Interrupts are off meanwhile." if off else "")]
+
+
+def _at_the_limit(find: Find, rate: Rate | None) -> list[str]:
+    found = find.prediction
+    if found is None:
+        return []
+    cost = f"{found.instructions[1] / 1e9:,.0f} thousand million instructions"
+    seconds = f", {found.instructions[1] * rate.ns / 1e9:,.0f} s on the machine that was used" if rate else ""
+    return [f"For {found.objects:,} objects ({found.limit}) that is {cost}{seconds}, if it goes on so."]
