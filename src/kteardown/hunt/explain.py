@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from kteardown.rundir.counting import BootRecords
 _STEEP = 1.5
 """The own time of the function that is looked for grows at least with this exponent."""
 _USER = "[user]"
+_ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
+"""Functions that enable interrupts again; where the compiler inlines them, their caller is sampled."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,7 @@ class Function:
     """A function and how its own time grows. ``share`` is that of all time at the largest size.
 
     ``callers``: the nearest first. ``no_interrupts``: the share of its time in which the CPU took no
-    interrupts; such time is attributed to the function that enables them again, so that ``callers`` then say
-    where it was spent.
+    interrupts; such time is attributed to the function that enables them again.
     """
 
     name: str
@@ -32,8 +34,9 @@ class Function:
 
     @property
     def place(self) -> str:
-        """What two kinds have in common if they are the same find."""
-        return f"{self.callers[0] if self.no_interrupts > 0.5 and self.callers else self.name}()"
+        """Where the time was spent, which two kinds have in common if they are the same find."""
+        chain = (self.name, *self.callers)
+        return f"{next((name for name in chain if not _ENABLES.search(name)), self.name)}()"
 
 
 def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:

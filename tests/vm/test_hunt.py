@@ -1,0 +1,98 @@
+"""``kteardown hunt`` on real kernels: a known find, and controls whose cost is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kteardown.hunt.result import HuntResult
+from vm.test_run import PATIENCE_S, kteardown
+
+pytestmark = [pytest.mark.vm, pytest.mark.build]
+
+DATA = Path(__file__).parents[1] / "data"
+QUICK = ["--source", "debian:6.12", "--kinds", "zombies_group", "--budget", "600"]
+
+
+def result_of(file: Path) -> HuntResult:
+    return HuntResult.model_validate_json(file.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hunt that was interrupted while it confirmed, and finished: its folder, with its output."""
+    folder = tmp_path_factory.mktemp("hunt")
+    runs = folder / "runs"
+    runs.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kteardown", "hunt", *QUICK, "--jobs", "1"],
+        env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    records = None
+    while records is None or b"boot_end" not in records.read_bytes():
+        time.sleep(0.1)
+        records = next(runs.glob("*/confirm/records.ndjson"), None)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=PATIENCE_S) == 130
+    cut = records.read_bytes()
+    done = kteardown("hunt", "--resume", "last", "--json", str(folder / "hunt.json"), runs=runs)
+    assert records.read_bytes().startswith(cut[: cut.rfind(b"\n") + 1])
+    (folder / "output").write_text(done.stdout)
+    return folder
+
+
+def test_zombies_whose_parent_exits_are_found(hunted: Path) -> None:
+    """The parent's exit looks at all members of the group for each of them, with interrupts off."""
+    find = next(find for find in result_of(hunted / "hunt.json").finds if find.cost == "sync")
+    assert find.growth
+    assert find.growth.verdict == "superlinear"
+    assert find.function
+    assert (find.function.place, find.function.no_interrupts > 0.9) == ("do_exit()", True)
+    assert "do_exit()" in (hunted / "output").read_text()
+
+
+def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> None:
+    shown = kteardown("hunt", "--show", "last", "--reproducers", str(tmp_path), runs=hunted / "runs")
+    assert shown.stdout == (hunted / "output").read_text()
+    program = tmp_path / "program"
+    source = tmp_path / "zombies_group.c"
+    built = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source)]
+    subprocess.run(built, check=True)
+    done = subprocess.run([str(program), "20"], check=True, capture_output=True, text=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["20", "40", "80"]
+
+
+@pytest.mark.full
+def test_the_controls_that_grow_are_found_and_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "hunt.json"
+    kteardown(
+        *("hunt", "--source", f"{DATA}/series/hunt-controls on debian:6.12", "--own", str(DATA / "hunt")),
+        *("--kinds", "controls", "--budget", "300", "--json", str(file)),
+        runs=tmp_path / "runs",
+    )
+    result = result_of(file)
+    found = {
+        (case.kind, cost)
+        for case in result.cases
+        for cost, growth in case.growth.items()
+        if growth.verdict == "superlinear" and growth.confirmed
+    }
+    assert found == {
+        ("control_sesqui", "sync"),
+        ("control_square", "sync"),
+        ("control_threshold", "sync"),
+        ("control_deferred", "deferred"),
+        ("control_making", "make"),
+    }, json.dumps([case.growth["sync"].model_dump() for case in result.cases], indent=1)
+    places = {find.kind: find.function.place for find in result.finds if find.function}
+    assert set(places.values()) == {"control_work()"}
