@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import complete, options
-from kteardown.cli.try_steps import check_verdicts, measure, prepare
-from kteardown.cli.try_workloads import check_chosen
+from kteardown.cli.try_steps import check, measure, prepare
 from kteardown.kernels.find_base import KNOWN
 from kteardown.report import try_page
 
@@ -73,19 +72,16 @@ def try_patch(
     options.need_folders(execution.json_file, execution.markdown_file)
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
-    typer.echo(try_page.plan(tried), err=not dry_run, nl=False)
-    if dry_run:
-        _write(tried, try_page.plan(tried), execution)
-    check_chosen(chosen)
-    if dry_run:
-        return
-    wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
-    quick = replace(designed, quick=designed.quick or not full)
-    tried = measure(tried, chosen, wanted, quick, execution, reporter)
-    text = try_page.page(tried)
-    typer.echo(text, nl=False)
+    text = try_page.plan(tried)
+    typer.echo(text, err=not dry_run, nl=False)
+    if not dry_run and tried.error is None:
+        wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
+        quick = replace(designed, quick=designed.quick or not full)
+        tried = measure(tried, chosen, wanted, quick, execution, reporter)
+        text = try_page.page(tried)
+        typer.echo(text, nl=False)
     _write(tried, text, execution)
-    check_verdicts(tried, execution)
+    check(tried, execution)
 
 
 def _write(tried: try_page.Tried, text: str, execution: options.Execution) -> None:

@@ -16,13 +16,14 @@ from kteardown.cli.try_workloads import (
     choose_workloads,
     count_executions,
     needed_settings,
+    no_workload,
     with_call_paths,
 )
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.kernels import build
-from kteardown.kernels.config_of_series import config_of_series, reasons
+from kteardown.kernels.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.kernels.find_base import KNOWN, find_base
-from kteardown.kernels.request import KernelImage, KernelRequest
+from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.mail.posted import read, store
 from kteardown.model.arch import Arch
@@ -46,7 +47,7 @@ def prepare(
 ) -> tuple[Tried, Chosen]:
     """Read the mails, find the base, the symbols and the workloads. Builds nothing.
 
-    Raises InputError, BuildError, NotBuiltError, LabError.
+    Raises InputError, BuildError, LabError.
     """
     cache = cache_dir()
     sources = Sources(cache, reporter)
@@ -66,13 +67,24 @@ def prepare(
         plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
+    error = no_workload(chosen) if config.compiled else _never_built(config, arch)
     objects = build.base_objects(plain, sources)
-    if chosen.known and not chosen.choices and objects is not None:
+    if isinstance(error, NotExercisedError) and objects is not None:
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
-    measured = tuple(Measured(choice.workload, choice.why) for choice in chosen.choices)
-    executed_by_none, notes = chosen.not_executed, chosen.notes
-    return Tried(posted, base, config, measured, executed_by_none, (), command_line(), notes), chosen
+    tried = Tried(
+        posted,
+        base,
+        config,
+        measured=tuple(Measured(choice.workload, choice.why) for choice in chosen.choices),
+        not_executed=chosen.not_executed,
+        changed_objects=(),
+        command=command_line(),
+        notes=chosen.notes,
+        changed=chosen.changed,
+        error=error,
+    )
+    return tried, chosen
 
 
 def measure(
@@ -85,7 +97,7 @@ def measure(
 ) -> Tried:
     """Build, check what the series changes in the kernel, and run every chosen workload.
 
-    Raises NotBuiltError if nothing of the series is in the kernel; and all that a run raises.
+    If nothing of the series is in the kernel, nothing is run. Raises all that a run raises.
     """
     parts = options.Parts(variant=[str(tried.base.patches[0].parent)])
     wanted = []
@@ -94,48 +106,61 @@ def measure(
         settings = [*needed_settings(choice, experiment), *(designed.assignments or ())]
         design = replace(designed, assignments=settings)
         wanted.append((choice, options.on_clocks(experiment, parts, kernels, design)))
-    changed: dict[str, None] = {}
-    found = []
+    found: list[Measured] = []
     for choice, experiments in wanted:
-        variant = _build(experiments[0], tried, changed, reporter)
+        tried = _built(experiments[0], tried, reporter)
+        if tried.error:
+            return tried
         run = _run(experiments, kernels, execution, reporter)
-        exercise = count_executions(choice, variant, experiments[0], chosen.changed, reporter)
+        exercise = count_executions(choice, tried.kernels[1], experiments[0], chosen.changed, reporter)
         found.append(Measured(choice.workload, choice.why, run.name, material_of_folder(run), exercise))
-    return replace(tried, measured=tuple(found), changed_objects=tuple(changed))
+    error = _not_exercised() if all(one.exercise.exercised is False for one in found) else None
+    return replace(tried, measured=tuple(found), error=error)
 
 
-def check_verdicts(tried: Tried, execution: options.Execution) -> None:
-    """Raise BrokenError, NotExercisedError or GateError, in this order, for what was found."""
+def check(tried: Tried, execution: options.Execution) -> None:
+    """Raise BrokenError, what kept the series from being measured, or GateError, in this order."""
     for one in tried.measured:
         for material in one.materials:
             check_broken(material.name, material.result)
-    if tried.measured and all(one.exercise.exercised is False for one in tried.measured):
-        raise NotExercisedError(
-            "no workload that ran executed a line that the series changes",
-            hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
-        )
+    if tried.error:
+        raise tried.error
     for one in tried.measured:
         for material in one.materials:
             gate(material.name, material.result, material.workloads, execution.fail_on)
 
 
-def _build(
-    experiment: Experiment, tried: Tried, changed: dict[str, None], reporter: TerminalReporter
-) -> KernelImage:
-    """Build base and the series, and add the objects that differ to ``changed``. Raises NotBuiltError."""
+def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> Tried:
+    """Build base and the series, and return ``tried`` with them and the objects that differ."""
     resolved = settle(resolve(experiment), reporter)
     built = build_kernels(resolved, reporter)
     base, variant = (built.images[kernel.name] for kernel in resolved.kernels[:2])
     found = build.changed_objects(base, variant)
-    if not found:
-        files = tried.config.files
-        raise NotBuiltError(
-            "nothing of this patch is in the kernel that was built: every object has the same code and data "
-            f"as that of base ({reasons(files)})",
-            hint="Add the symbols that compile it: --config CONFIG_NAME=y.",
-        )
-    changed.update(dict.fromkeys(found))
-    return variant
+    changed = tuple(dict.fromkeys((*tried.changed_objects, *found)))
+    error = None if found else _not_built(tried.config)
+    return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
+
+
+def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
+    return NotBuiltError(
+        f"nothing of this patch can be in a kernel for {arch}: {reasons(config.files)}",
+        hint="Only a patch of code that is compiled can be measured.",
+    )
+
+
+def _not_built(config: SeriesConfig) -> NotBuiltError:
+    return NotBuiltError(
+        "nothing of this patch is in the kernel that was built: every object has the same code and data "
+        f"as that of base ({reasons(config.files)})",
+        hint="Add the symbols that compile it: --config CONFIG_NAME=y.",
+    )
+
+
+def _not_exercised() -> NotExercisedError:
+    return NotExercisedError(
+        "no workload that ran executed a line that the series changes",
+        hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
+    )
 
 
 def _run(

@@ -14,7 +14,7 @@ from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose
-from kteardown.errors import GuestError, InputError, LabError, NotExercisedError
+from kteardown.errors import GuestError, InputError, KteardownError, LabError, NotExercisedError
 from kteardown.inputs.load import load_workload, own_sources
 from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
@@ -87,18 +87,18 @@ def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
     return replace(chosen, notes=(*chosen.notes, *notes))
 
 
-def check_chosen(chosen: Chosen) -> None:
-    """Raise InputError or NotExercisedError if there is no workload to run."""
+def no_workload(chosen: Chosen) -> KteardownError | None:
+    """Return the error with which the command ends if there is no workload to run."""
     if chosen.choices:
-        return
+        return None
     if not chosen.known:
-        raise InputError(
+        return InputError(
             "which workload executes what the patch changes is not known",
             hint="name one with --workload (`kteardown list workloads`).",
         )
     functions = [one.name for one in chosen.changed if one.kind == "function"]
     what = ", ".join(functions[:_SHOWN]) or "the declarations and macros that the patch changes"
-    raise NotExercisedError(
+    return NotExercisedError(
         f"no workload executes in its measured stretch what the patch changes: {what}",
         hint="name a workload with --workload, or write one: `kteardown new workload NAME`.",
     )

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.errors import KteardownError
 from kteardown.kernels.config_of_series import SeriesConfig, why
 from kteardown.kernels.find_base import Base
+from kteardown.kernels.request import KernelImage
 from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
 from kteardown.report.context import BothMaterial, Material
@@ -61,6 +64,12 @@ class Tried:
     changed_objects: tuple[str, ...]
     command: str
     notes: tuple[str, ...] = ()
+    changed: tuple[ChangedFunction, ...] = ()
+    """What the series changes, by its diffs."""
+    kernels: tuple[KernelImage, ...] = ()
+    """Base and the series, once they are built."""
+    error: KteardownError | None = None
+    """Why nothing says what the series does: with what the command ends after it has written its files."""
 
 
 def page(tried: Tried) -> str:
@@ -81,6 +90,7 @@ def plan(tried: Tried) -> str:
     steps = [f"would run {one.workload}: {one.why}" for one in tried.measured]
     parts = [
         _heading(tried.posted),
+        wrapped(sentence(tried)) if tried.error else "",
         _section("What would be compared:", compared(tried)),
         _section("Workloads:", steps or ["none: name one with --workload"]),
         _section("Not executed by any workload:", _listed(tried.not_executed)),
@@ -114,10 +124,16 @@ def as_json(tried: Tried) -> str:
         "left_out": tried.base.left_out,
         "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
         "symbols": tried.config.symbols,
+        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.changed],
         "changed_objects": tried.changed_objects,
+        "kernels": [
+            {name: getattr(one, name) for name in ("name", "source", "release", "compiler", "config_hash")}
+            for one in tried.kernels
+        ],
         "workloads": [_workload_fields(one) for one in tried.measured],
         "not_executed": tried.not_executed,
         "sentence": sentence(tried),
+        "exit_code": tried.error.exit_code if tried.error else 0,
         "command": tried.command,
     }
     return json.dumps(fields, indent=1) + "\n"
@@ -127,7 +143,8 @@ def sentence(tried: Tried) -> str:
     """Return the answer in one sentence."""
     found = [answer for one in tried.measured for answer in _answers(one)]
     if not found:
-        return "Nothing was measured."
+        reason = tried.error.message if tried.error else "nothing was measured"
+        return f"{reason[:1].upper()}{reason[1:]}."
     return min(found, key=lambda answer: _ORDER.index(answer[0]))[1]
 
 

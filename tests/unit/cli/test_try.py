@@ -20,6 +20,7 @@ from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltErr
 from kteardown.inputs.load import load_workload
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
+NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]
 OURS = "".join(f"int before_{n};\nint old_{n};\nint after_{n};\n" for n in (1, 2, 3))
 
 
@@ -80,10 +81,19 @@ def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
     assert [name for name, error in outcomes.items() if isinstance(error, InputError)] == ["no-patch.eml"]
 
 
-def test_a_workload_is_needed_if_none_executes_the_change(source: str) -> None:
-    error = failed(str(MAILS / "thread.mbox"), "--source", source)
+def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path: Path) -> None:
+    files = tmp_path / "answer.json", tmp_path / "reply.txt"
+    error = failed(
+        str(MAILS / "thread.mbox"),
+        *("--source", source, "--json", str(files[0]), "--markdown", str(files[1])),
+    )
     assert isinstance(error, NotExercisedError)
     assert "--workload" in error.hint
+    answer, reply = json.loads(files[0].read_text()), files[1].read_text()
+    assert (answer["exit_code"], answer["workloads"], answer["kernels"]) == (8, [], [])
+    assert answer["changed"] == [{"file": "kernel/ours.c", "name": n, "kind": "declaration"} for n in NAMES]
+    assert answer["sentence"].startswith("No workload executes in its measured stretch")
+    assert answer["sentence"] in " ".join(reply.split())
 
 
 def test_the_call_path_of_what_no_workload_executes_is_named(
@@ -112,9 +122,14 @@ def test_what_cannot_be_compiled_has_an_exit_status_of_its_own(source: str, tmp_
         "new file mode 100644\nindex 0000000..5626abf\n--- /dev/null\n+++ b/Documentation/b.rst\n"
         "@@ -0,0 +1 @@\n+one\n"
     )
-    error = failed(str(patch), "--source", source, "--workload", "zombies")
+    file = tmp_path / "answer.json"
+    error = failed(str(patch), "--source", source, "--workload", "zombies", "--json", str(file))
     assert isinstance(error, NotBuiltError)
     assert (error.exit_code, "documentation" in error.message) == (7, True)
+    answer = json.loads(file.read_text())
+    assert (answer["exit_code"], answer["series"]["title"]) == (7, "docs")
+    assert answer["base"]["source"] == source
+    assert answer["sentence"].startswith("Nothing of this patch can be in a kernel for x86_64")
 
 
 def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> None:
