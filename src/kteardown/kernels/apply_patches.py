@@ -56,7 +56,7 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     touched: dict[str, None] = {}
     for patch in patches:
         parsed = _parse(patch)
-        for name in _names(parsed, patch):
+        for name in _names(parsed, str(patch)):
             if name not in touched and (tree / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(tree / name, folder / name)
@@ -68,14 +68,15 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     return PatchedFiles(folder, changed, removed)
 
 
-def files_in(patch: Path) -> list[tuple[str, bool]]:
+def files_in(patch: Path, called: str = "") -> list[tuple[str, bool]]:
     """Return the name of each file that ``patch`` touches, and whether it exists both before and after.
 
-    Raises InputError if ``patch`` is not a patch.
+    Raises InputError if ``patch`` is not a patch; the message has its path, or what it is ``called``.
     """
-    parsed = _parse(patch)
+    called = called or str(patch)
+    parsed = _parse(patch, called)
     stays = {file.path: file.is_modified_file for file in parsed}
-    return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, patch))]
+    return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, called))]
 
 
 def hunks_of(patch: Path) -> dict[str, list[str]]:
@@ -88,22 +89,24 @@ def added_by(patch: Path) -> list[str]:
     return [file.path for file in _parse(patch) if file.is_added_file]
 
 
-def _parse(patch: Path) -> list[PatchedFile]:
+def _parse(patch: Path, called: str = "") -> list[PatchedFile]:
     try:
         # Latin-1 maps every byte to a character. This text is only inspected; git reads the file itself.
         parsed = list(PatchSet.from_filename(str(patch), encoding="latin-1", newline="\n"))
     except UnidiffParseError as error:
         raise InputError(
-            f"{patch} is a damaged patch: {error}", hint="Save the patch again, without line wrapping."
+            f"{called or patch} is a damaged patch: {str(error).strip()}",
+            hint="Save the patch again, without line wrapping.",
         ) from error
     if not parsed:
         raise InputError(
-            f"{patch} does not contain a diff", hint="Give a patch in the format of `git format-patch`."
+            f"{called or patch} does not contain a diff",
+            hint="Give a patch in the format of `git format-patch`.",
         )
     return parsed
 
 
-def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
+def _names(parsed: Sequence[PatchedFile], called: str) -> list[str]:
     names = []
     for file in parsed:
         for side in (file.source_file, file.target_file):
@@ -112,7 +115,7 @@ def _names(parsed: Sequence[PatchedFile], patch: Path) -> list[str]:
             name = re.sub(r"^[ab]/", "", side.split("\t")[0])
             if name.startswith("/") or ".." in PurePosixPath(name).parts:
                 raise InputError(
-                    f"{patch} changes a file outside of the kernel tree: {name}",
+                    f"{called} changes a file outside of the kernel tree: {name}",
                     hint="Make the patch again with `git format-patch` at the top of the tree.",
                 )
             names.append(name)

@@ -6,6 +6,7 @@ import gzip
 import subprocess
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,8 +15,23 @@ from kteardown.errors import InputError
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
 
 
-def raw_mails(path: Path) -> list[tuple[str, bytes]]:
-    """Return the mails of a file, a folder of files, or a Maildir, each with the name of its file.
+@dataclass(frozen=True)
+class RawMail:
+    """The text of a mail, and where it is: the ``number``-th of ``count`` mails of a file."""
+
+    file: Path
+    number: int
+    count: int
+    content: bytes
+
+    def place(self, file: str = "") -> str:
+        """Return where the mail is in words. ``file``: what the user calls the file, if not by its path."""
+        file = file or str(self.file)
+        return f"{file}, mail {self.number} of {self.count}" if self.count > 1 else file
+
+
+def raw_mails(path: Path) -> list[RawMail]:
+    """Return the mails of a file, a folder of files, or a Maildir.
 
     Raises InputError if there is no such file, or if it cannot be read.
     """
@@ -49,7 +65,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file())
 
 
-def _split(file: Path) -> Iterator[tuple[str, bytes]]:
+def _split(file: Path) -> Iterator[RawMail]:
     try:
         content = file.read_bytes()
         if content.startswith(b"\x1f\x8b"):
@@ -58,5 +74,6 @@ def _split(file: Path) -> Iterator[tuple[str, bytes]]:
         raise InputError(
             f"{file}: cannot be read: {error}", hint="Save it again, and name a file that you can read."
         ) from error
-    for mail in split_mbox(content.lstrip(b"\r\n")):
-        yield file.name, mail
+    mails = split_mbox(content.lstrip(b"\r\n"))
+    for number, mail in enumerate(mails, 1):
+        yield RawMail(file, number, len(mails), mail)

@@ -59,6 +59,8 @@ class Mail:
     """Whether the tags have PATCH or RFC, as those of a patch that a person sends."""
     body: str
     diffs: tuple[Diff, ...]
+    place: str = ""
+    """The file that it is in, as the user knows it, and its number there."""
 
     @property
     def is_cover(self) -> bool:
@@ -80,7 +82,7 @@ class Mail:
             return 0.0
 
 
-def parse(raw: bytes, name: str) -> Mail:
+def parse(raw: bytes, name: str, place: str = "") -> Mail:
     """Read one mail. ``name`` is its title if it has no subject, as a bare diff."""
     if b"\n" not in raw.replace(b"\r\n", b""):
         raw = raw.replace(b"\r\n", b"\n")
@@ -107,6 +109,7 @@ def parse(raw: bytes, name: str) -> Mail:
         is_posted=bool(_POSTED.search(tag)),
         body="\n".join(text.decode(errors="replace") for _, text in texts),
         diffs=tuple(_diffs(message, texts)),
+        place=place,
     )
 
 

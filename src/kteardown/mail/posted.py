@@ -10,7 +10,7 @@ from email.header import Header
 from pathlib import Path
 
 from kteardown.errors import InputError
-from kteardown.kernels import cache_folder, toolchain
+from kteardown.kernels import apply_patches, cache_folder, toolchain
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import patches_in, slug
 from kteardown.mail import lore
@@ -60,15 +60,16 @@ class PostedSeries:
 def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``. Raises InputError if it contains no patch, LabError if the
-    archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``. Raises InputError if it contains no patch or a damaged one,
+    LabError if the archive cannot be reached.
     """
     span = _RANGE.fullmatch(what)
     if span:
         return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
     message_id = lore.message_id(what)
     path = lore.fetch(message_id, cache_dir, reporter) if message_id else Path(what).expanduser()
-    mails = [parse(raw, name) for name, raw in raw_mails(path)]
+    own_name = what if message_id else ""  # The user does not know the file in the cache.
+    mails = [parse(raw.content, raw.file.name, raw.place(own_name)) for raw in raw_mails(path)]
     chosen = choose(mails, message_id)
     if not chosen.patches:
         raise InputError(
@@ -87,6 +88,9 @@ def _series(chosen: Chosen, cache_dir: Path) -> PostedSeries:
         (f"{number:04}-{slug(diff.title or mail.title)[:60]}.patch", text)
         for number, ((mail, diff), text) in enumerate(zip(diffs, texts, strict=True), 1)
     ]
+    patches = store(files, name, cache_dir)
+    for (mail, _), patch in zip(diffs, patches, strict=True):
+        apply_patches.files_in(patch, f"{mail.place} ({mail.subject!r})")
     bases = (mail.base_commit for mail in (*([chosen.cover] if chosen.cover else []), *chosen.patches))
     revision = first.revision[0]
     return PostedSeries(
@@ -97,7 +101,7 @@ def _series(chosen: Chosen, cache_dir: Path) -> PostedSeries:
         author=diffs[0][1].author or first.sender,
         date=day(first.date),
         base_commit=next(filter(None, bases), ""),
-        patches=store(files, name, cache_dir),
+        patches=patches,
         subjects=tuple(diff.title or mail.title for mail, diff in diffs),
         cover=chosen.cover.body if chosen.cover else "",
         missing=chosen.missing,

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
+from kteardown.mail import lore
 from kteardown.mail.choose import choose
 from kteardown.mail.mailbox import split_mbox
 from kteardown.mail.one_mail import DIFF_START, parse
@@ -155,6 +156,30 @@ def test_a_mail_without_a_patch_is_an_error(tmp_path: Path) -> None:
         posted("no-patch.eml", tmp_path)
     with pytest.raises(InputError, match="there is no file"):
         posted("not-there.eml", tmp_path)
+
+
+def test_a_damaged_patch_is_named_by_the_mail_that_it_is_in(tmp_path: Path) -> None:
+    text = (MAILS / "thread.mbox").read_bytes()
+    file, folder = tmp_path / "cut.mbox", tmp_path / "mails"
+    file.write_bytes(text.replace(b"\n int after_2;\n", b"\n"))
+    with pytest.raises(InputError) as caught:
+        read(str(file), cache_dir=tmp_path / "cache", reporter=SilentReporter())
+    assert caught.value.message.startswith(f"{file}, mail 4 of 7 ('[PATCH 2/2] ours: part 2') is a damaged")
+    folder.mkdir()
+    for number, mail in enumerate(split_mbox(file.read_bytes()), 1):
+        (folder / f"{number}.eml").write_bytes(mail)
+    with pytest.raises(InputError, match=f"^{folder}/4.eml \\('\\[PATCH 2/2"):
+        read(str(folder), cache_dir=tmp_path / "cache", reporter=SilentReporter())
+
+
+def test_a_damaged_patch_of_the_archive_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "thread.mbx"
+    file.write_bytes((MAILS / "thread.mbox").read_bytes().replace(b"\n int after_2;\n", b"\n"))
+    monkeypatch.setattr(lore, "fetch", lambda *_: file)
+    with pytest.raises(InputError, match=r"^lore:a@b, mail 4 of 7"):
+        read("lore:a@b", cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_damaged_archive_is_an_error(tmp_path: Path) -> None:
