@@ -1,11 +1,13 @@
 """Which files of a series a configuration compiles, and which symbols would build the others.
 
 Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y += file.o``
-for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above.
+for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above. Few files are named
+by a makefile of another folder (``../../../virt/kvm/file.o``).
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +22,12 @@ _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?
 _IF = re.compile(
     r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
 )
+_INCLUDE = re.compile(r"^-?include\s+\$\((?:srctree|src)\)/(\S+)\s*$", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
 _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
 _DEPTH = 12
+_NOT_BUILT = frozenset(("arch", "Documentation", "samples", "scripts", "tools", "usr"))
 Trees = tuple[Path, ...]
 
 
@@ -84,6 +89,7 @@ def _compiled(
     if objects is not None and ((objects / path.with_suffix(".o")).is_file() or _is_included(name, objects)):
         return TouchedFile(name, True)
     ways = list(_conditions(trees, str(path.parent), path.with_suffix(".o").name, _DEPTH))
+    ways = ways or list(_from_elsewhere(trees, str(path.with_suffix(".o")), arch))
     if not ways:
         return TouchedFile(name, False, reason="no makefile of its folder names it")
     missing = min(({s: None for s in way if config.get(s, "n") != "y"} for way in ways), key=len)
@@ -136,6 +142,29 @@ def _conditions(trees: Trees, folder: str, word: str, depth: int) -> Iterator[tu
         yield from _conditions(trees, str(parent.parent), f"{parent.name}/{word}", depth - 1)
 
 
+def _from_elsewhere(trees: Trees, path: str, arch: Arch) -> Iterator[tuple[str, ...]]:
+    """Yield the sets of symbols with which makefiles of other folders build the object ``path``."""
+    for folder in _reaching_out(trees, arch):
+        yield from _conditions(trees, folder, os.path.relpath(path, folder), _DEPTH)
+
+
+@cache
+def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
+    """Return the folders of which a makefile names files of a folder that is not below it."""
+    own = f"arch/{ARCHITECTURES[arch].source_folder}"
+    found: dict[str, None] = {}
+    for tree in trees:
+        tops = [tree / own, *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT)]
+        files = (file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name))
+        folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
+        found |= {f: None for f in folders if any(w.startswith("../") for w in _words(trees, f))}
+    return tuple(found)
+
+
+def _words(trees: Trees, folder: str) -> Iterator[str]:
+    return (word for rule in _rules(trees, folder) for word in rule.words)
+
+
 def _folder_conditions(trees: Trees, folder: str, depth: int) -> Iterator[tuple[str, ...]]:
     path = PurePosixPath(folder)
     # The top Makefile names lib/ and the folder of the architecture.
@@ -151,12 +180,23 @@ def _rules(trees: Trees, folder: str) -> tuple[_Rule, ...]:
     for name in ("Kbuild", "Makefile"):
         path = next((t / folder / name for t in trees if (t / folder / name).is_file()), None)
         if path is not None and not (folder == "." and name == "Makefile"):
-            found += _parse(path.read_text(errors="replace"))
+            found += _parse(_with_included(trees, path.read_text(errors="replace")))
     return tuple(found)
+
+
+def _with_included(trees: Trees, text: str) -> str:
+    """Return a makefile with the text of those in its place that it includes by their path in the tree."""
+
+    def included(found: re.Match[str]) -> str:
+        path = next((t / found[1] for t in trees if (t / found[1]).is_file()), None)
+        return path.read_text(errors="replace") if path else ""
+
+    return _INCLUDE.sub(included, text)
 
 
 def _parse(text: str) -> Iterator[_Rule]:
     around: list[str] = []
+    values: dict[str, str] = {}
     for line in text.replace("\\\n", " ").replace("$(BITS)", "64").splitlines():
         words = line.split("#", 1)[0].strip()
         if words.startswith(("ifdef", "ifeq", "ifneq", "ifndef")):
@@ -171,4 +211,7 @@ def _parse(text: str) -> Iterator[_Rule]:
             named = (symbol.removeprefix("CONFIG_") for symbol in symbols)
             # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
             parts = tuple(word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
+            parts = tuple(_VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts)
+            if not match[2] and len(parts) == 1:
+                values[match[1]] = parts[0]
             yield _Rule(match[1], bool(match[2]), tuple(dict.fromkeys(named)), parts)

@@ -15,6 +15,7 @@ _ENTRY = re.compile(r"^(?:menu)?config\s+(\w+)\s*$")
 _BLOCK = re.compile(
     r"^(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b"
 )
+_DEFAULT = re.compile(r"^(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
 _PROMPT = re.compile(r"^(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+\"")
 
 
@@ -27,6 +28,8 @@ class _Definition:
     depends: list[str] = field(default_factory=list)
     inherited: list[str] = field(default_factory=list)
     """Conditions of the ``if`` and ``menu`` blocks around it."""
+    defaults: list[str] = field(default_factory=list)
+    """What its first default is, and the condition of that; empty if it is ``n``."""
 
 
 def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
@@ -56,17 +59,17 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
     return reasons
 
 
-def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str]]:
-    """Return whether a symbol has a prompt, and the conditions of its first definition."""
+def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str], list[str]]:
+    """Return whether a symbol has a prompt, the conditions of its first definition, and its default's."""
     for path, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
         if re.search(rf"^\s*(?:menu)?config\s+{symbol}\s*$", text, re.MULTILINE):
             for definition in _definitions(text, path, symbol):
-                return definition.prompt, definition.depends + definition.inherited
-    return True, []
+                return definition.prompt, definition.depends + definition.inherited, definition.defaults
+    return True, [], []
 
 
 def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
-    """Return the symbols with a prompt that select ``symbol``, without a condition."""
+    """Return the symbols that select ``symbol`` without a condition, those with a prompt first."""
     found = []
     for _, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
         if not re.search(rf"^\s*select\s+{symbol}\s*$", text, re.MULTILINE):
@@ -74,9 +77,9 @@ def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
         for block in re.split(r"^(?=(?:menu)?config\s)", text, flags=re.MULTILINE):
             entry = _ENTRY.match(block.splitlines()[0]) if block else None
             prompt = any(_PROMPT.match(line.strip()) for line in block.splitlines())
-            if entry and prompt and re.search(rf"^\s*select\s+{symbol}\s*$", block, re.MULTILINE):
-                found.append(entry[1])
-    return found
+            if entry and re.search(rf"^\s*select\s+{symbol}\s*$", block, re.MULTILINE):
+                found.append((not prompt, entry[1]))
+    return [name for _, name in sorted(found, key=lambda one: one[0])]
 
 
 @cache
@@ -129,6 +132,9 @@ class _Reader:
         elif self._current is not None:
             if words.startswith("depends on "):
                 self._current.depends.append(words.removeprefix("depends on ").strip())
+            default = _DEFAULT.match(words)
+            if default and default[1] != "n" and not self._current.defaults:
+                self._current.defaults += [part for part in default.groups() if part]
             self._current.prompt = self._current.prompt or bool(_PROMPT.match(words))
 
     def _block(self, number: int, words: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kteardown.kernels.kconfig_refusal import conditions_of, selectors_of
 from kteardown.model.arch import Arch
 
-_PLAIN = re.compile(r"[A-Z][A-Z0-9_]*")
+_PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
 _MOST = 40
 
 
@@ -27,21 +27,22 @@ def with_dependencies(
         if symbol in wanted or config.get(symbol, "n") == "y":
             continue
         wanted[symbol] = None
-        has_prompt, conditions = conditions_of(trees, arch, symbol)
+        has_prompt, conditions, defaults = conditions_of(trees, arch, symbol)
+        if not has_prompt:
+            # Only its default or another symbol can set it.
+            conditions = [*conditions, *defaults]
+            todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
         for condition in conditions:
             todo += _needed(condition, config)
-        if not has_prompt:
-            # Only another symbol can set it.
-            todo += selectors_of(trees, arch, symbol)[:1]
     return list(wanted)
 
 
 def _needed(condition: str, config: Mapping[str, str]) -> list[str]:
-    """Return symbols that make ``condition`` true: A && (B || C) gives A, and B unless C is set."""
+    """Return symbols that make ``condition`` true: A && (B || C != n) gives A, and B unless C is set."""
     needed: list[str] = []
     for part in _split(condition, "&&"):
         choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
-        plain = [choice.strip() for choice in choices if _PLAIN.fullmatch(choice.strip())]
+        plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
         if plain and not any(config.get(choice, "n") == "y" for choice in plain):
             needed.append(plain[0])
     return needed

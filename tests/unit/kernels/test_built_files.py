@@ -25,6 +25,21 @@ MAKEFILES = {
 }
 
 
+ELSEWHERE = {
+    "Kbuild": "obj-y += arch/x86/\n",
+    "virt/kvm/Makefile.kvm": "KVM ?= ../../../virt/kvm\nkvm-y := $(KVM)/kvm_main.o\n"
+    "kvm-$(CONFIG_KVM_RING) += $(KVM)/ring.o\n",
+    "arch/x86/Kbuild": "obj-$(CONFIG_KVM) += kvm/\n",
+    "arch/x86/kvm/Makefile": "include $(srctree)/virt/kvm/Makefile.kvm\nkvm-y += x86.o\n"
+    "obj-$(CONFIG_KVM_X86) += kvm.o\n",
+    "arch/x86/kvm/Kconfig": 'config VIRT\n\tbool "virt"\n\nif VIRT\n\nconfig KVM_X86\n'
+    "\tdef_tristate KVM if (INTEL != n || AMD != n)\n\tselect KVM_RING\n\n"
+    'config KVM\n\ttristate "kvm"\n\nconfig INTEL\n\ttristate "intel"\n\nconfig AMD\n\ttristate "amd"\n\n'
+    "endif\n\nconfig KVM_RING\n\tbool\n",
+}
+"""Files that are built from another folder, by a symbol without a prompt that has a default."""
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name, text in MAKEFILES.items():
@@ -56,6 +71,24 @@ def test_the_symbols_that_build_a_file_come_from_the_makefiles(
     found = one(name, tree)
     assert (found.built, set(found.symbols), found.reason) == (not symbols, symbols, "")
     assert one(name, tree, None, *symbols).built
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols"),
+    [
+        ("virt/kvm/kvm_main.c", {"KVM", "VIRT", "KVM_X86", "INTEL"}),
+        ("virt/kvm/ring.c", {"KVM", "VIRT", "KVM_X86", "INTEL", "KVM_RING"}),
+        ("arch/x86/kvm/x86.c", {"KVM", "VIRT", "KVM_X86", "INTEL"}),
+    ],
+)
+def test_a_makefile_of_another_folder_may_name_a_file(name: str, symbols: set[str], tmp_path: Path) -> None:
+    for file, text in ELSEWHERE.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    found = one(name, tmp_path)
+    assert (set(found.symbols), found.reason) == (symbols, "")
+    assert one(name, tmp_path, None, *symbols).built
+    assert "INTEL" not in one(name, tmp_path, None, "AMD").symbols
 
 
 def test_symbols_that_are_set_are_not_added(tree: Path) -> None:
