@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from kteardown import pipeline
 from kteardown.cli import options
@@ -13,6 +14,8 @@ from kteardown.cli.run import check_broken, command_line, gate
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import (
     Chosen,
+    changed_for_certain,
+    choose_by_code,
     choose_workloads,
     count_executions,
     needed_settings,
@@ -23,7 +26,7 @@ from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.kernels import build
 from kteardown.kernels.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.kernels.find_base import KNOWN, find_base
-from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.mail.posted import read, store
 from kteardown.model.arch import Arch
@@ -63,7 +66,7 @@ def prepare(
             fetch=fetch,
         )
     with reporter.task("Looking for what is compiled"):
-        arch: Arch = "arm64" if kernels.arch is options.ArchChoice.arm64 else "x86_64"
+        arch = _arch(kernels)
         plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
@@ -76,13 +79,10 @@ def prepare(
         posted,
         base,
         config,
-        measured=tuple(Measured(choice.workload, choice.why) for choice in chosen.choices),
-        not_executed=chosen.not_executed,
         changed_objects=(),
         command=command_line(),
-        notes=chosen.notes,
-        changed=chosen.changed,
         error=error,
+        **_facts(chosen),
     )
     return tried, chosen
 
@@ -99,6 +99,10 @@ def measure(
 
     If nothing of the series is in the kernel, nothing is run. Raises all that a run raises.
     """
+    if chosen.after_build:
+        tried, chosen = _chosen_by_code(tried, chosen, kernels, reporter)
+        if tried.error:
+            return tried
     parts = options.Parts(variant=[str(tried.base.patches[0].parent)])
     wanted = []
     for choice in chosen.choices:
@@ -112,7 +116,9 @@ def measure(
         if tried.error:
             return tried
         run = _run(experiments, kernels, execution, reporter)
-        exercise = count_executions(choice, tried.kernels[1], experiments[0], chosen.changed, reporter)
+        variant = tried.kernels[1]
+        changed = changed_for_certain(chosen.changed, variant)
+        exercise = count_executions(choice, variant, experiments[0], changed, reporter)
         found.append(Measured(choice.workload, choice.why, run.name, material_of_folder(run), exercise))
     error = _not_exercised() if all(one.exercise.exercised is False for one in found) else None
     return replace(tried, measured=tuple(found), error=error)
@@ -130,11 +136,43 @@ def check(tried: Tried, execution: options.Execution) -> None:
             gate(material.name, material.result, material.workloads, execution.fail_on)
 
 
+def _arch(kernels: options.Kernels) -> Arch:
+    return "arm64" if kernels.arch is options.ArchChoice.arm64 else "x86_64"
+
+
 def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> Tried:
     """Build base and the series, and return ``tried`` with them and the objects that differ."""
     resolved = settle(resolve(experiment), reporter)
     built = build_kernels(resolved, reporter)
     base, variant = (built.images[kernel.name] for kernel in resolved.kernels[:2])
+    return _with_kernels(tried, base, variant)
+
+
+def _chosen_by_code(
+    tried: Tried, chosen: Chosen, kernels: options.Kernels, reporter: TerminalReporter
+) -> tuple[Tried, Chosen]:
+    """Build base and the series, and choose the workloads that execute functions whose code differs."""
+    base = KernelRequest(BASE, tried.base.source, fragments=tuple(kernels.config or ()), arch=_arch(kernels))
+    series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
+    built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
+    tried = _with_kernels(tried, built[base.name], built[series.name])
+    if tried.error:
+        return tried, chosen
+    chosen = choose_by_code(chosen, tried.base, built[series.name])
+    return replace(tried, **_facts(chosen), error=no_workload(chosen)), chosen
+
+
+def _facts(chosen: Chosen) -> dict[str, Any]:
+    """Return what the page says of the choice of workloads, as fields of ``Tried``."""
+    return {
+        "measured": tuple(Measured(choice.workload, choice.why) for choice in chosen.choices),
+        "not_executed": chosen.not_executed,
+        "notes": chosen.notes,
+        "changed": chosen.changed,
+    }
+
+
+def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Tried:
     found = build.changed_objects(base, variant)
     changed = tuple(dict.fromkeys((*tried.changed_objects, *found)))
     error = None if found else _not_built(tried.config)

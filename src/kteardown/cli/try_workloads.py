@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.call_paths import call_paths
 from kteardown.coverage.changed import ChangedFunction, changed_functions
+from kteardown.coverage.changed_code import by_code, may_change_users
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose
 from kteardown.errors import GuestError, InputError, KteardownError, LabError, NotExercisedError
 from kteardown.inputs.load import load_workload, own_sources
+from kteardown.kernels import build
 from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources
@@ -47,6 +49,8 @@ class Chosen:
     notes: tuple[str, ...]
     known: bool
     """Whether it is known what the workloads execute."""
+    after_build: bool = False
+    """Whether the code of the kernels has to say first which functions use what the diffs change."""
 
 
 def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chosen:
@@ -55,6 +59,29 @@ def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chos
     Raises InputError if a named workload does not exist.
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
+    chosen = _choose(named, base, changed)
+    if chosen.choices or not chosen.known or not may_change_users(changed):
+        return chosen
+    note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
+    return replace(chosen, notes=(*chosen.notes, note), after_build=True)
+
+
+def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage) -> Chosen:
+    """Return the workloads that execute functions whose code differs, after the build of ``variant``."""
+    return _choose((), base, changed_for_certain(chosen.changed, variant))
+
+
+def changed_for_certain(
+    changed: Sequence[ChangedFunction], variant: KernelImage
+) -> tuple[ChangedFunction, ...]:
+    """Return what the diffs change, corrected by the code of ``variant`` if it is known how that differs."""
+    functions = build.functions_of(variant)
+    if functions is None:
+        return tuple(changed)
+    return by_code(changed, functions, DebugInfo(variant.image.parent))
+
+
+def _choose(named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...]) -> Chosen:
     choices = [Choice(name, "named with --workload", _small(name)) for name in named]
     try:
         coverage = shipped_map(base.source)
@@ -89,7 +116,7 @@ def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
 
 def no_workload(chosen: Chosen) -> KteardownError | None:
     """Return the error with which the command ends if there is no workload to run."""
-    if chosen.choices:
+    if chosen.choices or chosen.after_build:
         return None
     if not chosen.known:
         return InputError(
@@ -128,13 +155,15 @@ def count_executions(
         found = executed(variant, workload, choice.params, changed, reporter, own=own_sources(experiment))
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
-    # Nothing says whether a changed macro or structure is executed.
-    known = found.exercised or all(one.kind == "function" for one in changed)
+    # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
+    known = found.exercised or build.functions_of(variant) is not None or not may_change_users(changed)
     return Exercise(tuple(_sentences(found)), found.exercised if known and found.functions else None)
 
 
 def _sentences(found: Exercised) -> list[str]:
-    run = [one for one in found.functions if one.executions]
+    run = sorted(
+        (one for one in found.functions if one.executions), key=lambda one: not one.function.statements_after
+    )
     if not run:
         called = ", though changed functions were entered" if found.called else ""
         return [f"{found.workload} executed no changed line in its measured stretch{called}."]
@@ -145,14 +174,16 @@ def _sentences(found: Exercised) -> list[str]:
             if one.executions_per_object is not None
             else ""
         )
-        lines.append(
-            f"{found.workload} executed changed lines of {one.function.name}() "
-            f"{one.executions:,} times{each}."
+        what = (
+            f"executed changed lines of {one.function.name}()"
+            if one.function.statements_after
+            else f"entered {one.function.name}(), whose code differs,"
         )
+        lines.append(f"{found.workload} {what} {one.executions:,} times{each}.")
     if len(run) > _SHOWN:
-        lines.append(f"{found.workload} executed changed lines of {len(run) - _SHOWN} more functions.")
+        lines.append(f"{found.workload} executed {len(run) - _SHOWN} more functions that differ.")
     lines.append(
-        f"Changed functions are {_share(found.share)} of what the kernel executes in the stretch of "
+        f"The changed functions are {_share(found.share)} of what the kernel executes in the stretch of "
         f"{found.workload}."
     )
     return lines

@@ -114,6 +114,12 @@ class DebugInfo:
         found = self._look_up(set(addresses))
         return {address: tuple(_id(frame) for frame in chain) for address, chain in found.items()}
 
+    def named(self, names: Collection[str]) -> set[FunctionId]:
+        """Return the functions with one of ``names``, which the compiler may have divided (f.cold)."""
+        symbols = zip(self._starts, self._names, strict=True)
+        starts = [start for start, symbol in symbols if symbol.split(".")[0] in names]
+        return {chain[-1] for chain in self.chains(starts).values() if chain}
+
     def _look_up(self, addresses: Collection[int]) -> dict[int, Chain]:
         if not addresses:
             return {}

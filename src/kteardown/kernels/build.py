@@ -22,6 +22,7 @@ from kteardown.kernels import (
     backports,
     cache,
     cache_folder,
+    changed_functions,
     kbuild,
     kconfig,
     object_changes,
@@ -29,6 +30,7 @@ from kteardown.kernels import (
     toolchain,
 )
 from kteardown.kernels.cache import Cache
+from kteardown.kernels.changed_functions import Functions
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
@@ -125,6 +127,16 @@ def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
         return list(fields["changed_objects"])
     one, other = (image.image.parent / "vmlinux" for image in (base, variant))
     return [] if object_changes.same_code(one, other) else ["vmlinux"]
+
+
+def functions_of(variant: KernelImage) -> Functions | None:
+    """Return which functions of ``variant`` differ from those of its base, by their objects.
+
+    None if that is not known, as of a kernel that an earlier version built.
+    """
+    fields = json.loads((variant.image.parent / "kernel.json").read_text())
+    found: Functions | None = fields.get("changed_functions")
+    return found
 
 
 def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
@@ -244,8 +256,10 @@ class _Builder:
             expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
             steps = self._compile(plan, tree, expected=expected)
             changed = object_changes.changed_objects(objects, tree.build)
+            functions = changed_functions.changed_functions(objects, tree.build, changed, tree.arch)
             series = plan.request.series
-            self._publish(plan, tree, plan.key, series, steps=steps, began=began, changed_objects=changed)
+            more = {"changed_objects": changed, "changed_functions": functions}
+            self._publish(plan, tree, plan.key, series, steps=steps, began=began, **more)
 
     def _linked_tree(self, plan: _Plan, work: Path, key: str) -> kbuild.Tree:
         """Make a tree of hard links to the source. Its files must be replaced, never written to."""

@@ -88,11 +88,12 @@ def page(tried: Tried) -> str:
 def plan(tried: Tried) -> str:
     """Return what would be done, before anything is built."""
     steps = [f"would run {one.workload}: {one.why}" for one in tried.measured]
+    none = "none: name one with --workload" if tried.error else "chosen after the build"
     parts = [
         _heading(tried.posted),
         wrapped(sentence(tried)) if tried.error else "",
         _section("What would be compared:", compared(tried)),
-        _section("Workloads:", steps or ["none: name one with --workload"]),
+        _section("Workloads:", steps or [none]),
         _section("Not executed by any workload:", _listed(tried.not_executed)),
         _section("Notes:", tried.notes),
     ]

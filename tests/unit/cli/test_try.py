@@ -9,15 +9,24 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kteardown.cli import app
+from kteardown.cli import app, try_workloads
 from kteardown.cli.compare import experiment_for
-from kteardown.cli.try_workloads import Choice, Chosen, needed_settings, with_call_paths
+from kteardown.cli.try_workloads import (
+    Choice,
+    Chosen,
+    choose_by_code,
+    needed_settings,
+    no_workload,
+    with_call_paths,
+)
 from kteardown.coverage import call_paths
 from kteardown.coverage.attribute import FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
+from kteardown.kernels.find_base import Base
+from kteardown.kernels.request import KernelImage
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]
@@ -35,6 +44,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "Kbuild": "obj-y += kernel/\n",
         "kernel/Makefile": "obj-$(CONFIG_OURS) += ours.o\n",
         "kernel/ours.c": OURS,
+        "kernel/ours.h": "#define LIMIT 1\n",
     }
     for name, text in files.items():
         (tree / name).write_text(text)
@@ -94,6 +104,42 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
     assert answer["changed"] == [{"file": "kernel/ours.c", "name": n, "kind": "declaration"} for n in NAMES]
     assert answer["sentence"].startswith("No workload executes in its measured stretch")
     assert answer["sentence"] in " ".join(reply.split())
+
+
+def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path) -> None:
+    patch = tmp_path / "macro.patch"
+    patch.write_text(
+        "Subject: [PATCH] macro\n\n---\ndiff --git a/kernel/ours.h b/kernel/ours.h\n--- a/kernel/ours.h\n"
+        "+++ b/kernel/ours.h\n@@ -1 +1 @@\n-#define LIMIT 1\n+#define LIMIT 2\n"
+    )
+    done = run(str(patch), "--source", source)
+    assert done.exit_code == 0, done.exception
+    assert "Workloads:\n- chosen after the build" in done.stdout
+    assert "the code of both kernels says which functions use" in " ".join(done.stdout.split())
+
+
+def test_the_code_of_both_kernels_chooses_the_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Info:
+        def __init__(self, folder: Path) -> None: ...
+
+        def named(self, names: set[str]) -> set[FunctionId]:
+            return {FunctionId("kernel/freezer.c", name) for name in names}
+
+    monkeypatch.setattr(try_workloads, "DebugInfo", Info)
+    functions = {"kernel/freezer.o": ["freeze_task"]}
+    monkeypatch.setattr(try_workloads.build, "functions_of", lambda image: functions)
+    image = KernelImage("s", tmp_path / "bzImage", "debian:6.12", "s", "x86_64", "", "", "", "")
+    macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
+    before = Chosen((), (macro,), (), (), known=True, after_build=True)
+    base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
+    found = choose_by_code(before, base, image)
+    assert [choice.workload for choice in found.choices] == ["zombies"]
+    assert [str(one) for one in found.changed] == [str(macro), "kernel/freezer.c:freeze_task"]
+    assert no_workload(before) is no_workload(found) is None
+    functions.clear()
+    assert isinstance(no_workload(choose_by_code(before, base, image)), NotExercisedError)
 
 
 def test_the_call_path_of_what_no_workload_executes_is_named(

@@ -116,3 +116,9 @@ def test_addr2line_output() -> None:
 def test_a_kernel_without_debug_information_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no debug information"):
         DebugInfo(tmp_path)
+
+
+def test_functions_are_found_by_their_symbols(program: Path) -> None:
+    found = DebugInfo(program).named({"outer", "inlined", "not_there"})
+    assert {function.name for function in found} == {"outer"}
+    assert all(function.file.endswith("p.c") for function in found)

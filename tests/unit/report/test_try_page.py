@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.errors import NotExercisedError
 from kteardown.kernels.built_files import TouchedFile
 from kteardown.kernels.config_of_series import SeriesConfig
 from kteardown.kernels.find_base import Attempt, Base
@@ -88,4 +89,8 @@ def test_same_is_not_said_of_what_was_not_exercised(exercised: bool | None, said
 
 
 def test_the_plan_says_that_there_is_no_workload() -> None:
-    assert "- none: name one with --workload" in plan(replace(tried(), measured=()))
+    error = NotExercisedError("no workload executes f", hint="Write one.")
+    text = plan(replace(tried(), measured=(), error=error))
+    assert "- none: name one with --workload" in text
+    assert "\nNo workload executes f.\n" in text
+    assert "- chosen after the build" in plan(replace(tried(), measured=()))

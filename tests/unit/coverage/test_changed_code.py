@@ -1,0 +1,64 @@
+"""What the diffs change, corrected by the code of both kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.changed_code import by_code, may_change_users
+
+USER, OTHER, SAME = (FunctionId("mm/z.c", name) for name in ("user", "other", "same"))
+INLINE = FunctionId("include/linux/z.h", "inline_function")
+MACRO = ChangedFunction("mm/z.h", "LIMIT", (1,), (1,), "macro")
+
+
+class _Info:
+    """A kernel with three functions of one file, which is compiled as a part of another one."""
+
+    def named(self, names: set[str]) -> set[FunctionId]:
+        known = {USER, OTHER, SAME, FunctionId("fs/a.c", "user")}
+        return {function for function in known if function.name in names}
+
+
+def function(one: FunctionId) -> ChangedFunction:
+    return ChangedFunction(one.file, one.name, (3,), (3,), statements_after=((3, 3),))
+
+
+def found(*changed: ChangedFunction) -> list[str]:
+    functions = {"mm/all.o": ("user", "other")}
+    return [str(one) for one in by_code(changed, functions, _Info())]  # type: ignore[arg-type]
+
+
+def test_the_users_of_a_macro_are_changed_functions() -> None:
+    assert found(MACRO) == ["mm/z.h:LIMIT", "mm/z.c:other", "mm/z.c:user"]
+    assert found(MACRO, function(USER)) == ["mm/z.h:LIMIT", "mm/z.c:user", "mm/z.c:other"]
+
+
+def test_without_a_macro_the_diffs_name_all_functions() -> None:
+    assert found(function(USER)) == ["mm/z.c:user"]
+
+
+def test_a_function_with_equal_code_is_not_changed_but_one_that_is_inlined_may_be() -> None:
+    assert found(function(USER), function(SAME), function(INLINE)) == [
+        "mm/z.c:user",
+        "include/linux/z.h:inline_function",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "before", "may"),
+    [
+        ("LIMIT", "macro", True, True),
+        ("LIMIT", "macro", False, False),
+        ("struct place", "declaration", True, True),
+        ("struct place", "declaration", False, False),
+        ("prototype", "declaration", True, False),
+        ("f", "function", True, False),
+    ],
+)
+def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
+    name: str, kind: str, before: bool, may: bool
+) -> None:
+    changed = ChangedFunction("mm/z.h", name, (), (1,), kind, before)  # type: ignore[arg-type]
+    assert may_change_users([changed]) == may
