@@ -204,7 +204,15 @@ def _why(proposal: Proposal) -> str:
 
 def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
-    return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside)
+    stressed: dict[FunctionId, bool] = {}
+    for proposal in found.measured:
+        for hit in proposal.functions:
+            only = proposal.workload in stress_tests()
+            stressed[hit.function] = only and stressed.get(hit.function, True)
+    stress = [
+        f"{one.name} (only in stress tests, which have no figures)" for one in stressed if stressed[one]
+    ]
+    return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside, *stress)
 
 
 def _small(name: str) -> dict[str, ParamValue]:

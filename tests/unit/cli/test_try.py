@@ -20,8 +20,9 @@ from kteardown.cli.try_workloads import (
     with_call_paths,
 )
 from kteardown.coverage import call_paths
-from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
@@ -30,6 +31,7 @@ from kteardown.kernels.request import KernelImage
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]
+IMAGE = KernelImage("s", Path("bzImage"), "debian:6.12", "s", "x86_64", "", "", "", "")
 OURS = "".join(f"int before_{n};\nint old_{n};\nint after_{n};\n" for n in (1, 2, 3))
 
 
@@ -118,9 +120,7 @@ def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path)
     assert "the code of both kernels says which functions use" in " ".join(done.stdout.split())
 
 
-def test_the_code_of_both_kernels_chooses_the_workload(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.MonkeyPatch) -> None:
     class Info:
         def __init__(self, folder: Path) -> None: ...
 
@@ -130,16 +130,34 @@ def test_the_code_of_both_kernels_chooses_the_workload(
     monkeypatch.setattr(try_workloads, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
     monkeypatch.setattr(try_workloads.build, "functions_of", lambda image: functions)
-    image = KernelImage("s", tmp_path / "bzImage", "debian:6.12", "s", "x86_64", "", "", "", "")
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
     before = Chosen((), (macro,), (), (), known=True, after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
-    found = choose_by_code(before, base, image)
+    found = choose_by_code(before, base, IMAGE)
     assert [choice.workload for choice in found.choices] == ["zombies"]
     assert [str(one) for one in found.changed] == [str(macro), "kernel/freezer.c:freeze_task"]
     assert no_workload(before) is no_workload(found) is None
     functions.clear()
-    assert isinstance(no_workload(choose_by_code(before, base, image)), NotExercisedError)
+    assert isinstance(no_workload(choose_by_code(before, base, IMAGE)), NotExercisedError)
+
+
+def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, stress = FunctionId("mm/a.c", "both"), FunctionId("mm/a.c", "stress")
+
+    def executing(workload: str, *functions: FunctionId) -> WorkloadCoverage:
+        point = PointCoverage({}, 100, {function: Counts(1, 10) for function in functions})
+        return WorkloadCoverage(workload, (point,), frozenset())
+
+    counted = [executing("zsmalloc_stress", both, stress), executing("zombies", both)]
+    coverage = CoverageMap("debian:6.12.117-1", {one.name: one for one in counted})
+    monkeypatch.setattr(try_workloads, "shipped_map", lambda source: coverage)
+    changed = tuple(ChangedFunction(one.file, one.name, (1,), (1,)) for one in (both, stress))
+    monkeypatch.setattr(try_workloads, "changed_for_certain", lambda changed, variant: changed)
+    found = choose_by_code(
+        Chosen((), changed, (), (), known=True), Base("debian:6.12", "", "exactly", (), ()), IMAGE
+    )
+    assert [choice.workload for choice in found.choices] == ["zombies"]
+    assert found.not_executed == ("stress (only in stress tests, which have no figures)",)
 
 
 def test_the_call_path_of_what_no_workload_executes_is_named(
