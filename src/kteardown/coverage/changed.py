@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items, statement_at
-from kteardown.kernels import apply_patches, toolchain
+from kteardown.kernels import apply_patches
+from kteardown.kernels.changed_lines import changed_lines
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _C_FILES = (".c", ".h")
 _NOT_OF_THE_KERNEL = ("tools/", "Documentation/", "samples/", "scripts/", "usr/")
 
@@ -58,7 +57,7 @@ def _read(path: Path) -> str:
 
 
 def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]:
-    removed, added = _changed_lines(before, after)
+    removed, added = changed_lines(before, after)
     if not file.endswith(_C_FILES) or file.startswith(_NOT_OF_THE_KERNEL):
         if removed or added:
             yield ChangedFunction(file, "", tuple(removed), tuple(added), "declaration")
@@ -80,20 +79,3 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
 
 def _has(found: Sequence[Item], kind: Kind, name: str) -> bool:
     return any(item.kind == kind and item.name == name for item in found)
-
-
-def _changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of the lines that differ by more than blanks, before and after."""
-    with tempfile.TemporaryDirectory(prefix="kteardown-changed-") as name:
-        old, new = Path(name) / "before", Path(name) / "after"
-        old.write_text(before, encoding="latin-1")
-        new.write_text(after, encoding="latin-1")
-        argv = ["git", "diff", "--no-index", "--unified=0", "--ignore-all-space", "--histogram"]
-        diff = toolchain.capture([*argv, str(old), str(new)]).stdout
-    removed: list[int] = []
-    added: list[int] = []
-    for found in _HUNK.finditer(diff):
-        first, count, new_first, new_count = (int(part) if part else 1 for part in found.groups())
-        removed += range(first, first + count)
-        added += range(new_first, new_first + new_count)
-    return removed, added

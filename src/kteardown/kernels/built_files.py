@@ -15,7 +15,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from kteardown.kernels import symbol_needs
+from kteardown.kernels import changed_lines, symbol_needs
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
@@ -75,11 +75,24 @@ def _touched(
     if not (trees[-1] / name).is_file():
         objects = None  # A new file; the build folder of base cannot know it.
     if path.suffix == ".h":
-        return _header(name, objects)
+        return _in_conditions(_header(name, objects), trees, config, arch)
     if path.suffix not in _SOURCE:
         built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
         return TouchedFile(name, False, reason="" if built else "is not compiled")
-    return _compiled(name, trees, config, arch, objects)
+    return _in_conditions(_compiled(name, trees, config, arch, objects), trees, config, arch)
+
+
+def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch) -> TouchedFile:
+    """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
+    after, before = trees[0] / file.name, trees[-1] / file.name
+    if not file.built or not file.name.endswith((".c", ".h")) or not (after.is_file() and before.is_file()):
+        return file
+    old, new = (path.read_text(encoding="latin-1") for path in (before, after))
+    missing = changed_lines.missing_symbols(old, new, config)
+    if not missing:
+        return file
+    symbols = symbol_needs.with_dependencies(trees, arch, missing, config)
+    return TouchedFile(file.name, False, symbols=tuple(symbols))
 
 
 def _compiled(

@@ -63,7 +63,11 @@ def reasons(files: Sequence[TouchedFile]) -> str:
     """Return why files are not compiled, at most three."""
     shown = [f"{file.name} {why(file)}" for file in files if not file.built and why(file)]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return "; ".join(shown[:3]) + more or "it has documentation, tests or tools only"
+    if shown:
+        return "; ".join(shown[:3]) + more
+    if any(file.built for file in files):
+        return "its files are compiled, but it changes only comments, or what their conditions leave out"
+    return "it has documentation, tests or tools only"
 
 
 def why(file: TouchedFile) -> str:

@@ -127,6 +127,17 @@ def test_the_build_folder_knows_what_is_compiled_and_included(tree: Path, tmp_pa
     assert (other.built, other.reason) == (False, "is for other configurations")
 
 
+def test_what_no_configuration_line_compiles_needs_its_symbol(tree: Path, tmp_path: Path) -> None:
+    patched = tmp_path / "patched"
+    for folder, value in ((tree, 1), (patched, 2)):
+        (folder / "mm").mkdir(parents=True, exist_ok=True)
+        (folder / "mm" / "filemap.c").write_text(f"int a;\n#ifdef CONFIG_NET\nint b = {value};\n#endif\n")
+    (found,) = built_files(["mm/filemap.c"], (patched, tree), {}, "x86_64", None)
+    assert (found.built, found.symbols) == (False, ("NET",))
+    (found,) = built_files(["mm/filemap.c"], (patched, tree), {"NET": "y"}, "x86_64", None)
+    assert found.built
+
+
 def test_a_new_file_is_judged_by_the_makefiles(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "objects").mkdir()
     assert one("mm/mmap.c", tree, tmp_path / "objects", "MMU").built
