@@ -10,7 +10,7 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.call_paths import call_paths
 from kteardown.coverage.changed import ChangedFunction, changed_functions
-from kteardown.coverage.changed_code import by_code, may_change_users
+from kteardown.coverage.changed_code import by_code, may_change_executed, may_change_users
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests
@@ -60,7 +60,7 @@ def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chos
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
     chosen = _choose(named, base, changed)
-    if chosen.choices or not chosen.known or not may_change_users(changed):
+    if chosen.choices or not chosen.known or not may_change_executed(changed, shipped_map(base.source)):
         return chosen
     note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)

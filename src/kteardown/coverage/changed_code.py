@@ -7,15 +7,24 @@ from pathlib import PurePosixPath
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.maps import CoverageMap
 from kteardown.kernels.changed_functions import Functions
 
 
 def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
     """Return whether functions that the diffs do not touch may change: those that use a macro or a struct."""
-    return any(
-        one.exists_before and (one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum ")))
-        for one in changed
-    )
+    return any(map(_has_users, changed))
+
+
+def may_change_executed(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> bool:
+    """Return whether these may be functions of ``coverage``; what a C file defines is used only there."""
+    files = {function.file for function in coverage.functions()}
+    return any(_has_users(one) and (one.file.endswith(".h") or one.file in files) for one in changed)
+
+
+def _has_users(one: ChangedFunction) -> bool:
+    kind = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
+    return kind and one.exists_before
 
 
 def by_code(

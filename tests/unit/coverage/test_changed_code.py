@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.changed_code import by_code, may_change_users
+from kteardown.coverage.changed_code import by_code, may_change_executed, may_change_users
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 
 USER, OTHER, SAME = (FunctionId("mm/z.c", name) for name in ("user", "other", "same"))
 INLINE = FunctionId("include/linux/z.h", "inline_function")
@@ -62,3 +63,10 @@ def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
 ) -> None:
     changed = ChangedFunction("mm/z.h", name, (), (1,), kind, before)  # type: ignore[arg-type]
     assert may_change_users([changed]) == may
+
+
+@pytest.mark.parametrize(("file", "may"), [("mm/a.h", True), ("mm/a.c", True), ("block/b.c", False)])
+def test_what_a_c_file_defines_is_used_only_there(file: str, may: bool) -> None:
+    point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
+    coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
+    assert may_change_executed([ChangedFunction(file, "LIMIT", (1,), (1,), "macro")], coverage) == may
