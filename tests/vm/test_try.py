@@ -65,9 +65,15 @@ def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) ->
         "diff --git a/kernel/power/process.c b/kernel/power/process.c\n"
         "--- a/kernel/power/process.c\n+++ b/kernel/power/process.c\n@@ -7,3 +7,4 @@\n" + _context()
     )
-    done = kteardown(*("try", str(patch), *SMALL, "--workload", "zombies"), runs=tmp_path / "runs", expect=7)
+    file = tmp_path / "answer.json"
+    options = [*SMALL, "--workload", "zombies", "--json", str(file)]
+    done = kteardown("try", str(patch), *options, runs=tmp_path / "runs", expect=7)
     assert "nothing of this patch is in the kernel that was built" in done.stderr
     assert "same" not in done.stdout
+    answer = json.loads(file.read_text())
+    assert answer["sentence"].startswith("Nothing of this patch is in the kernel that was built")
+    assert (answer["exit_code"], answer["changed_objects"], answer["changed"]) == (7, [], [])
+    assert [one["release"] for one in answer["kernels"]] == [answer["kernels"][0]["release"]] * 2
 
 
 def _context() -> str:

@@ -188,8 +188,8 @@ def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
 
 def _not_built(config: SeriesConfig) -> NotBuiltError:
     return NotBuiltError(
-        "nothing of this patch is in the kernel that was built: every object has the same code and data "
-        f"as that of base ({reasons(config.files)})",
+        "nothing of this patch is in the kernel that was built: no object differs from that of base in "
+        f"code or data ({reasons(config.files)})",
         hint="Add the symbols that compile it: --config CONFIG_NAME=y.",
     )
 
