@@ -134,7 +134,8 @@ class _Repository:
 
     def patches(self, count: int) -> list[tuple[str, bytes]]:
         """Return the last ``count`` commits as patches, each a file name and a text."""
-        self.git("format-patch", "-q", "--no-signature", "--full-index", "-o", ".merged", f"-{count}")
+        options = ("-q", "--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
+        self.git("format-patch", *options, "-o", ".merged", f"-{count}")
         return [(path.name, path.read_bytes()) for path in sorted((self._folder / ".merged").iterdir())]
 
     def _objects(self, repository: Path) -> Path | None:
