@@ -1,7 +1,7 @@
 """Which objects of a variant differ from those of its base, in code or data.
 
-Debug information, the ids made from it, and the line numbers of warnings do not count: a comment that a patch
-adds moves lines, and changes nothing that runs.
+Debug information, the ids made from it, the line numbers of warnings, and numbers in names do not count: a
+comment that a patch adds moves lines, and changes nothing that runs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ _ALLOCATED = 0x2
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _EMPTY = 8  # SHT_NOBITS
 _NOT_RUN = (b".note", b"__bug_table", b".debug", b".modinfo")
-# The name of an initcall has the number of its line.
-_INITCALL = re.compile(rb"(__initcall__kmod_\w+?__\d+_)\d+_")
+# Names with the number of their line, or of the names made before them, which a header may change.
+_NUMBERED = re.compile(
+    rb"(__initcall__kmod_\w+?__)\d+_\d+_|(__UNIQUE_ID_\w*?)\d+(?=[.\0])|(?<=\w)(?:\.\d+)+(?=\0)"
+)
 _NOT_COMPARED = re.compile(r"(?:scripts|tools|usr|arch/\w+/(?:boot|tools))/.*")
 # They contain the configuration or the version, which a patch of Kconfig changes.
 _GENERATED = ("kernel/configs.o", "init/version.o", "init/version-timestamp.o", "kernel/kheaders.o")
@@ -61,7 +63,7 @@ def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
             continue  # The names of symbols say which functions are called.
         content = b"%d" % size if kind == _EMPTY else data[offset : offset + size]
         if title == b".strtab":
-            content = _INITCALL.sub(rb"\1_", content)
+            content = _NUMBERED.sub(rb"\1\2", content)
         found[title] = (*found.get(title, ()), content)
     return found
 

@@ -46,9 +46,26 @@ def test_only_what_runs_counts(text: str, changed: list[str], tmp_path: Path) ->
     assert same_code(*objects) == (not changed)
 
 
-def test_the_line_of_an_initcall_does_not_count(tmp_path: Path) -> None:
-    one, other = (TEXT + f"int __initcall__kmod_one__3_{line}_run6;\n" for line in (70, 71))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__initcall__kmod_one__3_{}_run6",
+        "__initcall__kmod_one__{}_70_run6",
+        "__UNIQUE_ID_addressable_run_{}",
+        "__UNIQUE_ID_license{}",
+    ],
+)
+def test_the_numbers_in_names_do_not_count(name: str, tmp_path: Path) -> None:
+    one, other = (TEXT + f"int {name.format(number)};\n" for number in (99, 100))
     base, variant = build(tmp_path / "base", one), build(tmp_path / "variant", other, age=1)
+    assert changed_objects(base, variant) == []
+
+
+def test_the_numbers_of_static_variables_do_not_count(tmp_path: Path) -> None:
+    """GCC counts all that it declares: once.1 becomes once.3 if a header declares more."""
+    local = "int more(void) { static int once; return once++; }\n"
+    base = build(tmp_path / "base", TEXT + local)
+    variant = build(tmp_path / "variant", "extern int a, b;\nint c(int);\n" + TEXT + local, age=1)
     assert changed_objects(base, variant) == []
 
 
