@@ -21,7 +21,9 @@ _FILE = re.compile(r"^(\S+):\s+file format .*$", re.MULTILINE)
 _FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:\n((?:.+\n)*)", re.MULTILINE)
 # What depends on where a function, a string or a static variable is: addresses, and offsets in sections.
 _ADDRESS = re.compile(
-    r"^ *[0-9a-f]+:\t|(?<=\t)[0-9a-f]+: (?=R_)|\b[0-9a-f]+ (?=<)| +# [^\t\n]*", re.MULTILINE
+    r"^ *[0-9a-f]+:\t|(?<=\t)[0-9a-f]+: (?=R_)|\b[0-9a-f]+ (?=<)| +# [^\t\n]*"
+    r"|<[^>\n]*>(?=\t[0-9a-f]+: R_)",  # Whatever is there before the relocation.
+    re.MULTILINE,
 )
 _PLACE = re.compile(r"(?<=\t)\.(?:L\w+|([\w.]+))(?:[+-]0x[0-9a-f]+)?$", re.MULTILINE)
 _PADDING = re.compile(r"(?:(?:data16 |cs )*(?:nop\w?\b.*|xchg +%ax,%ax|int3)\n)+\Z")
@@ -61,6 +63,6 @@ def _bodies(text: str) -> dict[str, list[str]]:
         body = _PADDING.sub("", _PLACE.sub(r".\1", _ADDRESS.sub("", function[2])))
         # The compiler divides functions, and makes copies of them: f.cold, f.constprop.0.
         name = function[1].split(".")[0]
-        if body and not name.startswith("__pfx_"):
+        if body and name and not name.startswith("__pfx_"):
             found[name].append(body)
     return {name: sorted(bodies) for name, bodies in found.items()}

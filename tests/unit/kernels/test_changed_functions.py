@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.kernels.changed_functions import changed_functions
+from kteardown.kernels.changed_functions import _bodies, changed_functions
 from kteardown.model.arch import ARCHITECTURES
 
 TEXT = """int printf(const char *, ...);
@@ -45,6 +45,16 @@ def test_functions_differ_by_their_instructions(text: str, names: tuple[str, ...
     base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", text)
     found = changed_functions(base, variant, ["mm/one.o"], "x86_64")
     assert found == ({"mm/one.o": names} if names else {})
+
+
+def test_what_is_not_linked_yet_does_not_count() -> None:
+    """A call is to the next instruction until it is linked, in whichever function that seems to be."""
+    first, second = (
+        f"0000000000000000 <f.cold>:\n   7:\tcall   {n} <seems_{n}+0x4>\t{n}: R_X86_64_PLT32\tcalled-0x4\n\n"
+        for n in (8, 9)
+    )
+    assert _bodies(first) == _bodies(second) == {"f": ["call   \tR_X86_64_PLT32\tcalled-0x4\n"]}
+    assert _bodies(first.replace("f.cold", ".altinstr_aux")) == {}
 
 
 def test_every_function_of_a_new_object_differs(tmp_path: Path) -> None:
