@@ -44,10 +44,11 @@ static struct {
 	const struct kind *kind;
 	int way;
 	int64_t objects, cost_ns, held_kb;
+	double growth; /* of the cost, relative to the point before; 0: it is the first */
 } last;
 
 struct released {
-	int64_t elapsed_ns, idle_ns, deferred_ns;
+	int64_t elapsed_ns, idle_ns, deferred_ns, cost_ns;
 	bool quiet;
 };
 
@@ -168,19 +169,19 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, e
 }
 
 /*
- * Whether this point is beyond the budget if its cost grows with the square of N, or beyond the
- * memory of the guest.
+ * Whether this point is beyond the budget if its cost grows half as much again as it grew last, or
+ * with the square of N where that is not known; or beyond the memory of the guest.
  */
 static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
 {
-	double factor;
+	double factor, growth;
 
 	if (!budget_ns || last.kind != spec->kind || last.way != (int)spec->way ||
 	    last.objects >= spec->objects)
 		return false;
 	factor = (double)spec->objects / last.objects;
-	return last.cost_ns * factor * factor > budget_ns ||
-	       last.held_kb * factor > first_free_kb * 0.7;
+	growth = last.growth ? last.growth * 1.5 : factor * factor;
+	return last.cost_ns * growth > budget_ns || last.held_kb * factor > first_free_kb * 0.7;
 }
 
 static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
@@ -220,11 +221,15 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		if (late.irqs_off_ns >= 0)
 			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
 	}
+	r.cost_ns = r.elapsed_ns + r.deferred_ns + owners[0].report->made_ns;
+	last.growth = 0;
+	if (last.kind == spec->kind && last.way == (int)spec->way && last.objects < spec->objects)
+		last.growth = (double)r.cost_ns / last.cost_ns;
 	last.kind = spec->kind;
 	last.way = spec->way;
 	last.held_kb = held_kb > 0 ? held_kb : 0;
 	last.objects = spec->objects;
-	last.cost_ns = r.elapsed_ns + r.deferred_ns + owners[0].report->made_ns;
+	last.cost_ns = r.cost_ns;
 	return 0;
 }
 

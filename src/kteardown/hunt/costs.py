@@ -23,7 +23,7 @@ METRICS: dict[Cost, str] = {
     "held": "held_kb",
 }
 """The metric of each cost in the records."""
-FLOORS: dict[Cost, float] = {"sync": 20_000, "deferred": 60_000, "make": 40_000, "held": 128}
+FLOORS: dict[Cost, float] = {"sync": 20_000, "deferred": 60_000, "make": 40_000, "held": 512}
 """Differences that are noise: a tick of the timer takes some thousand instructions, and deferred work is what
 is left of a stretch with tens of them; free memory is counted without the lists of each CPU."""
 

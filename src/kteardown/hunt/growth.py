@@ -36,6 +36,8 @@ SHARE = 0.2
 """A find has at least this share of its cost in the superlinear part."""
 WORTH_CONFIRMING = 1.1
 """A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one seed errs."""
+NOTICED = 10
+"""What the screen asks for has grown by more than this many floors at the largest size."""
 _MIN_FOR_CONSTANT = 5
 _CONSTANT = 0.1
 """A constant cost grows by less than this share over all sizes."""
@@ -92,17 +94,19 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
 def screen(curve: Curve) -> bool:
     """Return whether a kind is confirmed, from few sizes and usually one seed.
 
-    Errs on the side of confirming: one exponent above ``WORTH_CONFIRMING`` is enough, and so are costs of
-    fewer than three sizes, or none at the largest one.
+    Errs on the side of confirming: an exponent above ``WORTH_CONFIRMING`` at the largest sizes is enough, and
+    so are costs of fewer than three sizes, or none at the largest one. A cost that grew there by less than
+    ``NOTICED`` floors is too small to be looked at: on a real kernel, nine of ten kinds have such a cost that
+    grows somehow.
     """
     whole = curve.complete()
     if len(whole.sizes) < 3 or whole.sizes[-1] != curve.sizes[-1]:
         return True
-    costs = whole.rows.mean(axis=0)
-    if costs[-1] - costs.min() <= curve.floor:
+    if whole.increments[:, -1].mean() <= NOTICED * curve.floor:
         return False
-    found = (exponent(whole, i, i + 1, 0.5) for i in range(len(costs) - 2))
-    return any(each.value > WORTH_CONFIRMING and each.high > STEEP for each in found)
+    last = len(whole.sizes) - 2
+    found = exponent(whole, last - 1, last, 0.5)
+    return found.value > WORTH_CONFIRMING and found.high > STEEP
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
