@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,13 @@ _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
 _ERROR = re.compile(
     r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
 )
+
+_THROUGH_CCACHE = """#!/bin/sh
+# With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
+# is such a file: if only its contents differ, and not its size, ccache returns another kernel.
+case "$*" in *.S) exec {compiler} "$@" ;; esac
+exec {ccache} {compiler} "$@"
+"""
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
 def _ccache(tree: Tree) -> dict[str, str]:
     """Return the environment in which every compiler of ``tree`` is ccache; empty if ccache is not installed.
 
-    Links with the names of the compilers come first in the path. tuxmake's own wrapper changes the command
+    Scripts with the names of the compilers come first in the path. tuxmake's own wrapper changes the command
     lines instead, and Kbuild recompiles every object whose command line has changed.
     """
     program = shutil.which("ccache")
@@ -141,9 +148,12 @@ def _ccache(tree: Tree) -> dict[str, str]:
     names = tree.objects / "bin"
     names.mkdir(parents=True, exist_ok=True)
     for compiler in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values())):
-        # A build that runs at the same time may be making the same links.
-        with suppress(FileExistsError):
-            (names / compiler).symlink_to(program)
+        if real := shutil.which(compiler):
+            script = names / f".{compiler}.{os.getpid()}"
+            script.write_text(_THROUGH_CCACHE.format(ccache=program, compiler=real))
+            script.chmod(0o755)
+            # Builds that run at the same time use it.
+            script.replace(names / compiler)
     os.utime(tree.objects)
     return {
         "PATH": f"{names}{os.pathsep}{os.environ['PATH']}",
