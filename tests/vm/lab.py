@@ -60,8 +60,8 @@ class Boot:
     trials: list[Trial] = field(default_factory=list)
 
 
-def on_top(folder: Path, series: str, broken: str) -> str:
-    """The path of a new series: the shipped ``series``, followed by the wrong patch of ``broken``."""
+def on_top(folder: Path, series: str | Path, broken: str) -> str:
+    """The path of a new series: ``series``, shipped or a folder, and then the wrong patch of ``broken``."""
     made = folder / broken
     made.mkdir()
     for origin in (data_dir("series") / series, BROKEN / broken):

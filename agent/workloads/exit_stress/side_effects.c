@@ -84,11 +84,12 @@ const char *event_reaches_running_task(void)
 		return "cannot make an epoll instance";
 	/* The task that began to wait last is woken first. */
 	waiter = start(0, wait_for_event);
-	if (task_wait_state(waiter, 'S', READY_MS) && start_group(group, GROUP, wait_for_event)) {
-		kill(-group[0], SIGKILL);
+	/* So many that they are not gone when kill() returns. */
+	if (task_wait_state(waiter, 'S', READY_MS) && start_group(others, OTHERS, wait_for_event)) {
+		kill(-others[0], SIGKILL);
 		if (write(event_pipe[1], "", 1) != 1 || task_reap(waiter, EVENT_MS))
 			wrong = "no running task gets the event";
-		if (!group_reap(group[0], GONE_MS))
+		if (!group_reap(others[0], GONE_MS))
 			wrong = "tasks of the group that was killed are left";
 	} else {
 		wrong = NOT_READY;

@@ -199,6 +199,18 @@ static void in_fuse(struct targets_shared *s)
 	sleep_forever();
 }
 
+/*
+ * Whatever the kill does, it wakes up by itself soon after, and sleeps again in its exit: a task
+ * that has to wake others must not rely on it.
+ */
+static void waking(struct targets_shared *s)
+{
+	need(open(FUSE_FILE, O_RDONLY) >= 0);
+	ready(s);
+	for (;;)
+		sleep_ms(1);
+}
+
 static void on_pty(struct targets_shared *s)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -268,18 +280,31 @@ static void in_uring(struct targets_shared *s)
 	requesting(s, inflight_uring);
 }
 
+/* In FUSE: more than a design lets exit at once, 4 for each of two CPUs. Else none is late. */
 const struct target_kind target_kinds[] = {
-	{"in_fuse", in_fuse, 6, 'S'},	{"reading", reading, 6, 'S'},
-	{"spinning", spinning, 4, 0},	{"stopped", stopped, 4, 'T'},
-	{"frozen", frozen, 4, 0},	{"throttled", throttled, 4, 0},
-	{"nice_19", nice_19, 2, 0},	{"real_time", real_time, 2, 0},
-	{"threads", threads, 4, 0},	{"leader_dead", leader_dead, 4, 'Z'},
-	{"in_vfork", in_vfork, 4, 'D'}, {"large", large, 6, 'S'},
-	{"dumping", dumping, 3, 0},	{"out_of_memory", out_of_memory, 2, 0},
-	{"on_pty", on_pty, 3, 'S'},	{"tracing", tracing, 3, 'S'},
-	{"traced", traced, 1, 0},	{"owning_futex", owning_futex, 1, 'S'},
-	{"in_aio", in_aio, 3, 'S'},	{"in_uring", in_uring, 3, 'S'},
-	{"sleeping", sleeping, 2, 'S'}, {0},
+	{"in_fuse", in_fuse, 16, 'S'},
+	{"reading", reading, 6, 'S'},
+	{"spinning", spinning, 4, 0},
+	{"stopped", stopped, 4, 'T'},
+	{"frozen", frozen, 4, 0},
+	{"throttled", throttled, 4, 0},
+	{"nice_19", nice_19, 2, 0},
+	{"real_time", real_time, 2, 0},
+	{"threads", threads, 4, 0},
+	{"leader_dead", leader_dead, 4, 'Z'},
+	{"in_vfork", in_vfork, 4, 'D'},
+	{"large", large, 6, 'S'},
+	{"dumping", dumping, 3, 0},
+	{"out_of_memory", out_of_memory, 2, 0},
+	{"on_pty", on_pty, 3, 'S'},
+	{"tracing", tracing, 3, 'S'},
+	{"traced", traced, 1, 0},
+	{"owning_futex", owning_futex, 1, 'S'},
+	{"in_aio", in_aio, 3, 'S'},
+	{"in_uring", in_uring, 3, 'S'},
+	{"waking", waking, 16, 0},
+	{"sleeping", sleeping, 2, 'S'},
+	{0},
 };
 
 /* -- setup and processes outside the group -- */
