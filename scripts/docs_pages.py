@@ -81,7 +81,8 @@ def commands() -> str:
 
     command = get_command(app)
     context = command.make_context("kteardown", ["doctor"], resilient_parsing=True)
-    text = get_docs_for_click(obj=command, ctx=context, name="kteardown", title="Commands")
+    # typer has a copy of click, whose types it does not export.
+    text = get_docs_for_click(obj=command, ctx=context, name="kteardown", title="Commands")  # type: ignore[arg-type]
     # Examples are code, and so are their continuation lines.
     return re.sub(r"^ {2}(\S.*)$", r"    \1", text, flags=re.MULTILINE)
 

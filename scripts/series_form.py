@@ -16,16 +16,18 @@ status is 1 if there is one. By default all series are checked on each of ``SOUR
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kteardown.errors import BuildError, KteardownError
+from kteardown.errors import BuildError, KteardownError, LabError
 from kteardown.kernels import apply_patches, series
 from kteardown.kernels.source import Source, Sources
 from kteardown.paths import cache_dir
@@ -38,6 +40,7 @@ _WARNING = re.compile(r"^(\S+\.[ch]):\d+(?::\d+)?: ((?:warning|error): .*)$", re
 _CHECKPATCH = re.compile(r"^(?:ERROR|WARNING|CHECK):.*$", re.MULTILINE)
 # Every mail of the lab has a diff without a commit, and new files need no maintainer here.
 _IGNORED = "FILE_PATH_CHANGES,NO_AUTHOR_SIGN_OFF"
+_NEWEST_CLANG = 40
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Build:
 _ARM64 = ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")
 BUILDS = (
     Build("gcc W=1", ("ARCH=x86_64", "W=1")),
-    Build("clang W=1", ("ARCH=x86_64", "W=1", "LLVM=1"), tools=("clang", "ld.lld")),
+    Build("clang W=1", ("ARCH=x86_64", "W=1"), tools=("clang", "ld.lld")),
     Build("sparse", ("ARCH=x86_64", "C=2"), tools=("gcc", "sparse")),
     Build("one CPU", ("ARCH=x86_64",), symbols=("-SMP",)),
     Build("PREEMPT_RT", ("ARCH=x86_64",), symbols=("+EXPERT", "+PREEMPT_RT")),
@@ -99,14 +102,44 @@ def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Ite
     for build in builds:
         if missing := [tool for tool in build.tools if not shutil.which(tool)]:
             yield f"{build.name}: not tried, {', '.join(missing)} is not installed", False
-        else:
+        elif "clang" not in build.tools:
             yield from _lines(build.name, _new_warnings(build, source, tree, backport))
+        elif llvm := _llvm(_oldest_clang(tree)):
+            with_clang = replace(build, make=(*build.make, f"LLVM={llvm}"))
+            yield from _lines(build.name, _new_warnings(with_clang, source, tree, backport))
+        else:
+            yield f"{build.name}: not tried, this source needs clang {_oldest_clang(tree)}", False
 
 
 def _lines(what: str, findings: Sequence[str]) -> Iterator[tuple[str, bool]]:
     yield from ((f"{what}: {finding}", True) for finding in findings)
     if not findings:
         yield f"{what}: ok", False
+
+
+def _oldest_clang(tree: Path) -> str:
+    """The oldest clang that compiles a source, as its Kconfig asks for it."""
+    script = tree / "scripts/min-tool-version.sh"
+    environment = {**os.environ, "SRCARCH": "x86"}
+    done = subprocess.run(["sh", script, "llvm"], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _llvm(oldest: str) -> str:
+    """The variable LLVM of make for the first clang that is not older; an empty string if there is none.
+
+    A distribution has a default clang, and others with their version as a suffix.
+    """
+    for suffix in ("", *(f"-{major}" for major in range(_numbers(oldest)[0], _NEWEST_CLANG + 1))):
+        if clang := shutil.which(f"clang{suffix}"):
+            done = subprocess.run([clang, "-dumpversion"], capture_output=True, text=True, check=True)
+            if _numbers(done.stdout) >= _numbers(oldest) and shutil.which(f"ld.lld{suffix}"):
+                return suffix or "1"
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
@@ -199,7 +232,8 @@ def _configured(build: Build, source: Source, linked: Path) -> Path:
     _run([*make, "olddefconfig"])
     wanted = [f"CONFIG_{symbol[1:]}=y" for symbol in build.symbols if symbol.startswith("+")]
     if missing := set(wanted) - set((output / ".config").read_text().splitlines()):
-        raise KteardownError(f"{build.name} of {source.id}: {', '.join(missing)} cannot be set")
+        text = f"{build.name} of {source.id}: {', '.join(missing)} cannot be set"
+        raise LabError(text, hint=f"Look at {output / '.config'} for what it depends on.")
     _run([*make, "prepare"])
     (output / "prepared").touch()
     return output
@@ -211,19 +245,24 @@ def _compiled(build: Build, linked: Path, output: Path, objects: Sequence[str]) 
     said = (done.stderr + done.stdout).replace(f"{linked}/", "")
     found = {f"{file}: {text}" for file, text in _WARNING.findall(said)}
     if done.returncode and not any(": error:" in line for line in found):
-        raise KteardownError(f"{' '.join(make)} failed: {done.stderr[-800:]}")
+        raise _failed(make, done.stderr)
     return found
 
 
 def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise KteardownError(f"{' '.join(command)} failed: {done.stderr[-800:]}")
+        raise _failed(command, done.stderr)
+
+
+def _failed(command: Sequence[str], errors: str) -> LabError:
+    text = f"{shlex.join(command)} failed: {errors[-800:].strip()}"
+    return LabError(text, hint="Run this command by itself, and install what it asks for.")
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KteardownError as error:
-        print(f"series_form.py: {error.message}", file=sys.stderr)
+        print(f"series_form.py: {error.message}\n  what to do: {error.hint}", file=sys.stderr)
         sys.exit(2)

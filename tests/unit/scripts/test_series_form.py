@@ -1,0 +1,37 @@
+"""The clang with which a source is compiled is new enough for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from series_form import _llvm, _oldest_clang
+
+
+@pytest.mark.parametrize(
+    ("oldest", "llvm"),
+    [("13.0.1", "1"), ("14.0.6", "1"), ("14.0.7", "-16"), ("17.0.1", "-19"), ("20.1.0", "")],
+)
+def test_the_first_clang_that_is_new_enough_is_used(
+    oldest: str, llvm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"": "14.0.6", "-16": "16.0.6", "-18": "18.1.8", "-19": "19.1.7"}
+    for suffix, version in versions.items():
+        for tool in ("clang", "ld.lld"):
+            (tmp_path / f"{tool}{suffix}").write_text(f"#!/bin/sh\necho {version}\n")
+            (tmp_path / f"{tool}{suffix}").chmod(0o755)
+    # A clang without its linker cannot build a kernel.
+    (tmp_path / "ld.lld-18").unlink()
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr(
+        "shutil.which", lambda name: str(tmp_path / name) if (tmp_path / name).exists() else None
+    )
+    assert _llvm(oldest) == llvm
+
+
+def test_the_source_says_which_clang_is_the_oldest(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    script = 'case "$1-$SRCARCH" in llvm-x86) echo 17.0.1;; *) exit 1;; esac\n'
+    (tmp_path / "scripts/min-tool-version.sh").write_text(script)
+    assert _oldest_clang(tmp_path) == "17.0.1"
