@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hunts
 import result_tables
 from claims import Below, Claim, Sentence, TableSpec
 from replications import overview
@@ -111,6 +112,7 @@ def _into_pages(
 
         made = _BLOCK.sub(block, text)
         made = _POSTINGS.sub(lambda _: _overview(root, claims), made)
+        made = hunts.spliced(root, made)
         if len(re.findall(r"^<!-- results: ", text, re.MULTILINE)) != len(_BLOCK.findall(text)):
             found.problems.append(f"{page}: a block of results has no end, or its first line is not complete")
         if made != text or _BLOCK.search(text):

@@ -1,0 +1,78 @@
+"""The tables of ``docs/hunt.md``, from the results of hunts in ``results/HUNT/hunt.json``.
+
+``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
+finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them. The table
+says that it is stale if the workload of the hunt or one of its kinds has changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from content_ids import files_id, listed
+from kteardown.hunt.result import Find, HuntResult
+from kteardown.report.sections.hunt_table import finds_table, summary, verdicts_line
+from markdown_table import markdown
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^<!-- hunt: (?P<name>\S+) -->\n.*?^<!-- end of hunt -->$", re.DOTALL | re.MULTILINE)
+
+
+def spliced(root: Path, text: str) -> str:
+    """A page with the finds of each hunt that it names."""
+    return BLOCK.sub(lambda match: _block(root, match["name"]), text)
+
+
+def keep(root: Path, name: str, file: Path) -> None:
+    """Keep a result, with the content id of what it depends on."""
+    result = HuntResult.model_validate_json(file.read_bytes())
+    folder = root / "results" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hunt.json").write_text(result.model_dump_json(indent=1) + "\n")
+    measured = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "agent": _content(root, result)}
+    (folder / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
+
+
+def _block(root: Path, name: str) -> str:
+    folder = root / "results" / name
+    if not (folder / "hunt.json").is_file():
+        return f"<!-- hunt: {name} -->\n**Not measured** yet.\n<!-- end of hunt -->"
+    result = HuntResult.model_validate_json((folder / "hunt.json").read_bytes())
+    measured = json.loads((folder / "measured.json").read_bytes())
+    table = finds_table(result)
+    cells = [table.keys.columns, *([cell.text for cell in row] for row in table.keys.rows)]
+    to_left = {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
+    parts = [f"{summary(result)}. {verdicts_line(result)[:1].upper()}{verdicts_line(result)[1:]}."]
+    if measured["agent"] != _content(root, result):
+        parts.insert(0, "**Stale**: measured before the last change of its kinds.")
+    notes = "; ".join(table.notes)
+    parts += [
+        markdown(cells, 1, left=to_left),
+        f"{notes[:1].upper()}{notes[1:]}.",
+        _same(result.finds),
+        f"Measured with `{result.command.partition(' --json')[0]}` ({result.release}, {measured['date']}, "
+        f"{result.measured_s / 60:.0f} min of guests).",
+    ]
+    body = "\n\n".join(part for part in parts if part)
+    return f"<!-- hunt: {name} -->\n{body}\n<!-- end of hunt -->"
+
+
+def _same(finds: tuple[Find, ...]) -> str:
+    groups = [f"{find.kind}, {find.way}: {'; '.join(find.also)}" for find in finds if find.also]
+    return "The same find in other kinds and ways: " + ". ".join(groups) + "." if groups else ""
+
+
+def _content(root: Path, result: HuntResult) -> str:
+    kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in result.cases}
+    names = [name for name in listed(root, ["agent/hunt"]) if "/kinds/" not in name or name in kinds]
+    return files_id(root, names)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4 or sys.argv[1] != "keep":
+        sys.exit(__doc__)
+    keep(ROOT, sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,85 @@
+"""The tables of finds in pages."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import hunts
+from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult
+
+PAGE = "before\n<!-- hunt: one -->\nold\n<!-- end of hunt -->\nafter\n"
+GROWTH = GrowthResult(
+    verdict="superlinear", reason="", exponent=1.9, sizes=(10, 20), costs=(50.0, 200.0), confirmed=True
+)
+FUNCTION = FunctionResult(name="walk", share=0.9, exponent=1.9, callers=(), no_interrupts=0.0, place="walk()")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    kind = tmp_path / "agent" / "hunt" / "kinds" / "flocks.c"
+    kind.parent.mkdir(parents=True)
+    kind.write_text("int x;\n")
+    find = Find(
+        kind="flocks",
+        way="exit",
+        user="root",
+        object="file",
+        cost="sync",
+        growth=GROWTH,
+        function=FUNCTION,
+        also=("leases, exit",),
+    )
+    case = CaseResult(
+        kind="flocks",
+        part="files",
+        object="file",
+        shape="on one",
+        way="exit",
+        user="root",
+        growth={"sync": GROWTH},
+        idle_ns=0,
+        bystanders={"irqs_off_ns": 1000},
+    )
+    result = HuntResult(
+        kteardown="0",
+        command="kteardown hunt --json file",
+        source="debian-image:6.12",
+        release="6.12.1",
+        against=(),
+        measured_s=120,
+        kinds=1,
+        cases=(case,),
+        finds=(find,),
+    )
+    file = tmp_path / "result.json"
+    file.write_text(result.model_dump_json())
+    hunts.keep(tmp_path, "one", file)
+    return tmp_path
+
+
+def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path) -> None:
+    page = hunts.spliced(root, PAGE)
+    assert page.startswith(
+        "before\n<!-- hunt: one -->\n1 kind in 1 way of release on 6.12.1: 1 cost that grows"
+    )
+    assert page.endswith("<!-- end of hunt -->\nafter\n")
+    assert "| flocks, exit (+1) | release |" in page
+    assert "flocks, exit: leases, exit." in page
+    assert "`kteardown hunt` (6.12.1" in page
+    assert hunts.spliced(root, page) == page
+
+
+def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
+    (root / "agent/hunt/kinds/flocks.c").write_text("int x, y;\n")
+    assert "**Stale**" in hunts.spliced(root, PAGE)
+    (root / "agent/hunt/kinds/flocks.c").write_text("int x;\n")
+    (root / "agent/hunt/kinds/other.c").write_text("int x, y;\n")
+    assert "**Stale**" not in hunts.spliced(root, PAGE)
+
+
+def test_what_was_never_measured_is_said_to_be(tmp_path: Path) -> None:
+    assert "**Not measured** yet." in hunts.spliced(tmp_path, PAGE)
