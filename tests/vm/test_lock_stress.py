@@ -1,0 +1,52 @@
+"""Locks of files are released in every way: the shipped series loses none, wrong series are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.inputs.load import load_workload
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
+
+SERIES = "locks-by-owner"
+RIGHT = ("base", f"{SERIES}@1", f"{SERIES}@2", SERIES)
+CAUGHT_BY = {
+    "locks-broken-first": "held",
+    "locks-broken-lease": "leases",
+    "locks-broken-next": "held",
+}
+EXPECTED = {name: [True] for name in load_workload("lock_stress").invariants}
+
+
+def run(folder: pytest.TempPathFactory, source: str, variants: list[str]) -> dict[str, lab.Boot]:
+    """One boot of each kernel. The wall clock: there two CPUs really run at once."""
+    boots = lab.run(
+        folder.mktemp("locks"),
+        f'name = "locks"\nquestion = "Is every lock kept, and none left?"\nsource = "{source}"\n'
+        f"variants = {variants!r}\n"
+        '[[workloads]]\nworkload = "lock_stress"\n'
+        f"[design]\n{lab.WALL}\nwarmup = 0\nrepetitions = 1\n",
+        guests_fail=True,
+    )
+    return {boot.kernel: boot for boot in boots}
+
+
+@pytest.fixture(scope="module")
+def on_6_12(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
+    folder = tmp_path_factory.mktemp("series")
+    broken = [lab.on_top(folder, SERIES, name) for name in CAUGHT_BY]
+    return run(tmp_path_factory, "debian:6.12", [*RIGHT[1:], *broken])
+
+
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_no_lock_is_lost_or_left(on_6_12: dict[str, lab.Boot], kernel: str) -> None:
+    assert on_6_12[kernel].outcome == "ok", on_6_12[kernel].detail
+    (trial,) = on_6_12[kernel].trials
+    assert trial.checks == EXPECTED, trial.wrong
+
+
+@pytest.mark.parametrize("kernel", CAUGHT_BY)
+def test_a_series_that_is_wrong_is_caught(on_6_12: dict[str, lab.Boot], kernel: str) -> None:
+    (trial,) = on_6_12[kernel].trials
+    assert not all(trial.checks[CAUGHT_BY[kernel]]), trial.checks
