@@ -83,8 +83,9 @@ def test_shipped_experiments_share_one_base_kernel() -> None:
 
 def test_stress_tests_share_one_debug_kernel() -> None:
     wanted = {name: load_workload(name).config for name in workload_names()}
-    # It looks for what is left, and needs no debugging to see it.
+    # These look for what is left, and need no debugging to see it.
     assert wanted.pop("uffd_close") == ("CONFIG_USERFAULTFD=y",)
+    assert wanted.pop("lock_stress") == ("CONFIG_FILE_LOCKING=y",)
     assert {name: found for name, found in wanted.items() if found} == {
         name: ("debug",)
         for name in ("exit_stress", "memcg_local", "memcg_stats", "throttle_stress", "zsmalloc_stress")
