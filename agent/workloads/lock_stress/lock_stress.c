@@ -92,7 +92,7 @@ static bool step(int owner)
 
 		owner_stop(&owners[owner]);
 		forget(owner);
-		return !owner_start(&owners[owner], process);
+		return !start_owner(&owners[owner], process);
 	}
 	result = owner_do(&owners[owner], &r);
 	if (r.order != ORDER_SET) {
@@ -124,7 +124,7 @@ static bool byte_locks(struct trial *t, int64_t steps)
 
 	for (owner = 0; owner < OWNERS && ok; owner++) {
 		forget(owner);
-		ok = !owner_start(&owners[owner], owner % 2);
+		ok = !start_owner(&owners[owner], owner % 2);
 	}
 	for (i = 0; i < steps && ok && byte < 0; i++) {
 		ok = step(below(OWNERS));
@@ -262,7 +262,7 @@ static void storm_process(uint64_t seed)
 	prng.state = seed;
 	for (fd = 3; fd < 1024; fd++)
 		close(fd);
-	owner_start(&file, false);
+	start_owner(&file, false);
 	o = &file;
 	for (;;) {
 		r = random_request();

@@ -166,7 +166,7 @@ static int read_answer(const struct lock_owner *o)
 	return read_all(o->answer, &result, sizeof(result)) ? EPIPE : result;
 }
 
-int owner_start(struct lock_owner *o, bool process)
+int start_owner(struct lock_owner *o, bool process)
 {
 	int asks[2], answers[2];
 

@@ -35,7 +35,7 @@ struct lock_owner {
 	int ask, answer;
 };
 
-int owner_start(struct lock_owner *o, bool process);
+int start_owner(struct lock_owner *o, bool process);
 /* 0 if done, an errno if the lock was refused or something failed. */
 int owner_do(struct lock_owner *o, const struct request *r);
 /* False if all locks of this owner are lost with such an order. */
