@@ -34,9 +34,17 @@ LIMITS = {
     "mount_max": Limit("fs.mount-max", 2_147_483_647, 100_000),
     "keys": Limit("kernel.keys.maxkeys, root_maxkeys", 1_000_000, 200),
     "pty_max": Limit("kernel.pty.max", 1_048_576, 4_096),
-    "msgmni": Limit("kernel.msgmni", 8_388_608, 32_000),
-    "shmmni": Limit("kernel.shmmni", 8_388_608, 4_096),
-    "semmni": Limit("kernel.sem", 8_388_608, 32_000),
+    # IPCMNI is 32,768, unless the kernel is booted with ipcmni_extend.
+    "msgmni": Limit("kernel.msgmni, IPCMNI", 32_768, 32_000),
+    "shmmni": Limit("kernel.shmmni, IPCMNI", 32_768, 4_096),
+    "semmni": Limit("kernel.sem, IPCMNI", 32_768, 32_000),
+    "msgmnb": Limit("kernel.msgmnb", 2_147_483_647, 16_384),
+    "mqueue_queues": Limit("fs.mqueue.queues_max", 2_147_483_647, 256),
+    "mqueue_messages": Limit("fs.mqueue.msg_max, HARD_MSGMAX", 65_536, 10),
+    "inotify_events": Limit("fs.inotify.max_queued_events", 2_147_483_647, 16_384),
+    "fanotify_events": Limit("fs.fanotify.max_queued_events", 2_147_483_647, 16_384),
+    "somaxconn": Limit("net.core.somaxconn", 2_147_483_647, 4_096),
+    "max_dgram_qlen": Limit("net.unix.max_dgram_qlen", 2_147_483_647, 10),
     "sigpending": Limit("RLIMIT_SIGPENDING", 2_147_483_647, 63_000),
     "netns": Limit("user.max_net_namespaces", 2_147_483_647, 63_000),
     "userns": Limit("user.max_user_namespaces", 2_147_483_647, 63_000),
@@ -52,8 +60,9 @@ LIMITS = {
     # 128 KiB, of which an IPv6 membership takes 56 bytes.
     "optmem_max": Limit("net.core.optmem_max", 2_147_483_647, 2_340),
     "cgroups": Limit("cgroup.max.descendants", 2_147_483_647, 2_147_483_647),
-    "memory": Limit("memory", 16_777_216, 16_777_216),
 }
+IN_BYTES = frozenset(("memory", "memlock", "swap", "wmem"))
+"""Limits that are a size and say nothing about the number of objects: nothing is predicted for them."""
 PREDICTED_AT_MOST = 1_000_000
 """Predictions go no further than this number of objects, whatever the limit allows."""
 

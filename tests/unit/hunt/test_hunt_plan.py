@@ -9,13 +9,14 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.hunt import limits
-from kteardown.hunt.catalogue import Kind, choose
+from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import left_over
 from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, Case, Options, confirm_plan, screen_plan
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.progress import SilentReporter
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 
@@ -151,3 +152,11 @@ def test_the_largest_number_is_that_of_the_limit(limit: str, most: int, user: st
 
 def test_nothing_that_is_known_limits_some_kinds() -> None:
     assert limits.largest("", 0, "root") is None
+
+
+def test_each_shipped_kind_names_a_limit_that_is_known() -> None:
+    kinds = load_kinds((), SilentReporter())
+    named = {kind.limit for kind in kinds} - {""}
+    assert named == named & (limits.LIMITS.keys() | limits.IN_BYTES)
+    assert len(kinds) == len({kind.name for kind in kinds})
+    assert all(kind.ways for kind in kinds)
