@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kteardown.inputs.load import load_workload
 from kteardown.model.record import (
     BootEnd,
     BootStart,
@@ -95,6 +96,29 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
     boots = read(kept / "records.ndjson")
     assert guests_fail or all(boot.outcome == "ok" for boot in boots), done.stderr
     return boots
+
+
+def stress(
+    folder: Path, workload: str, source: str, variants: list[str], design: str = INSTRUCTIONS
+) -> list[Boot]:
+    """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in any way."""
+    return run(
+        folder,
+        f'name = "stress"\nquestion = "Do its invariants hold?"\nsource = "{source}"\n'
+        f"variants = {variants!r}\n"
+        f'[[workloads]]\nworkload = "{workload}"\n'
+        f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
+        guests_fail=True,
+    )
+
+
+def assert_right(boots: list[Boot], kernel: str, workload: str) -> None:
+    """The boot of ``kernel`` ended, and every invariant of the workload was checked and held."""
+    (boot,) = (boot for boot in boots if boot.kernel == kernel)
+    assert boot.outcome == "ok", boot.detail
+    (trial,) = boot.trials
+    assert not trial.wrong
+    assert set(trial.checks) == set(load_workload(workload).invariants)
 
 
 def read(records: Path) -> list[Boot]:

@@ -21,14 +21,7 @@ EXPECTED = {name: [True] for name in load_workload("lock_stress").invariants}
 
 def run(folder: pytest.TempPathFactory, source: str, variants: list[str]) -> dict[str, lab.Boot]:
     """One boot of each kernel. The wall clock: there two CPUs really run at once."""
-    boots = lab.run(
-        folder.mktemp("locks"),
-        f'name = "locks"\nquestion = "Is every lock kept, and none left?"\nsource = "{source}"\n'
-        f"variants = {variants!r}\n"
-        '[[workloads]]\nworkload = "lock_stress"\n'
-        f"[design]\n{lab.WALL}\nwarmup = 0\nrepetitions = 1\n",
-        guests_fail=True,
-    )
+    boots = lab.stress(folder.mktemp("locks"), "lock_stress", source, variants, lab.WALL)
     return {boot.kernel: boot for boot in boots}
 
 

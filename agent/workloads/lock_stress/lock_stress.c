@@ -81,7 +81,7 @@ static struct request random_request(void)
 	return r;
 }
 
-/* One step of one owner. False if the answer is not the one that the model gives. */
+/* Execute one step of one owner. False if the kernel's answer differs from the model's. */
 static bool step(int owner)
 {
 	struct request r = random_request();

@@ -1,0 +1,43 @@
+"""Orphaned process groups get their signals: with the shipped series they do, wrong series are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
+
+WORKLOAD = "pgrp_stress"
+SERIES = "exit-reparent-pgrp"
+WRONG = {
+    "reparent-broken-first": "signaled: two: ",
+    "reparent-broken-last": "signaled: two groups: ",
+    "reparent-broken-zombie": "signaled: orphaned before: ",
+}
+
+
+@pytest.fixture(scope="module")
+def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
+    folder = tmp_path_factory.mktemp("series")
+    wrong = [lab.on_top(folder, SERIES, name) for name in WRONG]
+    return lab.stress(
+        tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [SERIES, "exit-orphaned-pgrp", *wrong]
+    )
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES, "exit-orphaned-pgrp"))
+def test_orphaned_groups_get_their_signals(boots: list[lab.Boot], kernel: str) -> None:
+    lab.assert_right(boots, kernel, WORKLOAD)
+
+
+@pytest.mark.parametrize("kernel", WRONG)
+def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) -> None:
+    wrong = lab.wrong(boots, kernel)
+    assert any(line.startswith(WRONG[kernel]) for line in wrong), wrong
+
+
+@pytest.mark.parametrize("source", ("debian:6.1", "debian:7.2", "debian:7.3"))
+def test_the_series_is_right_on_other_kernels(tmp_path_factory: pytest.TempPathFactory, source: str) -> None:
+    boots = lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, source, [SERIES])
+    lab.assert_right(boots, SERIES, WORKLOAD)
