@@ -4,14 +4,21 @@ PY := .venv/bin/python
 # Tests that share a kernel or a run are in one file, and stay in one process.
 UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
+SLURM_TESTS := .venv/bin/pytest --durations=10 tests/slurm
+# One process: its host with KVM is emulated on one thread, and all tests share it.
+KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm
+PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
-.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm bench tables results \
+.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm test-kvm test-page screenshots recording bench tables results \
 	results-renew results-analyse coverage series-form docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
-	@echo "make test      set up, lint, unit tests, then tests that build and boot one base kernel"
+	@echo "make test      set up, lint, unit tests, tests that build and boot one base kernel, and the ends of guests under KVM"
 	@echo "make test-all  the same with every test that builds and boots kernels (hours), and a record of it"
+	@echo "make test-kvm  the lab under KVM, on an emulated host (tests/kvm; a part of test-all)"
+	@echo "make test-page the pages in a real browser, with axe (tests/page; a part of test-all)"
+	@echo "make screenshots  the pictures of the documentation, by tests/page; make recording is the one of the demo"
 	@echo "make lint      ruff, mypy --strict, import layers, sizes, clang-format, agent with sanitizers, published figures"
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
 	@echo "make tables    the published tables and figures, from results/ into the texts"
@@ -58,18 +65,38 @@ format: .venv/.ready-dev
 test: lint
 	$(UNIT_TESTS)
 	$(VM_TESTS) -m "not full"
+	$(KVM_TESTS) -m "not full"
 
 test-all: lint
+	@scripts/setup dev slurm
 	$(PY) scripts/full_run.py begin
-	$(UNIT_TESTS) --journal build/full-run/unit.ndjson
+	$(UNIT_TESTS) --hypothesis-profile=search --journal build/full-run/unit.ndjson
 	$(VM_TESTS) --journal build/full-run/vm.ndjson
-	$(PY) scripts/full_run.py record unit vm
+	$(KVM_TESTS) --journal build/full-run/kvm.ndjson
+	$(PAGE_TESTS) --journal build/full-run/page.ndjson
+	$(SLURM_TESTS) --journal build/full-run/slurm.ndjson
+	$(PY) scripts/full_run.py record unit vm kvm page slurm
 
 test-unit: .venv/.ready-dev
 	$(UNIT_TESTS)
 
 test-vm: .venv/.ready-dev
 	$(VM_TESTS) -m "not full"
+
+test-kvm: .venv/.ready-dev
+	$(KVM_TESTS)
+
+test-page: .venv/.ready-dev
+	$(PAGE_TESTS)
+
+screenshots: .venv/.ready-dev
+	KTEARDOWN_SCREENSHOTS=docs/images $(PAGE_TESTS) -k picture
+
+# Runs the demo in a terminal: 1 to 5 minutes.
+recording: .venv/.ready-dev
+	@mkdir -p build
+	PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) scripts/recording.py record build/demo.cast
+	$(PY) scripts/recording.py draw build/demo.cast docs/images/demo.svg
 
 bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer import TyperException
 from typer.main import get_command
 
-from content_ids import agent_files, files_id, listed, text_id
+from content_ids import agent_files, files_id, listed, text_id, workload_id
 from kteardown import analysis
 from kteardown.cli import app
 from kteardown.cli.compare import base_and_variants, experiment_for
@@ -45,7 +45,6 @@ from kteardown.vm.qemu_command import Channels, qemu_command
 State = Literal["current", "stale", "not measured"]
 _NO_FIGURE = {"name", "question", "reference", "folder", "predict", "quick"}
 """Fields of an experiment that change nothing of what is measured once --quick is applied."""
-_WORDS = {"help", "summary", "invariants"}
 
 
 class _Spec(BaseModel):
@@ -215,8 +214,7 @@ def ids(root: Path, command: str) -> dict[str, str]:
     }
     found["guest"] = text_id(" ".join(_guest(experiment)))
     for name, workload in workloads.items():
-        described = _without_words(workload.model_dump(mode="json", exclude_defaults=True))
-        found[f"workloads/{name}"] = text_id(json.dumps(described, sort_keys=True))
+        found[f"workloads/{name}"] = workload_id(workload)
     for variant in experiment.variants:
         name = variant.partition(" on ")[0].split("@")[0].removeprefix("./")
         for folder in (f"series/{name}", name):
@@ -261,10 +259,3 @@ def _group(kind: Any, given: Mapping[str, Any]) -> Any:
 def _workload(root: Path, name: str) -> Workload:
     with (root / "workloads" / f"{name}.toml").open("rb") as stream:
         return Workload.model_validate(tomllib.load(stream))
-
-
-def _without_words(described: Any) -> Any:
-    """A description without the texts that are only for readers."""
-    if isinstance(described, dict):
-        return {key: _without_words(value) for key, value in described.items() if key not in _WORDS}
-    return described

@@ -8,12 +8,17 @@ indentation do not count. Figures can therefore be spliced into messages without
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from kteardown.model.workload import Workload
 
 _C_COMMENT = re.compile(r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_WORDS = {"help", "summary", "invariants"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -68,6 +73,20 @@ def agent_files(root: Path, workloads: Iterable[str]) -> list[str]:
             headers = [folder / name for name in included for folder in (path.parent, agent)]
             pending += [file for header in headers for file in (header, header.with_suffix(".c"))]
     return sorted(path.relative_to(root).as_posix() for path in found)
+
+
+def workload_id(workload: Workload) -> str:
+    """The id of a workload's description, without the texts that are only for readers."""
+    unnamed = {key: spec.model_copy(update={"name": ""}) for key, spec in workload.metrics.items()}
+    bare = workload.model_copy(update={"metrics": unnamed})
+    described = _without_words(bare.model_dump(mode="json", exclude_defaults=True))
+    return text_id(json.dumps(described, sort_keys=True))
+
+
+def _without_words(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {key: _without_words(value) for key, value in described.items() if key not in _WORDS}
+    return described
 
 
 def _order(name: str) -> str:

@@ -43,27 +43,29 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
     return mark_both_clocks(folder)
 
 
-def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None) -> Result:
+def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> Result:
     """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
+
+    ``on``: the cluster on which it is booted (``run.places``); empty for this host.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
     until = load(run).experiment.design.until
     with open_writer(run, host.facts()) as log:
         expected, left = forecast_rest(load(run), log, jobs)
-        if left:
+        if left and not on:
             forecast_text.note_measuring(expected, load(run).plan.memory_mb, reporter, at_most=bool(until))
         result = analyse_and_save(run) if until and log.finished() else None
         while True:
             so_far = partial(interim.rows_of, run)
-            measure(load(run), log, reporter, expected, jobs=jobs, after=result, interim=so_far)
+            measure(load(run), log, reporter, expected, jobs=jobs, on=on, after=result, interim=so_far)
             result = analyse_and_save(run)
             if result.stopping is not None:
                 reporter.note(forecast_text.look_summary(result, load(run).workloads))
             certain = result.stopping is None or result.stopping.done
             if certain and not add_layout_twin(load(run), result, reporter):
                 break
-    return analyse_and_save(run) if measure_profile(load(run), reporter, jobs=jobs) else result
+    return analyse_and_save(run) if measure_profile(load(run), reporter, jobs=jobs, on=on) else result
 
 
 def analyse_and_save(run: RunDir) -> Result:

@@ -14,8 +14,12 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from kteardown.model.result import Result
 from unit.simulation import Noise, analysed, freezer, simulate
 
-settings.register_profile("kteardown", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("kteardown")
+slow_host = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", slow_host, derandomize=True)
+"""The same examples each time: `make test` fails for what a change does, not for what one run draws."""
+settings.register_profile("search", slow_host, max_examples=1000)
+"""Other examples each time, and more of them, for `make test-all`: it has hours."""
+settings.load_profile("same")
 
 PATIENCE_MS = 120_000
 """For what a browser does in a second on an idle host."""

@@ -70,10 +70,14 @@ def zombies_workload() -> Workload:
             "until": Parameter(help="how far", default="freezer", choices=("freezer", "platform")),
         },
         metrics={
-            "thaw_ns": Metric(help="thaw"),
-            "freeze_user_ns": Metric(help="user-space tasks", headline=True),
-            "freeze_remaining_ns": Metric(help="remaining freezable tasks", headline=True),
-            "elapsed_us": Metric(help="the kernel's own line", unit="us", compare=False),
+            "thaw_ns": Metric(help="thaw", name="thaw"),
+            "freeze_user_ns": Metric(help="user-space tasks", name="user-space tasks", headline=True),
+            "freeze_remaining_ns": Metric(
+                help="remaining freezable tasks", name="remaining freezable tasks", headline=True
+            ),
+            "elapsed_us": Metric(
+                help="the kernel's own line", name="the kernel's own line", unit="us", compare=False
+            ),
         },
     )
 

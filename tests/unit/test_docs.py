@@ -34,7 +34,7 @@ PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
 RUN = ("list", "plan", "run", "show", "report", "diff", "query", "export", "new")
 """Verbs whose commands are run. The others build kernels, boot guests, prompt, serve, or need many runs."""
 # Options of `run` that `plan` does not have, with the number of their arguments.
-_OUTPUT = {"--json": 1, "--markdown": 1, "--html": 1, "--fail-on": 1, "-v": 0, "-q": 0}
+_OUTPUT = {"--json": 1, "--markdown": 1, "--html": 1, "--fail-on": 1, "--on": 1, "-v": 0, "-q": 0}
 _PLACEHOLDER = re.compile(r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b")
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
@@ -94,6 +94,26 @@ def test_every_command_is_valid(line: str) -> None:
     # A verb without arguments, in running text, is only mentioned.
     if arguments and "--help" not in arguments:
         VERBS[verb].make_context(verb, arguments)
+
+
+@pytest.mark.parametrize("name", ["github", "gitlab"])
+def test_the_workflows_have_valid_commands_and_are_in_the_page(name: str) -> None:
+    text = (ROOT / f"docs/ci/{name}.yml").read_text(encoding="utf-8")
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    assert text.strip() in page if name == "github" else f"ci/{name}.yml" in page
+    joined = re.sub(r"\n {6,10}--", " --", text)
+    found = re.findall(r"kteardown ((?:compare|report) [^>\n]*[^>\s])", joined)
+    assert next(line.split()[0] for line in found) == "compare"
+    for line in found:
+        verb, *arguments = shlex.split(line)
+        VERBS[verb].make_context(verb, arguments)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_of_the_checkout(page: Path) -> None:
+    """The site changes them (``scripts/docs_pages.py``), a reader of the checkout does not."""
+    links = re.findall(r"\]\(([^()\s#]+)[^()\s]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if ":" not in link and not (page.parent / link).exists()] == []
 
 
 def test_many_commands_are_found_and_most_are_run() -> None:

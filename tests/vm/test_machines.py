@@ -21,12 +21,11 @@ from kteardown.model.arch import Arch
 from kteardown.vm import acceleration
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.qemu import QemuMachine
+from vm.ends import ENDS, SILENCE_S
 
 pytestmark = pytest.mark.vm
 
 MakeJob = Callable[..., BootJob]
-SILENCE_S = 15.0
-"""Until a guest is said to hang: more than a boot takes on a host with a load of 8."""
 PATIENCE_S = 300
 """For what takes less than a second, or a boot of a guest, on an idle host."""
 
@@ -54,19 +53,7 @@ def test_a_guest_that_says_bye_and_powers_off_is_ok(make_job: MakeJob, cpus: int
     assert not guests()
 
 
-@pytest.mark.parametrize(
-    ("how", "changes", "outcome", "detail"),
-    [
-        ("off", {}, "agent-error", "powered off before the agent's bye"),
-        ("error", {}, "agent-error", "the plan is empty"),
-        ("exit", {}, "agent-error", "the agent exited with 3"),
-        ("crash", {}, "agent-error", "the agent was killed by signal 11"),
-        ("oom", {}, "oom", "System is deadlocked on memory"),
-        ("reset", {}, "panic", "the last record was cut after 12 bytes"),
-        ("bye", {"kernel_args": ("rdinit=/missing",)}, "panic", "Kernel panic - not syncing"),
-        ("hang", {"silence_s": SILENCE_S}, "hang", f"no record for {SILENCE_S:g} s, at ffffffff8"),
-    ],
-)
+@pytest.mark.parametrize(("how", "changes", "outcome", "detail"), ENDS)
 def test_every_other_end_has_its_outcome(
     make_job: MakeJob, how: str, changes: dict[str, object], outcome: str, detail: str
 ) -> None:
@@ -204,7 +191,7 @@ def test_the_guest_ends_when_its_lab_ends(
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
 def test_the_probe_guest_runs_under_emulation(arch: Arch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceleration, "_LIMIT_S", PATIENCE_S)
-    assert acceleration.probe_boot(arch, "mttcg") == ""
+    assert acceleration.probe_boot(arch, "mttcg").fault == ""
 
 
 def test_the_finding_of_the_probe_is_kept(tmp_path: Path) -> None:

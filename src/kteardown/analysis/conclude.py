@@ -12,6 +12,7 @@ from typing import Any
 from kteardown.analysis import sequential
 from kteardown.analysis.analyse import analyse
 from kteardown.analysis.dataset import headlines
+from kteardown.analysis.disturbance import disturbance_notes
 from kteardown.analysis.profile.summarize import profiles_of
 from kteardown.model.experiment import Design
 from kteardown.model.plan import blocks_of
@@ -20,6 +21,7 @@ from kteardown.rundir.completeness import complete_blocks, spent
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.timing import timing_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,14 @@ def conclude(snapshot: Snapshot) -> Conclusion:
     ended = snapshot.run.ended_boots()
     result = analyse_run(snapshot)
     profile = profiles_of(snapshot)
-    notes = (*snapshot.notes, *result.notes, *profile.notes)
-    update = {"profiles": profile.profiles, "notes": notes, "ended_boots": ended}
+    timing = timing_of(snapshot.run)
+    notes = (*snapshot.notes, *result.notes, *disturbance_notes(timing), *profile.notes)
+    update = {
+        "profiles": profile.profiles,
+        "notes": notes,
+        "ended_boots": ended,
+        "timing": timing,
+    }
     return Conclusion(result.model_copy(update=update), profile.folded)
 
 

@@ -273,7 +273,7 @@ def _unit(boot: BootRecords) -> tuple[str, int, Key]:
 
 
 def _count(boots: Iterable[BootRecords]) -> int:
-    """Return the number of boots; one that hung and the rest of it are one."""
+    """Return the number of boots; a boot that hung and its further boots count as one."""
     return len({_unit(boot) for boot in boots})
 
 

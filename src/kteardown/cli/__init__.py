@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -28,11 +29,12 @@ from kteardown.cli import (
     replicate,
     report,
     run,
+    selftest,
     serve,
     show,
     try_patch,
 )
-from kteardown.errors import KteardownError
+from kteardown.errors import KteardownError, LabError
 
 app = typer.Typer(
     name="kteardown",
@@ -67,9 +69,15 @@ VERBS = (
     new,
     prune,
     doctor,
+    selftest,
 )
 for verb in VERBS:
     verb.register(app)
+
+
+_OF_THE_HOST = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""What is wrong with the host, in whatever step it is met: a folder without permission, a full disk."""
+_HOST_HINT = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write, on a disk with space."
 
 
 def _print_version(requested: bool) -> None:
@@ -124,6 +132,14 @@ def main() -> None:
         # The reader of the pipe (`| head`) has exited; without this the interpreter prints a warning.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        if error.errno not in _OF_THE_HOST:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        text = f"kteardown: {place}{error.strerror}"
+        errors.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+        errors.print(f"  what to do: {_HOST_HINT}", highlight=False, markup=False, soft_wrap=True)
+        code = LabError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -16,6 +16,7 @@ from kteardown.inputs.override import Overrides, apply
 from kteardown.kernels.git_branch import of_branch
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.paths import cache_dir
+from kteardown.run import places
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +46,7 @@ def compare(
         typer.Option(
             "--series",
             help="What to compare with base: a patch, a folder of patches, an mbox as `b4 am` writes it, "
-            "a shipped series, or a second source. Repeatable.",
+            "a shipped series, or a second source. Repeatable: give two revisions of a patch at once.",
             autocompletion=complete.series_and_sources,
         ),
     ] = None,
@@ -71,8 +72,11 @@ def compare(
       kteardown compare zombies --source git:~/linux --branch v6.12..my-topic
 
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --clock wall --until ci=2%
+
+      kteardown compare zombies --source debian:6.12 --series ./v1.mbox --series ./v2.mbox
     """
     options.need_folders(execution.json_file, execution.markdown_file)
+    places.check(execution.on)
     reporter = execution.reporter()
     source, variants = base_and_variants(source, series or [], branch or [])
     parts = options.Parts(variant=variants)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from kteardown.cli.things import Thing, known_names
 from kteardown.errors import KteardownError
 from kteardown.inputs.load import (
     experiment_names,
@@ -98,6 +99,17 @@ def _runs(_: typer.Context) -> Iterator[Offer]:
                 yield from ((f"{path.name}/{clock}", "") for clock in CLOCKS)
 
 
+def _runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
+    yield from _runs(ctx)
+    yield from ((kind.value, f"what a {kind.value} is") for kind in Thing)
+
+
+def _things(ctx: typer.Context) -> Iterator[Offer]:
+    kind = next((kind for kind in Thing if kind.value == ctx.params.get("what")), None)
+    if kind is not None:
+        yield from ((name, "") for name in known_names(kind))
+
+
 def _kernels(_: typer.Context) -> Iterator[Offer]:
     from kteardown.kernels.cache import Cache
 
@@ -128,5 +140,7 @@ sources = _offer(_sources)
 fragments = _offer(_fragments)
 series_and_sources = _offer(_series_and_sources)
 runs = _offer(_runs)
+runs_and_things = _offer(_runs_and_things)
+things = _offer(_things)
 kernels = _offer(_kernels)
 assignments = _offer(_assignments)

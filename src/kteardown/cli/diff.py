@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -40,22 +40,37 @@ def diff(
         str,
         typer.Argument(help="The run or file to compare A with.", autocompletion=complete.runs),
     ],
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="VARIANT=VARIANT",
+            help="Compare this variant of A with this variant of B, such as two revisions of a patch. "
+            "Repeatable. Default: variants of the same name; if each result has one variant that the other "
+            "lacks, these two as well.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two results, such as those of an author and a reviewer, or of two machines.
+    """Compare two results: of an author and a reviewer, of two machines, or of two revisions of a patch.
 
     Prints the differences between the environments and between the kernels, then every comparison that both
     have: the change on each side with its interval and verdict, whether the intervals overlap, and the base
-    of B divided by the base of A. The exit code is 0 also if the results differ. Of a run on both clocks,
-    each clock is compared with the same clock of the other run; --json then has the differences by clock.
+    of B divided by the base of A. Of two variants with different names it says first what the second one
+    keeps, loses and adds; A and B may be the same run. The exit code is 0 also if the results differ. Of a
+    run on both clocks, each clock is compared with the same clock of the other run; --json then has the
+    differences by clock.
 
     Examples:
 
       kteardown diff 20260301-123059 last
 
       kteardown diff last ./from-the-author/result.json --json
+
+      kteardown diff RUN RUN --map v1=v2
     """
-    found = {clock: _difference(one, other) for clock, one, other in _pairs(a, b)}
+    given = dict(map(_mapped, pairs or ()))
+    found = {clock: _difference(one, other, given) for clock, one, other in _pairs(a, b)}
     if as_json:
         fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
         typer.echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
@@ -111,13 +126,25 @@ def _sides(name: str) -> list[_Named]:
     ]
 
 
-def _difference(one: _Named, other: _Named) -> Difference:
+def _mapped(text: str) -> tuple[str, str]:
+    """Parse ``VARIANT=VARIANT``. Raises InputError."""
+    one, equals, other = text.partition("=")
+    if not one or not equals or not other:
+        raise InputError(
+            f"--map {text}: is not a variant of A, =, and a variant of B", hint="as in --map v1=v2."
+        )
+    return one, other
+
+
+def _difference(one: _Named, other: _Named, given: Mapping[str, str]) -> Difference:
     guests = guest_differences(one.run, other.run) if one.run and other.run else []
-    return compare_results(one.side, other.side, (one.name, other.name), tuple(guests))
+    return compare_results(one.side, other.side, (one.name, other.name), tuple(guests), given)
 
 
 def print_difference(found: Difference, out: Console) -> None:
     """Print a difference: the environments, the kernels, every comparison, and a summary."""
+    for sentence in found.revisions:
+        out.print(f"{sentence}.\n", highlight=False, markup=False, soft_wrap=True, style="bold")
     out.print(f"A: {found.a}\nB: {found.b}", highlight=False, markup=False, soft_wrap=True)
     for title, sentences in passages(found):
         lines = "\n".join(f"  {sentence}" for sentence in sentences)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, get_args
 
@@ -12,14 +12,18 @@ import psutil
 import typer
 
 from kteardown.cli import doctor_fix, options
+from kteardown.cli.doctor_cluster import doctor_cluster
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
+from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
+from kteardown.run import places
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
-from kteardown.vm.qemu import qemu_version
+from kteardown.vm.qemu import need_descriptors, qemu_version
+from kteardown.vm.wall_checks import host_checks
 
 _DISK_GB = 8
 _MEMORY_GB = 4
@@ -37,6 +41,8 @@ class Finding:
     needed: bool = True
     packages: tuple[str, ...] = ()
     """The Debian packages that are missing."""
+    cost: str = ""
+    """What it adds to figures of the wall clock if the check failed."""
 
 
 def register(app: typer.Typer) -> None:
@@ -51,21 +57,39 @@ def doctor(
         typer.Option("--fix", help="Show the commands that fix what is missing, ask, and run them."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: do not ask.")] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="WHERE",
+            help="Check the nodes of a cluster, each by a job: `slurm` or `slurm:PARTITION`.",
+        ),
+    ] = None,
 ) -> None:
     """Check what this host can do: acceleration (by a real probe boot), toolchains, memory, disk.
 
-    The exit code is 5 if something is missing that kteardown cannot work without.
+    The lines `wall:` say what of this host adds noise to the wall clock, what each costs, and what changes
+    it; --fix changes nothing of that. The exit code is 5 if something is missing that kteardown cannot work
+    without.
 
     Examples:
 
       kteardown doctor
 
       kteardown doctor --fix
+
+      kteardown doctor --on slurm:perf
     """
+    if on is not None and on != places.LOCAL:
+        if fix or yes:
+            raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
+        doctor_cluster(on, as_json=as_json)
+        return
     if fix and as_json:
         raise InputError("--json and --fix cannot be used together", hint="use only one of them.")
-    findings = _check_all()
+    findings: Iterable[Finding] = _check_all()
     if fix:
+        findings = list(findings)
         out = options.output()
         packages = [package for finding in findings for package in finding.packages]
         commands = [*doctor_fix.install(packages), *doctor_fix.allow_kvm()]
@@ -78,29 +102,39 @@ def doctor(
     _print(findings, as_json=as_json)
 
 
-def _check_all() -> list[Finding]:
-    return [*_architectures(), *_acceleration(), *_memory_and_disk()]
+def _check_all() -> Iterator[Finding]:
+    """Make the checks one after the other; the agents, which may have to be built, come last."""
+    yield from _architectures(_CHECKS)
+    yield from _records_port()
+    yield from _acceleration()
+    yield from wall_findings()
+    yield from _memory_and_disk()
+    yield from _architectures({"agent": _agent})
 
 
-def _print(findings: Sequence[Finding], *, as_json: bool) -> None:
-    """Print the findings. Raises LabError if something that is needed is missing."""
+def _print(findings: Iterable[Finding], *, as_json: bool) -> None:
+    """Print each finding when it is made. Raises LabError if something that is needed is missing."""
+    made: list[Finding] = []
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+        made += findings
+        typer.echo(json.dumps([asdict(finding) for finding in made], indent=1))
     else:
         out = options.output()
         for finding in findings:
+            made.append(finding)
             mark = "[green]ok[/]" if finding.ok else "[red]no[/]" if finding.needed else "[yellow]no[/]"
             out.print(f"{mark}  {finding.name:22} {finding.detail}", highlight=False, soft_wrap=True)
-            if not finding.ok and finding.hint:
-                out.print(f"    {'':22} {finding.hint}", highlight=False, markup=False, soft_wrap=True)
-    missing = [finding.name for finding in findings if not finding.ok and finding.needed]
+            for text in (finding.cost, finding.hint):
+                if not finding.ok and text:
+                    out.print(f"    {'':22} {text}", highlight=False, markup=False, soft_wrap=True)
+    missing = [finding.name for finding in made if not finding.ok and finding.needed]
     if missing:
         raise LabError(f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`.")
 
 
-def _architectures() -> Iterator[Finding]:
+def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Finding]:
     for arch in get_args(Arch):
-        for name, check in _CHECKS.items():
+        for name, check in checks.items():
             what, needed = f"{name} {arch}", arch == "x86_64"
             try:
                 yield Finding(what, True, check(arch), needed=needed)
@@ -122,8 +156,15 @@ _CHECKS: dict[str, Callable[[Arch], str]] = {
     "QEMU": qemu_version,
     "compiler": compiler_version,
     "kernel builds": _build_tools,
-    "agent": _agent,
 }
+
+
+def _records_port() -> Iterator[Finding]:
+    try:
+        need_descriptors()
+        yield Finding("records of guests", True, "QEMU can open the file descriptors of the lab")
+    except LabError as error:
+        yield Finding("records of guests", False, error.message, error.hint)
 
 
 def _acceleration() -> Iterator[Finding]:
@@ -134,10 +175,20 @@ def _acceleration() -> Iterator[Finding]:
     yield Finding("wall clock on KVM", works, found.reason or "a probe boot ran", otherwise, needed=False)
 
 
+def wall_findings() -> Iterator[Finding]:
+    """Yield what of this host adds noise to the wall clock. Nothing of it is needed."""
+    for check in host_checks():
+        yield Finding(f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost)
+
+
 def _memory_and_disk() -> Iterator[Finding]:
     memory_gb = psutil.virtual_memory().total / 2**30
     less = f"guests may need {_MEMORY_GB} GB together; with --memory-mb and --jobs they need less."
     yield Finding("memory", memory_gb >= _MEMORY_GB, f"{memory_gb:.1f} GB", less, needed=False)
+    try:
+        cache_folder.check_path(cache_dir())
+    except InputError as error:
+        yield Finding("folder of the cache", False, error.message, error.hint)
     for name, place in (("disk for the cache", cache_dir()), ("disk for runs", runs_dir())):
         place.mkdir(parents=True, exist_ok=True)
         free_gb = shutil.disk_usage(place).free / 2**30

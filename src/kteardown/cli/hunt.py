@@ -12,10 +12,8 @@ import typer
 
 from kteardown.cli import options
 from kteardown.errors import InputError
-from kteardown.hunt import flow
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import requests_of
 from kteardown.hunt.reproducer import program, report_text
 from kteardown.hunt.result import HuntResult
 from kteardown.progress import Reporter
@@ -108,6 +106,8 @@ def hunt(
         _print(_saved(folder), json_file, everything)
         _write_reproducers(folder, reproducers)
         return
+    from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
+
     reporter = options.reporter(verbose, quiet)
     folder = HuntFolder.find(resume) if resume else _begin(asked, reporter)
     reporter.note(f"folder: {folder.path}")
@@ -117,6 +117,9 @@ def hunt(
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
+    from kteardown.hunt import flow
+    from kteardown.hunt.measure import requests_of
+
     own = asked.own
     if own is not None and not (own / "kinds").is_dir():
         raise InputError(
@@ -132,9 +135,10 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         budget_minstr=asked.budget,
         command=shlex.join(["kteardown", *sys.argv[1:]]),
     )
-    # Before anything is written: a wrong name must not leave a folder.
+    # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)
     flow.kinds_of(request, reporter)
+    flow.kernels_of(request, reporter)
     return HuntFolder.create(request)
 
 

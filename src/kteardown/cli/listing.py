@@ -12,9 +12,9 @@ import typer
 from rich.table import Table
 
 from kteardown.cli import options
+from kteardown.cli.things import covering
 from kteardown.coverage.maps import shipped_map
-from kteardown.coverage.points import stress_tests, words
-from kteardown.coverage.propose import matching, propose
+from kteardown.coverage.propose import matching
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
@@ -22,7 +22,8 @@ from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
-from kteardown.rundir import saved_result
+from kteardown.report import saved
+from kteardown.report.metric_names import name_of
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 
@@ -66,7 +67,7 @@ def listing(
             f"--covers is about workloads, not {kind}", hint=f"kteardown list workloads --covers {covers}"
         )
     if covers:
-        rows = {ListKind.workloads: _covering(covers, source)}
+        rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
         if not rows[ListKind.workloads] and not as_json:
             typer.echo(f"no workload executes {covers} of {shipped_map(source).source}")
             return
@@ -78,10 +79,11 @@ def listing(
     out = options.output()
     for chosen, found in rows.items():
         table = Table(title=chosen.value, title_justify="left", box=None, pad_edge=False)
-        for name in found[0] if found else ("none yet",):
+        names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else []
+        for name in names or ("none yet",):
             table.add_column(name, overflow="fold")
         for row in found:
-            table.add_row(*(str(value) for value in row.values()))
+            table.add_row(*(str(row[name]) for name in names))
         out.print(table)
         out.print()
 
@@ -94,7 +96,15 @@ def _experiments() -> list[Row]:
 def _workloads() -> list[Row]:
     here = Path.cwd()
     found = [load_workload(name, str(here)) for name in workload_names(here)]
-    return [{"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary} for w in found]
+    return [
+        {
+            "name": w.name,
+            "parameters": " ".join(w.parameters),
+            "headline metrics": ", ".join(name_of(key, m) for key, m in w.metrics.items() if m.headline),
+            "summary": w.summary,
+        }
+        for w in found
+    ]
 
 
 def _kinds() -> list[Row]:
@@ -103,26 +113,6 @@ def _kinds() -> list[Row]:
         {"part": k.part, "name": k.name, "ways": " ".join(k.ways), "object": k.object}
         for k in load_kinds(own_kinds(Path.cwd()), options.reporter(verbose=False, quiet=False))
     ]
-
-
-def _covering(function: str, source: str) -> list[Row]:
-    """Return the workloads that execute ``FILE[:FUNCTION]``, those that execute most of it first."""
-    coverage = shipped_map(source)
-    rows: list[Row] = []
-    for found in propose(matching(function, coverage), coverage, stress_tests=stress_tests()).found:
-        workload = load_workload(found.workload)
-        rows.append(
-            {
-                "name": found.workload,
-                "point": words(found.params, workload) if found.functions else "",
-                "in its stretch": len(found.functions),
-                "calls": found.calls,
-                "share": f"{found.share:.2%}" if found.functions else "",
-                "only outside": len(found.outside),
-                "most of it": ", ".join(hit.function.name for hit in found.functions[:3]),
-            }
-        )
-    return rows
 
 
 def _series() -> list[Row]:
@@ -162,12 +152,14 @@ def _runs() -> list[Row]:
     rows: list[Row] = []
     for run in all_runs():
         try:
-            state = "done" if saved_result.current(run) is not None else "unfinished"
+            answer = saved.answer(run)
             experiment = load(run).experiment
-            row = {"clock": str(experiment.design.clock), "source": experiment.source, "state": state}
+            row = [str(experiment.design.clock), experiment.source, "done" if answer else "unfinished"]
         except KteardownError as error:
-            row = {"clock": "", "source": "", "state": f"unreadable: {error.message}"}
-        rows.append({"name": run.name, **row})
+            answer = f"unreadable: {error.message}"
+            row = ["", "", answer]
+        found = dict(zip(("clock", "source", "state"), row, strict=True))
+        rows.append({"name": run.name, **found, "result": answer or "unfinished"})
     return rows
 
 
@@ -180,5 +172,7 @@ _LISTS: dict[ListKind, Callable[[], list[Row]]] = {
     ListKind.kernels: _kernels,
     ListKind.runs: _runs,
 }
+_ONLY_IN_JSON = ("state",)
+"""A run that is not finished, or cannot be read, has that in place of its result."""
 _DEFAULT = tuple(chosen for chosen in ListKind if chosen != ListKind.kinds)
 """The kinds are many, and are compiled first."""

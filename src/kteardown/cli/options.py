@@ -23,7 +23,7 @@ from rich.console import Console
 from kteardown.cli import complete
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
-from kteardown.inputs.override import Overrides, apply, parse_seconds
+from kteardown.inputs.override import Overrides, apply, parse_seconds, parse_share
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.rundir.find import CLOCKS
@@ -249,6 +249,17 @@ class Designed:
             rich_help_panel=_HOW,
         ),
     ] = None
+    lost_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--lost-limit",
+            metavar="SHARE",
+            help="Wall clock: a trial of which other work of the host took more than this share (5%, 0.5%) "
+            "is void and repeated, at most twice; 100%: none is. Default: 5% under KVM if the host has "
+            "more CPUs than the guest, else 100%.",
+            rich_help_panel=_HOW,
+        ),
+    ] = None
     predict: Annotated[
         list[str] | None,
         typer.Option(
@@ -288,6 +299,12 @@ class Designed:
         ),
     ] = None
 
+    def only_of(self, clock: Clock) -> Designed:
+        """Return these options without those that are only for the other clock."""
+        if clock == "wall":
+            return dataclasses.replace(self, seeds=None)
+        return dataclasses.replace(self, boots=None, lost_limit=None)
+
 
 @dataclass(frozen=True)
 class Execution:
@@ -300,6 +317,16 @@ class Execution:
             min=1,
             help="Guests that run at the same time. Default: one for each CPU of the host. On the wall clock "
             "it is always one, because guests would slow each other down.",
+            rich_help_panel=_OUT,
+        ),
+    ] = None
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="WHERE",
+            help="Where the guests run: `slurm` or `slurm:PARTITION`, the nodes of a Slurm cluster "
+            "(docs/cluster.md); `local`, this host. Default: where the run began, or this host.",
             rich_help_panel=_OUT,
         ),
     ] = None
@@ -364,6 +391,7 @@ def changed(
             repetitions=designed.repetitions,
             until=designed.until,
             budget_s=parse_seconds(designed.budget, "--budget") if designed.budget is not None else None,
+            lost_limit=parse_share(designed.lost_limit, "--lost-limit") if designed.lost_limit else None,
             layout_twin=kernels.layout_twin,
             config=tuple(kernels.config or ()),
             profile=designed.profile,
@@ -392,7 +420,7 @@ def on_clocks(
             experiment,
             parts,
             dataclasses.replace(kernels, layout_twin=kernels.layout_twin and clock == "wall"),
-            dataclasses.replace(designed, clock=ClocksChoice(clock)),
+            dataclasses.replace(designed.only_of(clock), clock=ClocksChoice(clock)),
         )
         for clock in CLOCKS
     )

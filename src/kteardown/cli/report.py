@@ -26,7 +26,9 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
     csv = "csv"
     json = "json"
-    mmtests = "mmtests"
+    comment = "comment"
+    junit = "junit"
+    badge = "badge"
     benchstat = "benchstat"
     svg = "svg"
     png = "png"
@@ -58,10 +60,11 @@ def report(
 ) -> None:
     """Print or write the report of a run. The run directory is only read.
 
-    html is one file that needs no network; cover is the text for a cover letter, in 72 columns; mmtests and
-    benchstat are the layouts of those tools; svg and png are the charts. Without --output, html is written
-    to RUN.html and charts to the folder RUN-charts, both in the current folder; the other formats are
-    written to standard output.
+    html is one file that needs no network; cover is the text for a cover letter, in 72 columns; comment is
+    Markdown with folded details for GitHub or GitLab; junit has each headline comparison as a test; badge is
+    a small SVG; benchstat has the samples for Go's benchstat; svg and png are the charts. Without --output,
+    html is written to RUN.html and charts to the folder RUN-charts, both in the current folder; the other
+    formats are written to standard output.
 
     The report of a run on both clocks has both side by side, and then each by itself. RUN/instructions and
     RUN/wall are the runs of one clock.
@@ -72,8 +75,14 @@ def report(
 
       kteardown report last --format html --output freezer.html
 
+      kteardown report last --format junit --output junit.xml
+
       kteardown report last --format svg --chart forest --output ./figures
     """
+    if chart and form not in (ReportFormat.svg, ReportFormat.png):
+        raise InputError(
+            f"--chart {chart}: --format {form.value} has no single charts", hint="add --format svg or png."
+        )
     found = find_runs(run)
     printed = form is ReportFormat.text and output is None
     if not printed:

@@ -19,8 +19,10 @@ from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
+from kteardown.report.formatting import change, point_text
 from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
+from kteardown.run import places
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
@@ -64,13 +66,13 @@ def run(
 
       kteardown run freezer --clock wall --until verdict --budget 1h
 
-      kteardown run freezer --clock both --quick
+      kteardown run freezer --clock both --quick --on slurm:perf
 
       kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
 
-      kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2
-    """
+      kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2"""
     options.need_folders(execution.json_file, execution.markdown_file)
+    places.check(execution.on)
     reporter = execution.reporter()
     if resume is not None:
         plain = (options.Parts(), options.Kernels(), options.Designed())
@@ -96,11 +98,12 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     Raises InputError, BuildError, GuestError, LabError, BrokenError, GateError.
     """
     reporter.note(f"run directory: {found.path}")
+    on = places.remembered(found.path, execution.on)
     try:
         for run in found.runs:
             if found.both_clocks:
                 reporter.note(f"{CLOCK_NAMES[load(run).experiment.design.clock]}:")
-            pipeline.finish(run, reporter, jobs=execution.jobs)
+            pipeline.finish(run, reporter, jobs=execution.jobs, on=on)
             if run is not found.runs[-1]:
                 reporter.note(f"done; its report: kteardown report {run.name}")
     except KeyboardInterrupt:
@@ -144,10 +147,11 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
     failed = [c for c in judged if c.verdict == fail_on.value]
     if failed:
         first = failed[0]
-        point = " ".join(f"{name}={value}" for name, value in first.point.items())
+        place = f" at {point_text(first.point)}" if first.point else ""
+        reason = f": {first.reason}" if first.reason else f" ({change(first)})"
         raise GateError(
             f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
-            f"the first: {first.variant} {first.metric} at {point}: {first.reason}",
+            f"the first: {first.variant} {first.metric}{place}{reason}",
             hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",
         )
 

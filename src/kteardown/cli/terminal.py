@@ -31,6 +31,8 @@ _PLAIN_INTERVAL_S = 15.0
 _LOOK_INTERVAL_S = 5.0
 _LOOK_SHARE = 20
 """The table of intermediate verdicts may take at most 1/20 of the time."""
+_WIDE = 100
+_ONLY_IF_WIDE = ("point", "base", "changed")
 _REFRESHES_PER_S = 2
 """Few, because drawing takes host CPU time while a guest is measured."""
 COLOURS = {
@@ -145,28 +147,33 @@ class _Display:
         lines = [line for text in list(self.doing.values()) for line in text.splitlines()]
         parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
         if self.rows:
-            parts += [Text(), interim_table(self.rows)]
+            parts += [Text(), interim_table(self.rows, self.progress.console.width)]
         return Group(*parts)
 
 
-def interim_table(rows: Sequence[InterimResult]) -> Table:
-    """Return the comparisons so far as a table, one row for each variant of a metric."""
+def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> Table:
+    """Return the comparisons so far as a table, one row for each variant of a metric.
+
+    A terminal of less than ``_WIDE`` columns has no values, only changes and verdicts.
+    """
     table = Table(
         title="so far, at the last point; the final verdicts are in the report",
         title_justify="left",
         box=None,
         pad_edge=False,
     )
-    for name in ("metric", "point", "base", "variant", "changed", "change", "verdict", "all points"):
-        table.add_column(name, justify="right" if name in ("base", "changed", "change") else "left")
+    names = ("metric", "point", "base", "variant", "changed", "change", "verdict", "all points")
+    kept = [n for n, name in enumerate(names) if width >= _WIDE or name not in _ONLY_IF_WIDE]
+    for name in (names[n] for n in kept):
+        right = name in ("base", "changed", "change")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
     shown = ""
     for row in rows:
         metric = ("", "", "") if row.metric == shown else (row.metric, row.point, row.base)
         shown = row.metric
         words = (*metric, row.variant, row.changed, row.change, row.verdict, row.others)
-        table.add_row(
-            *map(Text, words[:-2]), Text(row.verdict, COLOURS.get(row.verdict, "")), Text(words[-1])
-        )
+        cells = [*map(Text, words[:-2]), Text(row.verdict, COLOURS.get(row.verdict, "")), Text(words[-1])]
+        table.add_row(*(cells[n] for n in kept))
     return table
 
 

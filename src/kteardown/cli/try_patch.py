@@ -11,6 +11,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.try_steps import check, measure, prepare
 from kteardown.kernels.find_base import KNOWN
 from kteardown.report import try_page
+from kteardown.run import places
 
 WhatArg = Annotated[
     str,
@@ -70,6 +71,7 @@ def try_patch(
       kteardown try ./thread.mbox.gz --source git:~/linux --clock both --markdown reply.txt
     """
     options.need_folders(execution.json_file, execution.markdown_file)
+    places.check(execution.on)
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)

@@ -34,6 +34,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
 from kteardown.report.try_page import Measured, Tried
+from kteardown.run import places
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import resolve
 from kteardown.rundir.find import RunFolder
@@ -108,7 +109,9 @@ def measure(
     for choice in chosen.choices:
         experiment = experiment_for(choice.workload, tried.base.source)
         settings = [*needed_settings(choice, experiment), *(designed.assignments or ())]
-        design = replace(designed, assignments=settings)
+        # The clock may be that of the workload, which the user does not know beforehand.
+        own = designed.only_of(experiment.design.clock) if designed.clock is None else designed
+        design = replace(own, assignments=settings)
         wanted.append((choice, options.on_clocks(experiment, parts, kernels, design)))
     found: list[Measured] = []
     for choice, experiments in wanted:
@@ -209,9 +212,10 @@ def _run(
 ) -> RunFolder:
     found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
     reporter.note(f"run directory: {found.path}")
+    on = places.remembered(found.path, execution.on)
     try:
         for run in found.runs:
-            pipeline.finish(run, reporter, jobs=execution.jobs)
+            pipeline.finish(run, reporter, jobs=execution.jobs, on=on)
     except KeyboardInterrupt:
         reporter.note(f"interrupted; finish the run with: kteardown run --resume {found.name}")
         raise

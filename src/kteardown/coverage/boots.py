@@ -19,7 +19,8 @@ from kteardown.model.record import BASE, ParamValue, Record, TrialEnd, parse
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import SILENCE_FACTOR, Bootable
+from kteardown.run.boot import SILENCE_FACTOR
+from kteardown.run.executors.port import Bootable
 from kteardown.run.make_plan import guest_plan
 from kteardown.vm.agent import build_agent
 from kteardown.vm.coverage_plugin import TrialBlocks, plugin_arguments, read_counts

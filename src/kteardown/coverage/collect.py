@@ -19,7 +19,7 @@ from kteardown.kernels.source import file_hash
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Bootable
+from kteardown.run.executors.port import Bootable
 from kteardown.vm.agent import build_agent
 from kteardown.vm.coverage_plugin import build_plugin
 

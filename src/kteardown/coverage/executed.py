@@ -18,7 +18,7 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
-from kteardown.run.execute import Bootable
+from kteardown.run.executors.port import Bootable
 
 
 @dataclass(frozen=True)

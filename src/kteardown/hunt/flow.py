@@ -32,7 +32,7 @@ from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Lab
+from kteardown.run.executors.port import Lab
 from kteardown.rundir.completeness import measured_s
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
@@ -69,6 +69,14 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
     """Return the kinds that are asked for. Raises InputError, BuildError, LabError."""
     own = own_kinds(Path(request.own)) if request.own else []
     return choose(load_kinds(own, reporter), request.kinds)
+
+
+def kernels_of(request: Request, reporter: Reporter) -> Kernels:
+    """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
+    own = own_kinds(Path(request.own)) if request.own else []
+    # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
+    modules = {module for kind in load_kinds(own, reporter) for module in kind.modules}
+    return build_kernels(requests_of(request.source, request.against, request.config, modules), reporter)
 
 
 def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -> HuntResult:
@@ -110,10 +118,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     request = folder.request()
     own = own_kinds(Path(request.own)) if request.own else []
     kinds = kinds_of(request, reporter)
-    # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
-    modules = {module for kind in load_kinds(own, reporter) for module in kind.modules}
-    requests = requests_of(request.source, request.against, request.config, modules)
-    kernels = build_kernels(requests, reporter)
+    kernels = kernels_of(request, reporter)
     lab = Lab(
         machine=QemuMachine(reporter.command),
         agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=own),

@@ -11,19 +11,20 @@ from kteardown.hunt.folder import HuntFolder, plan_of
 from kteardown.hunt.plan import Case
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import file_hash
+from kteardown.kernels.source import file_hash, split
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import TrialEnd, TrialStart
+from kteardown.model.record import Outcome
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.executors.port import Bootable, Lab
+from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
 
-_ROUNDS = 4
-"""A boot that fails is followed by one without the trial in which it failed; at most so many times."""
+_FAILED: tuple[Outcome, ...] = ("panic", "hang", "oom", "agent-error")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def requests_of(
     source. ``modules`` are those that some kinds need. Raises InputError.
     """
     on = source.rpartition(" on ")[2]
+    split(on)
     base = KernelRequest(on, on, fragments=tuple(config), modules=tuple(sorted(modules)))
     found = [kernel_of(each, base)[0] for each in (source, *against)]
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
@@ -65,51 +67,31 @@ def measure_stage(
 ) -> RunDir:
     """Boot the rest of a stage and return its run directory.
 
-    Trials that come after one in which a guest failed are run in another boot. A stage that is complete
-    boots nothing. Raises LabError, InputError; records that were written before are kept.
+    The trials after one in which a guest failed run in a further boot, without those of the way that failed.
+    A stage that is complete boots nothing. Raises LabError, InputError; records that were written before are
+    kept.
     """
     run = folder.stage(name, plan, file_hash(lab.agent))
     planned = plan_of(run)
     with open_writer(run, host.facts()) as log:
-        for _ in range(_ROUNDS):
-            execute(planned, kernels.bootable, lab, log, reporter)
-            left = left_over(planned, run)
-            if not left:
-                break
-            planned = planned.model_copy(update={"boots": (*planned.boots, *left)})
+        execute(planned, kernels.bootable, lab, log, reporter)
+        while more := further_boots(planned, run):
+            planned = planned.model_copy(update={"boots": (*planned.boots, *more)})
             run.save(run.plan_file, planned.model_dump_json(indent=1))
+            execute(planned, kernels.bootable, lab, log, reporter)
     return run
 
 
-def left_over(plan: Plan, run: RunDir) -> list[PlannedBoot]:
-    """Return boots for the trials that came after one in which the guest failed, and are not larger.
+def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
+    """Return boots for the trials that come after one in which a guest failed, and release in another way.
 
-    Trials of the same way that have more objects would fail as well.
+    With more objects, the way that failed would fail as well.
     """
-    planned = {boot.index: boot for boot in plan.boots}
-    last = {_subject(boot): boot.index for boot in plan.boots}
-    left: list[PlannedBoot] = []
-    for boot in run.boots():
-        before = planned[boot.boot]
-        if boot.end.outcome == "ok" or last[_subject(before)] != boot.boot:
-            continue
-        begun = [record for record in boot.records if isinstance(record, TrialStart)]
-        done = {record.trial for record in boot.records if isinstance(record, TrialEnd)}
-        failed = next((record for record in begun if record.trial not in done), None)
-        trials = [t for t in before.trials if t.index not in done and failed and _other(t, failed)]
-        if trials:
-            index = len(plan.boots) + len(left)
-            left.append(before.model_copy(update={"index": index, "trials": tuple(trials)}))
-    return left
+    return rest_of_failed(plan, run.boots(), outcomes=_FAILED, leave_out=_same_way)
 
 
-def _subject(boot: PlannedBoot) -> tuple[str, int, str]:
-    """Return what a boot is about; one that goes on where another failed is about the same."""
-    return boot.kernel, boot.seed, str(boot.trials[0].params["kind"])
-
-
-def _other(trial: PlannedTrial, failed: TrialStart) -> bool:
-    return trial.params["way"] != failed.params["way"]
+def _same_way(trial: PlannedTrial, failed: PlannedTrial) -> bool:
+    return trial.params["way"] == failed.params["way"]
 
 
 def case_of(params: Mapping[str, int | str]) -> Case:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import product
 
 from kteardown.hunt.catalogue import Kind, Way
 from kteardown.hunt.curve import spaced
@@ -20,7 +20,7 @@ SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
 LARGEST = 0
-"""As the number of objects: the largest that the trials before measured within the budget."""
+"""Means the largest number of objects that an earlier trial of the boot measured within the budget."""
 MEMORY_MB = 2048
 SILENCE_S = 60.0
 """The longest time without a record on hardware: a call that releases everything says nothing."""
@@ -101,11 +101,11 @@ def _plan(
     profile_ns: int = 0,
     bystanders: bool = True,
 ) -> Plan:
-    numbers = count()
+    each = product(dict.fromkeys(case.kind for case in sizes), kernels, range(seeds))
     boots = [
         PlannedBoot(
-            index=next(numbers),
-            block=seed,
+            index=index,
+            block=index,
             kernel=kernel,
             seed=_SEED + 2 * seed,
             modules=options.modules.get(kind, ()),
@@ -117,9 +117,7 @@ def _plan(
                 bystanders=bystanders and not seed,
             ),
         )
-        for kind in dict.fromkeys(case.kind for case in sizes)
-        for kernel in kernels
-        for seed in range(seeds)
+        for index, (kind, kernel, seed) in enumerate(each)
     ]
     return Plan(
         boots=tuple(boots),

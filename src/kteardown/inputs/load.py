@@ -146,10 +146,15 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
     return tuple(sorted(wanted))
 
 
+MOST_CPUS = 255
+"""The CPUs of the machine that QEMU emulates. A kernel may be configured for fewer."""
+
+
 def check_experiment(experiment: Experiment, where: str) -> None:
     """Check the experiment against its workloads. Raises InputError that names ``where`` and the key."""
     workloads = load_workloads(experiment)
     names = [sweep.workload for sweep in experiment.workloads]
+    _check_cpus(experiment, where)
     for name in names:
         if names.count(name) > 1:
             raise InputError(
@@ -287,6 +292,15 @@ def _check_weighed_points(experiment: Experiment, workloads: Mapping[str, Worklo
             raise InputError(
                 f"{where}: {name}.weights: every point has the weight 0",
                 hint="give at least one point a weight above 0, or remove the weights.",
+            )
+
+
+def _check_cpus(experiment: Experiment, where: str) -> None:
+    for name in ("cpus", "possible_cpus"):
+        if (experiment.machine.largest(name) or 1) > MOST_CPUS:
+            raise InputError(
+                f"{where}: machine.{name}: a guest has at most {MOST_CPUS} CPUs",
+                hint=f"choose up to {MOST_CPUS}.",
             )
 
 

@@ -14,7 +14,7 @@ from kteardown.inputs.load import (
     fragments,
     load_workloads,
 )
-from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
+from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Design, Experiment
 from kteardown.model.record import ParamValue
 
 MOST_BOOTS, MOST_SEEDS = 40, 20
@@ -34,6 +34,7 @@ class Overrides:
     repetitions: int | None = None
     until: str | None = None
     budget_s: float | None = None
+    lost_limit: float | None = None
     layout_twin: bool = False
     profile: bool = False
     cpus: int | None = None
@@ -57,7 +58,7 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     if overrides.until is not None:
         design |= {"until": _checked_until(overrides.until), "boots": MOST_BOOTS, "seeds": MOST_SEEDS}
     params |= overrides.params
-    for key in ("clock", "boots", "seeds", "repetitions", "budget_s"):
+    for key in ("clock", "boots", "seeds", "repetitions", "budget_s", "lost_limit"):
         value = getattr(overrides, key)
         if value is not None:
             design[key] = value
@@ -119,6 +120,16 @@ def parse_seconds(text: str, where: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def parse_share(text: str, where: str) -> float:
+    """Return ``"5%"`` as 0.05. Raises InputError that names ``where``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise InputError(
+            f"{where} {text}: expected a share above 0% and up to 100%", hint="write it as in 5% or 0.5%."
+        )
+    return float(match[1]) / 100
+
+
 def _machine(overrides: Overrides, params: Mapping[str, tuple[ParamValue, ...]]) -> dict[str, object]:
     """Return the changed fields of the machine: of its own options, and of parameters of the machine."""
     machine: dict[str, object] = {
@@ -144,12 +155,30 @@ def _checked_until(text: str) -> str:
     return text
 
 
+def _check_number(design: Design, overrides: Overrides) -> None:
+    """Check that the number of boots or seeds is that of the clock. Raises InputError."""
+    wall = design.clock == "wall"
+    given, other, mine = (overrides.seeds, "seeds", "boots") if wall else (overrides.boots, "boots", "seeds")
+    if given is not None:
+        raise InputError(
+            f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
+            hint=f"write --{mine} {given}, or choose the other clock with --clock.",
+        )
+
+
 def _check_design(experiment: Experiment, overrides: Overrides) -> None:
     design = experiment.design
     if overrides.budget_s is not None and not design.until:
         raise InputError(
             "--budget is only for a run with --until", hint="add --until verdict or --until ci=2%."
         )
+    if overrides.lost_limit is not None and design.clock != "wall":
+        raise InputError(
+            "--lost-limit is only for the wall clock: other work of the host does not change an instruction "
+            "count",
+            hint="add --clock wall.",
+        )
+    _check_number(design, overrides)
     if overrides.layout_twin and design.clock != "wall":
         raise InputError(
             "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",

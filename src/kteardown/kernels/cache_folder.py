@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from kteardown.errors import LabError
+from kteardown.errors import InputError, LabError
 from kteardown.kernels import toolchain
 from kteardown.progress import Reporter
 
@@ -19,6 +20,15 @@ _FREE_SPACE = (
     "Free some space, remove old kernels with `kteardown prune --older-than 30`, "
     "or set KTEARDOWN_CACHE to a folder on another disk."
 )
+
+
+def check_path(cache_dir: Path) -> None:
+    """Check that kernels can be built in the cache, before anything is downloaded. Raises InputError."""
+    if re.search(r"[\s:]", str(cache_dir.absolute())):
+        raise InputError(
+            f"{cache_dir}: no kernel can be built in this folder: its path has a space or a colon",
+            hint="set KTEARDOWN_CACHE to a folder without these in its path.",
+        )
 
 
 @contextmanager

@@ -31,6 +31,8 @@ class Selection:
     """Every patch of the series, in each of its backports; most series have only one text."""
     numbers: tuple[int, ...]
     """The numbers of the selected patches, in order, counted from 1."""
+    revision: str = ""
+    """The revision of a posted series, such as ``v2``; empty for the first one."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -41,6 +43,12 @@ class Selection:
     def patches(self) -> tuple[Path, ...]:
         """The selected patches in the order in which they apply."""
         return tuple(self.files[number - 1] for number in self.numbers)
+
+    @property
+    def with_revision(self) -> Selection:
+        """The same selection with its revision in its name, which distinguishes it from others."""
+        name = f"{self.series}-{self.revision or 'v1'}"
+        return replace(self, label=name + self.label.removeprefix(self.series), series=name)
 
     @property
     def patch_set(self) -> PatchSet:
@@ -69,7 +77,9 @@ def split_part(name_or_path: str) -> tuple[str, str]:
     return name_or_path, ""
 
 
-def select(series: str, backports: tuple[tuple[Path, ...], ...], given: str, part: str) -> Selection:
+def select(
+    series: str, backports: tuple[tuple[Path, ...], ...], given: str, part: str, revision: str = ""
+) -> Selection:
     """Return the ``part`` of a series; ``given`` is what the user called it. Raises InputError."""
     files = backports[0] if backports else ()
     if not files:
@@ -89,7 +99,7 @@ def select(series: str, backports: tuple[tuple[Path, ...], ...], given: str, par
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
         raise InputError(f"{given}{part} selects no patches", hint=f"Write {given}@1 or a higher number.")
-    return Selection(series + part, series, backports, numbers)
+    return Selection(series + part, series, backports, numbers, revision)
 
 
 def parts(whole: Selection) -> list[Selection]:

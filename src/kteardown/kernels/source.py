@@ -62,6 +62,7 @@ class Sources:
     """Resolves sources and unpacks them into one cache."""
 
     def __init__(self, cache_dir: Path, reporter: Reporter) -> None:
+        cache_folder.check_path(cache_dir)
         self._cache = cache_dir
         self._reporter = reporter
 

@@ -9,7 +9,7 @@ from kteardown.errors import InputError
 from kteardown.kernels import series
 from kteardown.kernels.series import Selection, slug
 from kteardown.mail import lore
-from kteardown.mail.posted import read
+from kteardown.mail.posted import PostedSeries, read
 from kteardown.progress import Reporter, SilentReporter
 
 
@@ -26,18 +26,19 @@ def resolve(
     if lore.message_id(whole) or whole.startswith("git:"):
         cache = cache_dir or paths.cache_dir()
         posted = read(whole, cache_dir=cache, reporter=reporter or SilentReporter())
-        return series.select(posted.name, (posted.patches,), whole, part)
+        return series.select(posted.name, (posted.patches,), whole, part, posted.revision)
     if not path.is_file():
         return series.resolve(name_or_path)
-    return series.select(slug(path.stem), (_of_file(path, cache_dir or paths.cache_dir()),), whole, part)
+    posted = _of_file(path, cache_dir or paths.cache_dir())
+    return series.select(slug(path.stem), (posted.patches,), whole, part, posted.revision)
 
 
-def _of_file(path: Path, cache_dir: Path) -> tuple[Path, ...]:
-    """Return the patches of a file, which must be whole. Raises InputError."""
+def _of_file(path: Path, cache_dir: Path) -> PostedSeries:
+    """Return the series of a file, which must be whole. Raises InputError."""
     posted = read(str(path), cache_dir=cache_dir, reporter=SilentReporter())
     if posted.missing and len(posted.patches) > 1:
         raise InputError(
             f"{path} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
             hint="Fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
         )
-    return posted.patches
+    return posted

@@ -51,6 +51,8 @@ class Architecture:
     board: str
     emulated_board_options: str
     emulated_cpu: str
+    host_cpu: str
+    """That of the host under KVM."""
     kernel_arguments: tuple[str, ...]
     probe: Probe
 
@@ -99,6 +101,8 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
         emulated_board_options="",
         # Without instructions whose random numbers the seed does not control.
         emulated_cpu="max,-rdrand,-rdseed",
+        # A guest that is never migrated may have an invariant TSC, if the host has one.
+        host_cpu="host,migratable=no",
         kernel_arguments=(
             "console=ttyS0",
             # On a loaded host an emulated timer tick is too late for the IO-APIC check, which panics.
@@ -137,6 +141,7 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
         emulated_board_options=",gic-version=3",
         # "max" spends most of its time emulating pointer authentication, and has a random number register.
         emulated_cpu="cortex-a72",
+        host_cpu="host",
         kernel_arguments=("console=ttyAMA0",),
         probe=Probe(
             code=_ARM64_PROBE, options=("-M", "virt", "-cpu", "cortex-a72", "-kernel", "{file}"), status=0

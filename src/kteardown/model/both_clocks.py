@@ -86,3 +86,5 @@ class BothClocks(_BothModel, populate_by_name=True, alias_generator=lambda n: n.
     rates: tuple[ClockRate, ...]
     notes: tuple[str, ...]
     results: dict[Clock, Result]
+    sentence: str = ""
+    """Both clocks in one sentence; empty until it is written."""

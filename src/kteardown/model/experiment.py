@@ -73,6 +73,11 @@ class Design(SpecModel):
     """
     budget_s: float | None = Field(default=None, gt=0)
     """With ``until``: take no further look that would need more seconds of measuring than this."""
+    lost_limit: float | None = Field(default=None, gt=0, le=1)
+    """On the wall clock: the share of its time above which a trial that lost it is void and repeated.
+
+    None: the default for the acceleration; 1: no trial is void for that.
+    """
     layout_twin: bool = False
     """Boot the layout twin in every block, even without a claim below ten percent (wall clock)."""
 

@@ -40,7 +40,7 @@ class PlannedBoot(_Planned):
 
     @property
     def place(self) -> tuple[int, str, dict[str, int]]:
-        """Block, kernel and machine. Only boots with the rest of a boot that hung have the same."""
+        """Block, kernel and machine. Only boots with the rest of a boot that failed have the same."""
         return self.block, self.kernel, self.machine
 
 
@@ -61,10 +61,16 @@ class Plan(_Planned):
     """Whether each boot is about something else, so that failed boots say nothing about the next one."""
 
 
-def is_rest(boot: PlannedBoot, plan: Plan) -> bool:
-    """Return whether ``boot`` has the trials that a boot of ``plan`` which hung did not reach."""
-    earlier = (other for other in plan.boots if other.index < boot.index and other.place == boot.place)
-    return not plan.independent and any(earlier)
+def rests(plan: Plan) -> frozenset[int]:
+    """Return the indices of the boots that have the trials that an earlier boot of ``plan`` did not reach."""
+    seen: set[object] = set()
+    found: set[int] = set()
+    for boot in plan.boots:
+        place = (boot.block, boot.kernel, tuple(sorted(boot.machine.items())))
+        if place in seen:
+            found.add(boot.index)
+        seen.add(place)
+    return frozenset(found)
 
 
 def blocks_of(design: Design) -> int:

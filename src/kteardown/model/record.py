@@ -3,8 +3,8 @@
 The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
 ``trial_end``, ``error`` and ``bye``, and of a sampled trial also ``profile`` and ``stack``. The lab adds
 ``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and completes
-``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``). Samples are stored unchanged;
-nothing is averaged.
+``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``). Samples are stored
+unchanged; nothing is averaged.
 
 An attempt at a boot that has no ``boot_end`` was cut short, because the lab was interrupted. Its completed
 trials, those with a ``trial_end``, are kept:
@@ -16,8 +16,9 @@ trials, those with a ``trial_end``, are kept:
   union of its attempts: every trial is from a single guest.
 
 An attempt that ended as ``infrastructure-error`` has no information about the kernel, and the next attempt
-starts as if it had not happened. Readers use, for every boot, the last attempt that ended, and the trials
-that attempts before it completed and that it did not start.
+starts as if it had not happened. In real time a boot that ended ok may have disturbed trials, which lost too
+much time to other work of the host: a further attempt runs only these. Readers use, for every boot, the last
+attempt that ended, and the trials that attempts before it completed and that it did not start.
 
 Fields with a default of None or an empty value are newer than the first records, which do not have them.
 """
@@ -62,6 +63,12 @@ class BootStart(_Record):
     """The index of the session of the run (environment.json) that booted it."""
     machine: dict[str, int] = {}
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
+    lost_limit: float | None = None
+    """The share of its time above which a trial that lost it is disturbed; None: there is no limit."""
+    node: str = ""
+    """The node of a cluster that booted it; empty if it was the machine of the session."""
+    job: str = ""
+    """The name of the execution of a job on that node (``rundir.journal``)."""
 
 
 class KernelProblem(BaseModel):
@@ -82,6 +89,23 @@ class KernelProblem(BaseModel):
     excerpt: tuple[str, ...] = ()
 
 
+class Placed(BaseModel):
+    """Where on the host a guest ran under KVM.
+
+    ``vcpus`` are the CPUs of the host for the virtual CPUs, each of a core of its own, whose other CPUs are
+    ``siblings``; ``others`` those for QEMU's other threads; all are of ``node``. Empty and None if the host
+    has too few cores. ``memory`` says in words what the guest's memory was made of.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    vcpus: tuple[int, ...] = ()
+    siblings: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+    node: int | None = None
+    memory: str = ""
+
+
 class BootEnd(_Record):
     """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start.
 
@@ -100,6 +124,8 @@ class BootEnd(_Record):
     """The largest memory of the host that QEMU used at once; None if it was not recorded."""
     problems: tuple[KernelProblem, ...] = ()
     last_lines: tuple[str, ...] = ()
+    placed: Placed | None = None
+    """None under emulation, and in records of older versions."""
 
 
 class Hello(_Record):
@@ -190,6 +216,34 @@ class Check(_Record):
     detail: str = ""
 
 
+class LostTime(BaseModel):
+    """What the host took from a trial in real time, in seconds; None where the host has no such counter.
+
+    ``run_delay_s``: a virtual CPU was runnable and the host ran something else, beyond what an idle host
+    needs to wake it; of the virtual CPU that waited most. ``steal_s``: a hypervisor under the host ran
+    something else; of the CPU of the host that lost most, and at least, since it is counted in clock ticks.
+    ``throttled_s``: the CPU quota of our control group was used up. ``hot_s``: a CPU had a lower frequency
+    because of its temperature.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    elapsed_s: float
+    run_delay_s: float | None = None
+    steal_s: float | None = None
+    throttled_s: float | None = None
+    hot_s: float | None = None
+
+    @property
+    def share(self) -> float:
+        """Return the lost time as a share of the trial, at most 1.
+
+        A thread that is throttled counts as runnable as well, so of these two the larger is taken.
+        """
+        waited = max(self.run_delay_s or 0.0, self.throttled_s or 0.0) + (self.steal_s or 0.0)
+        return min(1.0, max(waited, self.hot_s or 0.0) / self.elapsed_s) if self.elapsed_s else 0.0
+
+
 class TrialEnd(_Record):
     """``void``: an invariant failed, and the samples must not be used.
 
@@ -202,6 +256,10 @@ class TrialEnd(_Record):
     detail: str = ""
     at_s: float | None = None
     """Host seconds since this attempt started its machine, added by the lab. Never part of a result."""
+    lost: LostTime | None = None
+    """Added by the lab in real time; None on the instruction clock, to which the host does not matter."""
+    disturbed: str = ""
+    """Why the lab does not use a trial that ended ok: it lost more time than the limit of its boot."""
 
 
 class ProfileStretch(_Record):

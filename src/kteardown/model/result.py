@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from kteardown.model.experiment import Clock
 from kteardown.model.profile_result import Profile
 from kteardown.model.record import BASE, LAYOUT, TWIN, Outcome, ParamValue, ProblemKind
+from kteardown.model.timing import Timing
 from kteardown.model.workload import Better
 
 Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
@@ -326,7 +327,7 @@ class VoidTrials(_Result):
     kernel: str
     workload: str
     point: dict[str, ParamValue]
-    status: Literal["void", "failed", "missing"]
+    status: Literal["void", "failed", "missing", "disturbed"]
     detail: str
     count: int
 
@@ -372,6 +373,22 @@ class Uncompared(_Result):
     reason: str
 
 
+class MetricFacts(_Result):
+    """A metric of the comparisons in words.
+
+    ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file. The values
+    are in it as they are.
+    """
+
+    workload: str
+    metric: str
+    name: str
+    help: str
+    unit: str
+    better: Better
+    headline: bool
+
+
 class Result(_Result):
     """A whole ``result.json``."""
 
@@ -399,6 +416,12 @@ class Result(_Result):
     """In the order of the comparisons; empty in results that did not have them."""
     faults: tuple[Fault, ...] = ()
     uncompared: tuple[Uncompared, ...] = ()
+    timing: Timing | None = None
+    """How its time was made; None in results that did not record it."""
+    sentence: str = ""
+    """The result in one sentence; empty in results that did not record it, where a report makes it."""
+    metrics: tuple[MetricFacts, ...] = ()
+    """Every metric that is compared, in words; as ``sentence`` in results that did not record it."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")

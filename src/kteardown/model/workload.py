@@ -31,9 +31,11 @@ class Parameter(SpecModel):
 
 
 class Metric(SpecModel):
-    """One metric of a workload; its unit is at the end of its name."""
+    """One metric of a workload; its unit is at the end of its key."""
 
     help: str
+    name: str = ""
+    """The name for people, such as ``freezing user space``; if it is empty, the key in words."""
     better: Better = "lower"
     unit: Literal["ns", "kb", "share", "count", "us", "per_s"] = "ns"
     headline: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
-from kteardown.model.workload import Workload
+from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import parameter
 from kteardown.report.table import Cell
 
@@ -28,6 +28,11 @@ class Group:
     def name(self) -> str:
         """Return the metric, followed by the percentile if the statistic is one."""
         return metric_label(self.metric, self.statistic)
+
+    @property
+    def better(self) -> Better:
+        """Return the direction of the metric that is better."""
+        return self.comparisons[0].better
 
     def of(self, variant: str) -> list[Comparison]:
         """Return the comparisons of one variant."""

@@ -24,6 +24,7 @@ from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
+from kteardown.report.sections.timing_lines import timing_lines
 from kteardown.report.table import Block, Cell, Table
 
 _HASH = 10
@@ -185,10 +186,15 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
     lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
+    lines += [("time", text) for text in timing_lines(result)]
     if alone:
         lines.append(("other clock", OTHER_CLOCK[result.clock]))
     if result.clock == "wall" and result.comparisons:
         lines.append(("columns", _COLUMNS))
+    named = dict.fromkeys(c.workload for c in result.comparisons)
+    if named:
+        shown = ", ".join(f"`kteardown show workload {name}`" for name in named)
+        lines.append(("metrics", f"what each of them is: {shown}"))
     lines.append(("boots", boots or "none"))
     lines += [("unusable trials", text) for text in _unusable_trials(result)]
     lines += [("note", note) for note in result.notes]

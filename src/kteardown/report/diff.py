@@ -1,11 +1,14 @@
-"""Compare two results, for example those of a reviewer and an author, or of two machines.
+"""Compare two results: of a reviewer and an author, of two machines, or of two revisions.
+
+Comparisons of the same workload, metric and point belong together if their variants do: those of one name,
+those that the user names as a pair, and the only variant of each result that the other does not have.
 
 Reads result.json of any version with schema 1; unknown fields are ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,6 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
+from kteardown.model.workload import Better
+from kteardown.report.comparison_groups import metric_label
+from kteardown.report.formatting import point_text
+from kteardown.report.revision import revision
 from kteardown.rundir.environment import differences
 
 Interval = tuple[float, float]
@@ -45,9 +52,34 @@ class _Comparison(_Read):
     ci: Interval | None
     verdict: str
 
+    def key(self, variant: str) -> tuple[object, ...]:
+        """Return what it is a comparison of, with its variant called ``variant``."""
+        return (self.workload, variant, self.metric, self.statistic, *sorted(self.point.items()))
+
+
+class SideMetric(_Read):
+    """The verdict of a headline metric over all its points."""
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str = "median"
+    better: Better
+    ratio: float | None
+    ci: Interval | None
+    verdict: str
+
     @property
-    def key(self) -> tuple[object, ...]:
-        return (self.workload, self.variant, self.metric, self.statistic, *sorted(self.point.items()))
+    def key(self) -> tuple[str, str, str]:
+        """Return what it is the verdict of, without the variant."""
+        return self.workload, self.metric, self.statistic
+
+
+class SideFault(_Read):
+    """A fault of a kernel."""
+
+    kernel: str
+    status: str
 
 
 class Side(_Read):
@@ -59,6 +91,17 @@ class Side(_Read):
     machine: dict[str, Any]
     kernels: dict[str, dict[str, Any]]
     comparisons: tuple[_Comparison, ...]
+    metric_verdicts: tuple[SideMetric, ...] = ()
+    faults: tuple[SideFault, ...] = ()
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Return the variants that were compared."""
+        return tuple(dict.fromkeys(row.variant for row in self.comparisons))
+
+    def broken(self, variant: str) -> bool:
+        """Return whether a variant is broken."""
+        return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
 
 
 class _Both(_Read):
@@ -84,11 +127,13 @@ class ComparedRow(BaseModel):
     """One comparison that both sides have.
 
     ``agree``: the two intervals overlap; None if a side has no interval. ``base_ratio``: the value of base in
-    b / in a, None if the clocks differ or a value is not positive.
+    b / in a, None if the clocks differ or a value is not positive. ``variant_b`` is the variant of b, which
+    may have another name.
     """
 
     workload: str
     variant: str
+    variant_b: str
     metric: str
     unit: str
     statistic: str
@@ -101,10 +146,14 @@ class ComparedRow(BaseModel):
 
 
 class Difference(BaseModel):
-    """Two compared results; each sentence gives the value of a before that of b."""
+    """Two compared results; each sentence gives the value of a before that of b.
+
+    ``revisions`` says of each pair of variants with different names what the second one keeps of the first.
+    """
 
     a: str
     b: str
+    revisions: tuple[str, ...]
     environment: tuple[str, ...]
     kernels: tuple[str, ...]
     rows: tuple[ComparedRow, ...]
@@ -140,23 +189,53 @@ def read_all(text: str | bytes, name: str) -> list[Side]:
     return list(both.results.values())
 
 
-def compare_results(a: Side, b: Side, names: tuple[str, str], guests: tuple[str, ...] = ()) -> Difference:
+def compare_results(
+    a: Side,
+    b: Side,
+    names: tuple[str, str],
+    guests: tuple[str, ...] = (),
+    given: Mapping[str, str] | None = None,
+) -> Difference:
     """Compare ``a`` with ``b``.
 
-    ``guests`` are sentences about differences of their guests, if those are known.
+    ``guests`` are sentences about differences of their guests, if those are known. ``given`` are variants of
+    a with the variant of b that each is compared with. Raises InputError if one of them does not exist.
     """
-    ours = {row.key: row for row in a.comparisons}
-    theirs = {row.key: row for row in b.comparisons}
+    pairs = _paired(a, b, given or {})
+    ours = {row.key(pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
+    theirs = {row.key(row.variant): row for row in b.comparisons}
+    left = [row for row in a.comparisons if row.key(pairs.get(row.variant, row.variant)) not in theirs]
     arch = a.kernels.get("base", {}).get("arch")
     return Difference(
         a=names[0],
         b=names[1],
+        revisions=tuple(
+            revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
+        ),
         environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels)),
         rows=tuple(_row(row, theirs[key], a.clock == b.clock) for key, row in ours.items() if key in theirs),
-        only_a=tuple(_label(row) for key, row in ours.items() if key not in theirs),
-        only_b=tuple(_label(row) for key, row in theirs.items() if key not in ours),
+        only_a=tuple(_labels(left)),
+        only_b=tuple(_labels([row for key, row in theirs.items() if key not in ours])),
     )
+
+
+def _paired(a: Side, b: Side, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variants of a with the variant of b that each is compared with."""
+    for names, side, which in ((given.keys(), a, "first"), (given.values(), b, "second")):
+        for name in names:
+            if name not in side.variants:
+                known = ", ".join(side.variants) or "none"
+                raise InputError(
+                    f"--map: the {which} result has no variant {name!r}", hint=f"it has: {known}."
+                )
+    same = {name: name for name in a.variants if name in b.variants and name not in given.values()}
+    pairs = same | dict(given)
+    left = [name for name in a.variants if name not in pairs]
+    right = [name for name in b.variants if name not in pairs.values()]
+    if not given and len(left) == len(right) == 1:
+        pairs[left[0]] = right[0]
+    return pairs
 
 
 def _conditions(a: Side, b: Side) -> Iterator[str]:
@@ -182,6 +261,7 @@ def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
     return ComparedRow(
         workload=a.workload,
         variant=a.variant,
+        variant_b=b.variant,
         metric=a.metric,
         unit=a.unit,
         statistic=a.statistic,
@@ -194,10 +274,16 @@ def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
     )
 
 
-def _label(row: _Comparison) -> str:
-    statistic = "" if row.statistic == "median" else f" {row.statistic}"
-    point = "".join(f" {name}={value}" for name, value in row.point.items())
-    return f"{row.workload} {row.variant} {row.metric}{statistic}{point}"
+def _labels(rows: Sequence[_Comparison]) -> Iterator[str]:
+    """Yield a line for each variant and workload: ``V on zombies: freeze_user_ns, thaw_ns at 6 points``."""
+    groups: dict[tuple[str, str], list[_Comparison]] = {}
+    for row in rows:
+        groups.setdefault((row.variant, row.workload), []).append(row)
+    for (variant, workload), mine in groups.items():
+        metrics = dict.fromkeys(metric_label(row.metric, row.statistic) for row in mine)
+        points = list(dict.fromkeys(point_text(row.point) for row in mine))
+        place = f"{len(points)} points" if len(points) > 1 else points[0] or "its only point"
+        yield f"{variant} on {workload}: {', '.join(metrics)} at {place}"
 
 
 def _short(fact: str, value: object) -> str:

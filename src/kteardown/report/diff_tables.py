@@ -33,7 +33,7 @@ def comparison_tables(found: Difference) -> list[Table]:
 def summary(rows: Sequence[ComparedRow]) -> str:
     """Return how many comparisons both results have, and how many of them disagree."""
     if not rows:
-        return "no comparison is in both results"
+        return "no comparison is in both results; name variants that belong together with --map A=B"
     disjoint = sum(row.agree is False for row in rows)
     other = sum(not row.same_verdict for row in rows)
     return (
@@ -43,11 +43,12 @@ def summary(rows: Sequence[ComparedRow]) -> str:
 
 
 def _key(row: ComparedRow) -> tuple[str, ...]:
-    return row.workload, row.metric, row.statistic, row.variant
+    return row.workload, row.metric, row.statistic, row.variant, row.variant_b
 
 
 def _title(row: ComparedRow) -> str:
-    return f"{row.workload}: {metric_label(row.metric, row.statistic)}, {row.variant} against base"
+    variant = row.variant if row.variant == row.variant_b else f"{row.variant} (A) and {row.variant_b} (B)"
+    return f"{row.workload}: {metric_label(row.metric, row.statistic)}, {variant} against base"
 
 
 def _table(rows: Sequence[ComparedRow]) -> Table:

@@ -7,16 +7,18 @@ from pathlib import Path
 from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
+from kteardown.report.in_words import in_words
+from kteardown.report.sentence import sentence
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.snapshot import Snapshot, load
 
 
 def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None = None) -> None:
     """Save an analysis in the run directory, or in ``folder`` below it. Raises LabError."""
     folder = folder or run.path
     run.make_folder(folder)
-    run.save(folder / run.result_file.name, json.dumps(result))
+    run.save(folder / run.result_file.name, json.dumps(in_words(result, snapshot.workloads)))
     report = markdown.render(result, snapshot.workloads, snapshot.published)
     run.save(folder / run.report_file.name, report)
 
@@ -28,6 +30,18 @@ def read(run: RunDir) -> Result | None:
         return None if text is None else json.loads(text)
     except InputError:
         return None
+
+
+def answer(run: RunDir) -> str:
+    """Return the saved result in one sentence; empty if there is no current result. Raises InputError.
+
+    It is read without the rest of the result, which may be large; older results do not have it.
+    """
+    text = saved_result.current(run)
+    if text is None:
+        return ""
+    recorded = saved_result.sentence(text)
+    return recorded or sentence(json.loads(text), load(run).workloads)
 
 
 def next_folder(run: RunDir) -> Path:

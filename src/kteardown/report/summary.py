@@ -9,12 +9,14 @@ from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
 from kteardown.report.sections.fault_lines import (
     fault_sentence,
     is_broken,
     uncompared_sentences,
 )
+from kteardown.report.sections.timing_lines import timing_lines
 
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -42,7 +44,12 @@ def claims(material: Material) -> list[Claim]:
         for fault in result.broken(variant)
     ]
     return broken + [
-        _claim(group, variant, rows, verdict_of(result, group, variant))
+        _claim(
+            f"{metric_name(material.workloads, group.workload, group.metric)} ({group.name})",
+            group,
+            rows,
+            verdict_of(result, group, variant),
+        )
         for variant in variants(result)
         if not is_broken(result, variant)
         for group in headlines(result, material.workloads)
@@ -63,6 +70,7 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
         )
     else:
         sentences.append("Real time on one machine; another machine can differ.")
+        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result)]
         ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
@@ -109,10 +117,11 @@ def _basis(result: Result) -> str:
     )
 
 
-def _claim(group: Group, variant: str, rows: Sequence[Comparison], metric: MetricVerdict | None) -> Claim:
+def _claim(name: str, group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None) -> Claim:
+    variant = rows[0].variant
     by_verdict = {verdict: [c for c in rows if c.verdict == verdict] for verdict in VERDICTS}
     parts = [_part(verdict, mine, rows) for verdict, mine in by_verdict.items() if mine]
-    subject = f"With {variant}, {group.name} is"
+    subject = f"With {variant}, {name} is"
     if metric is None or (metric.planned == 1 and len(rows) == 1):
         return Claim(variant, group.metric, tone(rows), f"{subject} {_joined(parts)}.")
     whole = f"{_whole(metric)} over {points_of(metric)}"

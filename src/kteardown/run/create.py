@@ -43,6 +43,7 @@ def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
     Raises InputError, LabError.
     """
     sources = Sources(cache_dir(), reporter)
+    plan_boots(resolved)
     return replace(resolved, kernels=tuple(build.settle(kernel, sources) for kernel in resolved.kernels))
 
 
@@ -96,10 +97,17 @@ def create_run(
 def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Plan:
     """Return the plan, which is the same for the same experiment and kernels.
 
-    ``left_out``: kernels of an ablation that could not be built, with the reasons.
+    ``left_out``: kernels of an ablation that could not be built, with the reasons. Raises InputError if the
+    guests are too large for this host.
     """
     variants = [kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})]
-    return make_plan(resolved.experiment, resolved.workloads, variants)
+    plan = make_plan(resolved.experiment, resolved.workloads, variants)
+    if plan.memory_mb > (most := host.memory_mb()):
+        raise InputError(
+            f"a guest of {plan.memory_mb:,} MB does not fit into this host, which has {most:,} MB",
+            hint="choose less with --memory-mb.",
+        )
+    return plan
 
 
 def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:

@@ -11,29 +11,40 @@ from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Lab
+from kteardown.run import places
+from kteardown.run.executors.port import Lab
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
+LOST_LIMIT = 0.05
+"""The default of ``--lost-limit``; METHODOLOGY.md has the reasons."""
 
-def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None) -> Lab:
-    """Prepare this host for the boots of a run. Raises BuildError, LabError, InputError."""
+
+def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str = "") -> Lab:
+    """Prepare this host for the boots of a run, ``on`` this host or a cluster.
+
+    Raises BuildError, LabError, InputError.
+    """
     experiment = snapshot.experiment
     spec = experiment.machine
     wanted = programs_of(experiment, snapshot.workloads)
     agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment))
+    backend = places.backend(on, spec.arch)
+    best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
     return Lab(
         machine=QemuMachine(reporter.command),
         agent=agent,
         agent_hash=file_hash(agent),
         arch=spec.arch,
-        acceleration=choose_acceleration(experiment, reporter),
+        acceleration=best,
+        lost_limit=lost_limit(experiment, best, snapshot.plan.cpus),
         jobs=jobs_of(experiment, jobs),
         kernel_args=spec.kernel_args,
         programs=guest_programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        backend=backend,
     )
 
 
@@ -45,6 +56,21 @@ def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Accelerat
     if found.reason:
         reporter.note(found.reason)
     return found.acceleration
+
+
+def lost_limit(experiment: Experiment, acceleration: Acceleration, cpus: int) -> float | None:
+    """Return the share of its time that a trial of a guest with ``cpus`` CPUs may lose; None: any.
+
+    There is no default under emulation, whose own threads compete with each other, nor where the host has no
+    CPU besides those of the guest: there a guest loses time to QEMU and to the lab, and the more it does, the
+    more it loses.
+    """
+    asked = experiment.design.lost_limit
+    if acceleration == "icount":
+        return None
+    if asked is not None:
+        return asked if asked < 1 else None
+    return LOST_LIMIT if acceleration == "kvm" and len(os.sched_getaffinity(0)) > cpus else None
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

@@ -172,7 +172,7 @@ class Follower:
 
 def _boot(records: Sequence[Record]) -> _Boot:
     *before, last = attempts(records)
-    found = list(trials(counted([attempt for attempt in before if attempt.end is None], last)))
+    found = list(trials(counted(before, last)))
     running = [trial for trial in found if not trial.status and trial.attempt == last.number]
     shown = ""
     if running and last.end is None:

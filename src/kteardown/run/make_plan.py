@@ -9,23 +9,24 @@ seed, and a block is a seed.
 
 With ``--layout-twin`` the layout twin is booted in every block. If a result turns out to need one,
 ``with_layout_twin`` adds blocks of only base and the layout twin after those of the design.
-``rest_of_hung`` adds boots with the trials that boots which hung did not reach.
+``rest_of_failed`` adds boots with the trials that boots which hung did not reach.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
 from kteardown.model.point import points_of, sweep_points
-from kteardown.model.record import BASE, LAYOUT, TrialStart
+from kteardown.model.record import BASE, LAYOUT, Outcome, TrialStart
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
+_HUNG: tuple[Outcome, ...] = ("hang",)
 _FURTHER = 3
-"""A boot whose trials hang again and again has at most this many further boots."""
+"""A boot whose trials fail again and again has at most this many further boots."""
 
 
 def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
@@ -63,20 +64,30 @@ def with_layout_twin(
     return plan.model_copy(update={"boots": tuple(boots)})
 
 
-def rest_of_hung(plan: Plan, boots: Sequence[BootRecords]) -> tuple[PlannedBoot, ...]:
-    """Return a further boot for each of ``boots`` that hung, with the trials that it did not reach.
+def rest_of_failed(
+    plan: Plan,
+    boots: Sequence[BootRecords],
+    *,
+    outcomes: Collection[Outcome] = _HUNG,
+    leave_out: Callable[[PlannedTrial, PlannedTrial], bool] | None = None,
+) -> tuple[PlannedBoot, ...]:
+    """Return a further boot for each of ``boots`` that failed, with the trials that it did not reach.
 
-    There is none if ``plan`` has it already, if the guest hung before its first trial, or if the boot has
-    had its further boots.
+    There is none if the outcome is not one of ``outcomes``, if ``plan`` has the further boot already, if the
+    guest failed before its first trial, or if the boot has had its further boots. A trial is left out if
+    ``leave_out`` is true for it and the trial that failed.
     """
     found: list[PlannedBoot] = []
     for boot in boots:
         planned = plan.boots[boot.boot]
         alike = [other for other in plan.boots if other.place == planned.place]
-        if boot.end.outcome != "hang" or planned is not alike[-1] or len(alike) > _FURTHER:
+        if boot.end.outcome not in outcomes or planned is not alike[-1] or len(alike) > _FURTHER:
             continue
         begun = {record.trial for record in boot.records if isinstance(record, TrialStart)}
         rest = [trial for trial in planned.trials if trial.index not in begun]
+        if begun and leave_out:
+            failed = planned.trials[max(begun)]
+            rest = [trial for trial in rest if not leave_out(trial, failed)]
         if begun and rest:
             trials = tuple(trial.model_copy(update={"index": n}) for n, trial in enumerate(rest))
             index = len(plan.boots) + len(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 from kteardown.errors import BuildError, InputError
@@ -20,12 +21,14 @@ from kteardown.progress import InterimResult, Reporter
 from kteardown.run import lab as labs
 from kteardown.run import run_kernels
 from kteardown.run.build_watch import build_beside
-from kteardown.run.execute import Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import Forecast
-from kteardown.run.make_plan import rest_of_hung, with_layout_twin
+from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.run.past_boots import forecast_of
 from kteardown.rundir.completeness import up_to
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.journal import Journal
 from kteardown.rundir.snapshot import Snapshot, load_plan
 from kteardown.rundir.writer import RecordWriter, open_writer
 
@@ -37,6 +40,7 @@ def measure(
     expected: Forecast,
     *,
     jobs: int | None = None,
+    on: str = "",
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
 ) -> None:
@@ -47,8 +51,9 @@ def measure(
     """
     due = _due(snapshot, after)
     while True:
-        if not all(boot.index in log.finished() for boot in due.boots):
-            _measure(snapshot, due, log, reporter, expected, jobs, interim)
+        finished = log.finished()
+        if Journal(snapshot.run).unsettled or not all(boot.index in finished for boot in due.boots):
+            _measure(snapshot, due, log, reporter, expected, jobs, on, interim)
         due = _plan_rest_of_hung(snapshot.run, log, reporter)
         if not due.boots:
             return
@@ -61,10 +66,11 @@ def _measure(
     reporter: Reporter,
     expected: Forecast,
     jobs: int | None,
+    on: str,
     interim: Callable[[], Sequence[InterimResult]],
 ) -> None:
     """Boot the rest of ``due``, and build the kernels that are missing meanwhile."""
-    lab = labs.make_lab(snapshot, reporter, jobs)
+    lab = labs.make_lab(snapshot, reporter, jobs, on)
     log.agent_hash = lab.agent_hash
 
     def boot(plan: Plan) -> None:
@@ -79,7 +85,7 @@ def _measure(
             try:
                 build_beside(booting, partial(_build, snapshot, missing), reporter)
             except BaseException:
-                lab.machine.stop()
+                lab.stop()
                 raise
     boot(due)
 
@@ -88,7 +94,7 @@ def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Pl
     """Add boots with the trials that boots which hung did not reach to the plan, and return these boots."""
     plan = load_plan(run)
     hung = any(end.outcome == "hang" for end in log.finished().values())
-    more = rest_of_hung(plan, run.boots()) if hung and not plan.independent else ()
+    more = rest_of_failed(plan, run.boots()) if hung else ()
     if more:
         trials = sum(len(boot.trials) for boot in more)
         reporter.note(f"running the {trials} trials that guests which hung did not reach, in further guests")
@@ -97,16 +103,18 @@ def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Pl
     return plan.model_copy(update={"boots": more})
 
 
-def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None) -> bool:
+def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> bool:
     """Boot the rest of the profiled boots; return whether anything was booted. Raises LabError."""
     planned = snapshot.profile_plan
     if planned is None:
         return False
     with open_writer(snapshot.run.profile) as log:
-        if all(boot.index in log.finished() for boot in planned.boots):
+        finished, unsettled = log.finished(), Journal(log.run).unsettled
+        if not unsettled and all(boot.index in finished for boot in planned.boots):
             return False
         reporter.note("sampling kernel stacks for the profile, in boots that are not compared")
-        lab: Lab = labs.make_lab(snapshot, reporter, jobs)
+        # Where the time goes is a share as well, and the host's part of it is not the kernel's.
+        lab: Lab = replace(labs.make_lab(snapshot, reporter, jobs, on), lost_limit=None)
         execute(planned, run_kernels.bootable(snapshot.run), lab, log, reporter)
     return True
 

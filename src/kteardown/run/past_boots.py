@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
@@ -17,28 +16,38 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 
 _RUNS = 4
-"""How many of the newest runs of the same kind are read: enough for a forecast, and fast to read."""
+"""How many of the newest runs of a workload are read: enough for a forecast, and fast to read."""
 
 
 def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
-    """Return the boots of the newest of ``runs`` that have the clock, architecture and a workload of
-    ``experiment``.
+    """Return the boots of the newest of ``runs`` that have the clock and architecture of ``experiment``.
 
-    ``runs`` and the returned boots are oldest first. A run that cannot be read is ignored.
+    Of each of its workloads so many runs are read. ``runs`` and the returned boots are oldest first. A run
+    that cannot be read is ignored.
     """
-    found = itertools.islice(filter(None, (_read(run, experiment) for run in reversed(list(runs)))), _RUNS)
-    return [boot for boots in reversed(list(found)) for boot in boots]
+    left = dict.fromkeys(_workloads(experiment), _RUNS)
+    found: list[list[SeenBoot]] = []
+    for run in reversed(list(runs)):
+        missing = {name for name, count in left.items() if count}
+        if not missing:
+            break
+        names, boots = _read(run, experiment, missing)
+        found.insert(0, boots)
+        for name in names & missing:
+            left[name] -= 1 if boots else 0
+    return [boot for boots in found for boot in boots]
 
 
-def _read(run: RunDir, wanted: Experiment) -> list[SeenBoot]:
+def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str], list[SeenBoot]]:
+    """Return the workloads and the boots of a run; none if it has no workload that is missing."""
     try:
         experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
-        if _kind(experiment) != _kind(wanted) or not _workloads(experiment) & _workloads(wanted):
-            return []
+        if _kind(experiment) != _kind(wanted) or not _workloads(experiment) & missing:
+            return set(), []
         plan = Plan.model_validate_json(run.plan_file.read_bytes())
-        return list(_boots(run, plan, experiment))
+        return _workloads(experiment), list(_boots(run, plan, experiment))
     except (OSError, ValidationError, InputError):
-        return []
+        return set(), []
 
 
 def _boots(run: RunDir, plan: Plan, experiment: Experiment) -> Iterator[SeenBoot]:

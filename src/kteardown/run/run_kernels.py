@@ -28,7 +28,7 @@ from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import PatchSet, Unavailable
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Bootable
+from kteardown.run.executors.port import Bootable
 from kteardown.run.resolve import Resolved
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, read_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from kteardown.model.plan import Plan, PlannedBoot, is_rest
+from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import Outcome
 from kteardown.rundir.counting import BootRecords
 
@@ -26,10 +26,11 @@ def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:
     ended: Mapping[int, Outcome] = {
         boot.boot: boot.end.outcome for boot in boots if boot.end.outcome != "infrastructure-error"
     }
+    given_up = GivenUp(plan)
     missed = [
         boot.block
         for boot in plan.boots
-        if boot.block < most and boot.index not in ended and not hopeless(boot, plan, ended)
+        if boot.block < most and boot.index not in ended and not given_up.decide(boot, ended)
     ]
     return min(missed, default=most)
 
@@ -58,23 +59,52 @@ def spent(boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budg
     return so_far * there / here > budget_s
 
 
-def hopeless(boot: PlannedBoot, plan: Plan, ended: Mapping[int, Outcome]) -> bool | None:
-    """Return whether ``boot`` is skipped because too many boots of its kernel before it failed in succession.
+class GivenUp:
+    """Which boots of a plan are skipped because too many boots of their kernel before them failed in a row.
 
     The order is that of the plan and not of time, so that a run that was killed and resumed, or had more
-    jobs, skips the same boots. None if it depends on boots that have not ended yet. The rest of a boot that
-    hung is never skipped.
+    jobs, skips the same boots. The rest of a boot that failed is never skipped. What is known of a kernel is
+    kept from one question to the next, so that a plan of ten thousand boots takes no longer for each of them
+    than a short one: a boot that has ended must not change its outcome.
     """
-    if plan.independent or is_rest(boot, plan):
-        return False
-    least = most = 0
-    for before in plan.boots:
-        if before.index >= boot.index or least >= _HOPELESS:
-            break
-        if (before.kernel, before.machine) == (boot.kernel, boot.machine):
-            outcome = ended.get(before.index)
-            least = least + 1 if outcome not in (None, "ok") else 0
-            most = 0 if outcome == "ok" else most + 1
-    if least >= _HOPELESS:
-        return True
-    return False if most < _HOPELESS else None
+
+    def __init__(self, plan: Plan) -> None:
+        self._groups: dict[object, list[int]] = {}
+        """The boots of each kernel and machine, by index, in order."""
+        self._place: dict[int, tuple[object, int]] = {}
+        """By index of a boot, its group and its position there; the rest of a boot that failed has none."""
+        self._rows: dict[object, list[int]] = {}
+        """By group, before each of its first boots, how many failed in a row."""
+        later = rests(plan)
+        for boot in () if plan.independent else plan.boots:
+            name = (boot.kernel, tuple(sorted(boot.machine.items())))
+            group = self._groups.setdefault(name, [])
+            if boot.index not in later:
+                self._place[boot.index] = (name, len(group))
+            group.append(boot.index)
+
+    def decide(self, boot: PlannedBoot, ended: Mapping[int, Outcome]) -> bool | None:
+        """Return whether ``boot`` is skipped; None if it depends on boots that have not ended yet."""
+        if boot.index not in self._place:
+            return False
+        name, position = self._place[boot.index]
+        group, rows = self._groups[name], self._rows.setdefault(name, [0])
+        while len(rows) <= position and (outcome := ended.get(group[len(rows) - 1])) is not None:
+            rows.append(_row(rows[-1], outcome))
+        if len(rows) > position:
+            return rows[position] >= _HOPELESS
+        least = most = rows[-1]
+        for index in group[len(rows) - 1 : position]:
+            outcome = ended.get(index)
+            least = _row(least, outcome or "ok")
+            most = min(most + 1, _HOPELESS) if outcome is None else _row(most, outcome)
+            if least >= _HOPELESS:
+                return True
+        return False if most < _HOPELESS else None
+
+
+def _row(before: int, outcome: Outcome) -> int:
+    """Return how many failed in a row after one more; once there are too many, that is for good."""
+    if before >= _HOPELESS:
+        return before
+    return 0 if outcome == "ok" else before + 1

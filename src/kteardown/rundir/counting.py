@@ -1,7 +1,8 @@
 """Which records count: the rule, applied to the records of a run directory.
 
 ``model.record`` states the rule. In short: of each boot the last attempt that ended counts; in real time
-the trials that cut attempts before it completed count too. The measured (not the warm-up) samples of a
+the trials that attempts before it completed count too: those that were cut, and those that ended ok, of
+which it repeats the disturbed trials. The measured (not the warm-up) samples of a
 trial are used if the trial ended ok and no invariant failed, also if its boot failed later.
 """
 
@@ -24,13 +25,16 @@ from kteardown.model.record import (
 
 EXACT = "icount"
 """The acceleration under which a boot gives the same records each time; with several CPUs, nearly always."""
+TRIES = 3
+"""A trial that is disturbed each time runs in so many attempts; after that it is void."""
 
 
 @dataclass(frozen=True)
 class BootRecords:
     """One boot that ended: everything between its start and its end, in order.
 
-    In real time the trials that cut attempts completed come first; each record names its attempt.
+    In real time the trials of earlier attempts come first; each record names its attempt. ``end`` is that of
+    the last attempt, with the problems that the kernel reported in those before it.
     """
 
     boot: int
@@ -61,8 +65,8 @@ class Attempt:
 class Trial:
     """One trial with its measured samples and histograms; warm-up is left out.
 
-    ``status`` is ``ok``, ``void`` (an invariant failed), ``failed`` (it could not run), or empty if it did
-    not end.
+    ``status`` is ``ok``, ``void`` (an invariant failed), ``failed`` (it could not run), ``disturbed`` (it
+    lost too much time to other work of the host), or empty if it did not end.
     """
 
     boot: int
@@ -96,6 +100,9 @@ class Trial:
             void = record.status == "ok" and self.failed_check
             self.status = "void" if void else record.status
             self.detail = record.detail or self.failed_check
+            # A failure is one also if the host disturbed it: it is not excused by that.
+            if self.status == "ok" and record.disturbed:
+                self.status, self.detail = "disturbed", record.disturbed
 
 
 @dataclass(frozen=True)
@@ -128,27 +135,46 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     result: dict[int, BootRecords] = {}
     before: dict[int, list[Attempt]] = {}
     for attempt in attempts(records):
-        cut = before.setdefault(attempt.boot, [])
-        if attempt.end is None:
-            cut.append(attempt)
-        else:
+        earlier = before.setdefault(attempt.boot, [])
+        if attempt.end is not None and not _failed_repeat(earlier, attempt.end):
             result[attempt.boot] = BootRecords(
-                attempt.boot, attempt.number, attempt.start, attempt.end, counted(cut, attempt)
+                attempt.boot,
+                attempt.number,
+                attempt.start,
+                _with_problems_of(earlier, attempt.end),
+                counted(earlier, attempt),
             )
+        earlier.append(attempt)
     return [result[boot] for boot in sorted(result)]
 
 
-def counted(cut: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
-    """Return the records that count of a boot, from its last attempt and the earlier attempts ``cut``.
+def _failed_repeat(earlier: Sequence[Attempt], end: BootEnd) -> bool:
+    """Return whether an attempt to repeat disturbed trials failed because of the host."""
+    return end.outcome == "infrastructure-error" and any(_ended_ok(attempt) for attempt in earlier)
 
-    In real time these include the trials that ``cut`` completed and ``last`` did not begin. Of a trial that
-    was completed twice, the later one counts.
+
+def _ended_ok(attempt: Attempt) -> bool:
+    return attempt.end is not None and attempt.end.outcome == "ok"
+
+
+def _with_problems_of(earlier: Sequence[Attempt], end: BootEnd) -> BootEnd:
+    """Return ``end`` with the problems of earlier attempts: repeating a trial hides nothing of the kernel."""
+    found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
+    return end.model_copy(update={"problems": (*found, *end.problems)}) if found else end
+
+
+def counted(earlier: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
+    """Return the records that count of a boot, from its last attempt and those before it.
+
+    In real time these include the trials that attempts which were cut or ended ok completed, and ``last``
+    did not begin. Of a trial that was completed twice, the later one counts.
     """
     if last.exact:
         return last.records
     completed: dict[int, list[Record]] = {}
-    for attempt in cut:
-        completed.update(completed_trials(attempt))
+    for attempt in earlier:
+        if attempt.end is None or _ended_ok(attempt):
+            completed.update(completed_trials(attempt))
     begun = {record.trial for record in last.records if isinstance(record, TrialStart)}
     kept = (record for trial, lines in completed.items() if trial not in begun for record in lines)
     return (*kept, *last.records)

@@ -15,7 +15,6 @@ Differences that cannot change a figure are left out:
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from kteardown.model.arch import arch_of_machine
 from kteardown.model.record import Hello, Record, Settled
 from kteardown.rundir.counting import Attempt, attempts, repeats
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.journal import Journal
 
 _IGNORED = {"os"}
 _MEMORY_SHARE = 0.01
@@ -39,6 +39,8 @@ _LABELS = {
     "cpu.governor": "frequency governor",
     "cpu.turbo": "turbo",
     "cpu.smt": "simultaneous multithreading",
+    "cpu.isolated": "isolated CPUs",
+    "clocksource": "clock source of the host",
     "hypervisor": "hypervisor under the host",
     "memory_kb": "memory in kB",
     "kernel": "host kernel",
@@ -81,8 +83,7 @@ def environment_notes(run: RunDir) -> list[str]:
     """Return notes on the environment that readers of the run's result need. Raises InputError.
 
     They come only from the records and ``environment.json``. The list is empty if every session and every
-    guest was the same, so that a run that was killed and resumed has the notes of an unbroken one. The load
-    of the host is noted only on the wall clock.
+    guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     """
     records = run.records()
     tried = attempts(records)
@@ -95,10 +96,11 @@ def environment_notes(run: RunDir) -> list[str]:
         *_debugging(_guests(tried)),
     ]
     return [
-        *_sessions(run, tried),
+        *_sessions(run, [attempt for attempt in tried if not attempt.start.node]),
+        *_nodes(run, [attempt for attempt in tried if attempt.start.node]),
+        *_unlike_nodes(run),
         *dict.fromkeys(guests),
         *_unlike_repeats(records, _agents(run)),
-        *_load(tried),
     ]
 
 
@@ -144,6 +146,37 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
         yield f"measured with different agents: {hashes}"
 
 
+def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
+    """Yield how many blocks each node of a cluster measured, and what differs between the nodes.
+
+    On the instruction clock only QEMU counts, and a block may be on several nodes.
+    """
+    facts = run.environment().get("nodes", {}) if tried else {}
+    names = list(dict.fromkeys(attempt.start.node for attempt in tried))
+    exact = all(attempt.exact for attempt in tried)
+    if not exact:
+        blocks = {name: len({a.start.block for a in tried if a.start.node == name}) for name in names}
+        words = ", ".join(f"{name} {count}" for name, count in blocks.items())
+        yield f"measured on the nodes of a cluster, each block on one; blocks of each node: {words}"
+    first = next(iter(names), "")
+    for name in names[1:]:
+        found = differences(facts.get(first, {}), facts.get(name, {}), arch=_arch(tried))
+        if exact:
+            found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
+        if found:
+            yield f"the nodes {first} and {name} differ: {'; '.join(found)}"
+
+
+def _unlike_nodes(run: RunDir) -> Iterator[str]:
+    for each in Journal(run).compared():
+        if not each.same:
+            where = "before its first trial" if each.trial is None else f"in trial {each.trial}"
+            yield (
+                f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
+                f"{where}: one of these nodes is at fault, or this guest is not deterministic"
+            )
+
+
 def _guests_of_one_kernel(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
     for kernel in dict.fromkeys(kernel for kernel, _ in hellos):
         own = [facts for name, facts in hellos if name == kernel]
@@ -184,20 +217,6 @@ def _unlike_repeats(records: Sequence[Record], agents: Sequence[str]) -> Iterato
                 f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an interruption "
                 f"and differed {where}: {reason}"
             )
-
-
-def _load(tried: Sequence[Attempt]) -> Iterator[str]:
-    seen = [
-        load
-        for attempt in tried
-        if attempt.end is not None and not attempt.exact
-        for load in (attempt.start.host_load, attempt.end.host_load)
-    ]
-    if seen:
-        yield (
-            f"load of the host while measuring, least to most: {min(seen):.1f} to {max(seen):.1f}, "
-            f"median {statistics.median(seen):.1f}; the guest itself is about 1"
-        )
 
 
 def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:

@@ -120,6 +120,8 @@ def all_folders() -> Sequence[RunFolder]:
     Raises LabError if the folder of runs cannot be read.
     """
     root = runs_dir()
+    if root.is_file():
+        raise LabError(f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs.")
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
         return [found for found in map(_read, paths) if found is not None]

@@ -19,6 +19,7 @@ class _Head(BaseModel):
     boots: dict[str, int] = Field(default_factory=dict)
     stopping: _Stopping | None = None
     ended_boots: int | None = None
+    sentence: str = ""
 
 
 def current(run: RunDir) -> bytes | None:
@@ -29,6 +30,11 @@ def current(run: RunDir) -> bytes | None:
     except (OSError, ValidationError, InputError):
         return None
     return text if is_current else None
+
+
+def sentence(text: bytes) -> str:
+    """Return the sentence of a ``result.json``; empty if it did not record it."""
+    return _Head.model_validate_json(text).sentence
 
 
 def _is_current(run: RunDir, head: _Head) -> bool:

@@ -19,7 +19,7 @@ from kteardown import version
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Plan, is_rest
+from kteardown.model.plan import Plan, rests
 from kteardown.model.result import KernelFacts, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir import migrate
@@ -89,11 +89,12 @@ def load(run: RunDir) -> Snapshot:
 
 def _notes_on_rests(plan: Plan) -> list[str]:
     """Return a note for each kernel of which a boot hung and the rest of its trials ran in another guest."""
-    rests = Counter(boot.kernel for boot in plan.boots if is_rest(boot, plan))
+    later = rests(plan)
+    kernels = Counter(boot.kernel for boot in plan.boots if boot.index in later)
     return [
         f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
         f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
-        for kernel, count in rests.items()
+        for kernel, count in kernels.items()
     ]
 
 

@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from kteardown.errors import InputError
 from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
-from kteardown.rundir.counting import EXACT
+from kteardown.rundir.counting import EXACT, TRIES
 from kteardown.rundir.directory import RunDir, write_failed
 
 
@@ -73,7 +74,10 @@ class RecordWriter:
             self._end = self._drop_cut_line()
             self._finished: dict[int, BootEnd] = {}
             self._attempts: dict[int, int] = {}
+            self._jobs: dict[tuple[int, int], str] = {}
+            self._nodes: dict[str, Any] = {}
             self._completed: dict[tuple[int, int], set[int]] = {}
+            self._disturbed: dict[int, Counter[int]] = {}
             for record in run.records():
                 self._note(record)
         except BaseException:
@@ -85,22 +89,62 @@ class RecordWriter:
 
         Raises LabError if the disk is full or fails; the records before it stay intact.
         """
-        stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
         with self._lock:
-            if isinstance(record, BootStart):
-                stamp["session"] = self._open_session()
-            stamped = record.model_copy(update=stamp)
-            line = stamped.model_dump_json().encode() + b"\n"
-            try:
-                written = os.write(self._fd, line)
-                if written != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(self._fd)
-            except OSError as error:
-                self._take_back()
-                raise write_failed(error, self._run.records_file) from error
-            self._end += len(line)
-            self._note(stamped)
+            self._write([self._stamped(record, boot, attempt)])
+
+    def adopt(self, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
+        """Write the attempts of a job at a boot, with one sync; return the number of the first.
+
+        Nothing is written if they are the last ones at this boot already. Raises LabError.
+        """
+        start, end = attempts[-1][0], attempts[-1][-1]
+        with self._lock:
+            last = self._attempts.get(boot, -1)
+            known = isinstance(start, BootStart) and self._jobs.get((boot, last)) == start.job
+            if known and self._finished.get(boot) == self._stamped(end, boot, last):
+                return last + 1 - len(attempts)
+            self._write(
+                [
+                    self._stamped(record, boot, last + 1 + number)
+                    for number, records in enumerate(attempts)
+                    for record in records
+                ]
+            )
+            return last + 1
+
+    def add_node(self, name: str, machine: Mapping[str, Any]) -> None:
+        """Add the facts of a node of a cluster to the environment, unless they are known. Raises LabError."""
+        with self._lock:
+            if self._nodes.get(name) != machine:
+                environment = self._run.environment()
+                self._nodes = {**environment.get("nodes", {}), name: dict(machine)}
+                environment["nodes"] = self._nodes
+                self._run.save(self._run.environment_file, json.dumps(environment, indent=1))
+
+    def _stamped(self, record: Record, boot: int, attempt: int) -> Record:
+        stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
+        if isinstance(record, BootStart):
+            stamp["session"] = self._open_session()
+        return record.model_copy(update=stamp)
+
+    def _write(self, records: Sequence[Record]) -> None:
+        lines = b"".join(record.model_dump_json().encode() + b"\n" for record in records)
+        try:
+            written = os.write(self._fd, lines)
+            if written != len(lines):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._fd)
+        except OSError as error:
+            self._take_back()
+            raise write_failed(error, self._run.records_file) from error
+        self._end += len(lines)
+        for record in records:
+            self._note(record)
+
+    @property
+    def run(self) -> RunDir:
+        """The run directory that is written."""
+        return self._run
 
     def console_path(self, boot: int, attempt: int) -> Path:
         """Return the file of the console of this attempt."""
@@ -109,19 +153,25 @@ class RecordWriter:
     def finished(self) -> Mapping[int, BootEnd]:
         """Return the boots that need no further attempt, with their last end record.
 
-        A boot that failed because of the host is not one of them: it says nothing about the kernel.
+        A boot that failed because of the host is not one of them: it says nothing about the kernel. Neither
+        is one that ended ok with disturbed trials, which are to be repeated.
         """
         with self._lock:
             ends = self._finished.items()
-            return {boot: end for boot, end in ends if end.outcome != "infrastructure-error"}
+            return {boot: end for boot, end in ends if not self._wants_more(boot, end)}
 
     def completed(self, boot: int) -> frozenset[int]:
-        """Return the indices of the trials of ``boot`` that cut attempts completed in real time.
+        """Return the indices of the trials of ``boot`` that earlier attempts completed in real time.
 
-        These trials are not run again.
+        These trials are not run again. A disturbed trial is one of them after its last try.
         """
         with self._lock:
-            return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
+            return self._completed_of(boot)
+
+    def to_repeat(self, boot: int) -> frozenset[int]:
+        """Return the indices of the disturbed trials of ``boot`` that are to be run again."""
+        with self._lock:
+            return self._to_repeat(boot)
 
     def next_attempt(self, boot: int) -> int:
         """Return the number of the next attempt at this boot, from 0."""
@@ -135,13 +185,31 @@ class RecordWriter:
     def _note(self, record: Record) -> None:
         self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
         attempt = (record.boot, record.attempt)
+        if isinstance(record, BootStart) and record.job:
+            self._jobs[attempt] = record.job
         if isinstance(record, BootStart) and record.acceleration != EXACT:
             self._completed[attempt] = set()
         elif isinstance(record, TrialEnd) and attempt in self._completed:
-            self._completed[attempt].add(record.trial)
+            times = self._disturbed.setdefault(record.boot, Counter())
+            times[record.trial] += bool(record.disturbed)
+            if not record.disturbed or times[record.trial] >= TRIES:
+                self._completed[attempt].add(record.trial)
         elif isinstance(record, BootEnd):
             self._finished[record.boot] = record
-            self._completed.pop(attempt, None)
+            if record.outcome != "ok":
+                self._completed.pop(attempt, None)
+
+    def _completed_of(self, boot: int) -> frozenset[int]:
+        return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
+
+    def _to_repeat(self, boot: int) -> frozenset[int]:
+        times = self._disturbed.get(boot, Counter())
+        disturbed = frozenset(trial for trial in times if times[trial])
+        return disturbed - self._completed_of(boot) if disturbed else disturbed
+
+    def _wants_more(self, boot: int, end: BootEnd) -> bool:
+        failed = end.outcome == "infrastructure-error"
+        return failed or (end.outcome == "ok" and bool(self._to_repeat(boot)))
 
     def _open_session(self) -> int:
         """Return the number of this session; its first boot adds it to the environment."""

@@ -46,6 +46,9 @@ def make_app() -> Starlette:
         "/runs/{run:path}/report.html": pages.report,
         "/runs/{run:path}/result.json": pages.result_json,
         "/runs/{run:path}/report.md": pages.markdown,
+        "/runs/{run:path}/boots/{boot:int}/console.log": pages.console_text,
+        "/runs/{run:path}/boots/{boot:int}": pages.console,
+        "/runs/{run:path}/boots": pages.boots,
         # Last, because the id of one clock of a run on both has a slash.
         "/runs/{run:path}": pages.run,
         "/compare": pages.compare,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -26,14 +26,26 @@ from kteardown.report import history_tables as lines
 from kteardown.report.context import BothMaterial
 from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import both_clocks, text
+from kteardown.report.formatting import VERDICTS
+from kteardown.report.sentence import sentence
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.serve import live
+from kteardown.serve.boots import Boot, BootFilter, boots_of, console_file, console_lines, failed_boots, tail
 from kteardown.serve.chart import picture
-from kteardown.serve.runs import FinishedRun, ListedRun, Runs, charts, finished, has_result, on_both_clocks
+from kteardown.serve.runs import (
+    FinishedRun,
+    ListedRun,
+    Runs,
+    charts,
+    finished,
+    has_result,
+    on_both_clocks,
+    short,
+)
 
 _PAGE = 100
 _WIDTH = 118
@@ -49,14 +61,22 @@ class _Filters:
     """The filters of the list of runs; an empty string passes everything."""
 
     experiment: str
+    variant: str
     clock: str
     state: str
+    verdict: str
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> _Filters:
+        return cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
 
     def passes(self, run: ListedRun) -> bool:
         return (
             self.experiment in ("", run.experiment.name)
+            and self.variant in ("", *run.variants)
             and self.clock in ("", run.experiment.design.clock)
             and self.state in ("", run.state)
+            and self.verdict in ("", *run.verdicts)
         )
 
 
@@ -72,14 +92,14 @@ class Pages:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._templates.filters.update(duration=live.duration, percent=live.share, short=_short)
+        self._templates.filters.update(duration=live.duration, percent=live.share, short=short)
         self._templates.globals.update(version=version(), runs_dir=str(runs_dir()))
 
     def runs(self, request: Request) -> Response:
         """Return the list of runs, newest first."""
         every = list(self._runs.all())
         query = request.query_params
-        wanted = _Filters(query.get("experiment", ""), query.get("clock", ""), query.get("state", ""))
+        wanted = _Filters.of(query)
         found = [run for run in every if wanted.passes(run)]
         start = int(query["from"]) if query.get("from", "").isdecimal() else 0
         return self._page(
@@ -92,6 +112,8 @@ class Pages:
             older=_query(wanted, start + _PAGE) if start + _PAGE < len(found) else "",
             wanted=wanted,
             experiments=sorted({run.experiment.name for run in every}),
+            variants=sorted({variant for run in every for variant in run.variants}),
+            verdicts=[verdict for verdict in VERDICTS if any(run.verdicts.get(verdict) for run in every)],
         )
 
     def run(self, request: Request) -> Response:
@@ -108,13 +130,55 @@ class Pages:
             run=listed,
             finished=found,
             unreadable=unreadable,
+            answer=sentence(found.result, found.workloads) if found else "",
             verdicts=contents.verdicts(found.result, found.workloads) if found else [],
             report=_report(found) if found else "",
             both=_side_by_side(both) if both else "",
             clocks=[material.name for material in both.clocks] if both else [],
+            failed=failed_boots(run, running=listed.state == "running"),
             others=sorted(others, key=lambda other: _differs(listed, other)),
             **self._progress(run, listed),
         )
+
+    def boots(self, request: Request) -> Response:
+        """Return the list of the boots of a run, with the outcome of each."""
+        run = self._find(request.path_params["run"])
+        listed = self._runs.listed(run)
+        query = request.query_params
+        wanted = BootFilter(query.get("kernel", ""), query.get("outcome", ""))
+        every = boots_of(run, running=listed.state == "running")
+        return self._page(
+            "boots.html.j2",
+            run=listed,
+            boots=[boot for boot in every if wanted.passes(boot)],
+            every=len(every),
+            wanted=wanted,
+            kernels=list(dict.fromkeys(boot.planned.kernel for boot in every)),
+            outcomes=list(dict.fromkeys(boot.outcome for boot in every)),
+        )
+
+    def console(self, request: Request) -> Response:
+        """Return the console of a boot, with what its kernel reported highlighted."""
+        run, boot = self._boot(request)
+        file = console_file(run, boot)
+        text, whole = tail(file) if file else ("", True)
+        return self._page(
+            "console.html.j2",
+            run=self._runs.listed(run),
+            boot=boot,
+            attempts=[other for other in self._attempts(run) if other.planned.index == boot.planned.index],
+            lines=list(console_lines(text, boot.problems)),
+            has_console=file is not None,
+            whole=whole,
+        )
+
+    def console_text(self, request: Request) -> Response:
+        """Return the file of a console unchanged."""
+        run, boot = self._boot(request)
+        file = console_file(run, boot)
+        if file is None:
+            raise HTTPException(404, f"boot {boot.planned.index} of {run.name} has no console yet")
+        return Response(file.read_bytes(), media_type="text/plain; charset=utf-8")
 
     def live(self, request: Request) -> Response:
         """Return the part of a run's page that changes while the run is measured."""
@@ -216,6 +280,20 @@ class Pages:
             raise HTTPException(404, f"there is no run {name!r}")
         return run
 
+    def _attempts(self, run: RunDir) -> list[Boot]:
+        return boots_of(run, running=self._runs.listed(run).state == "running")
+
+    def _boot(self, request: Request) -> tuple[RunDir, Boot]:
+        """Return the boot of the path: the attempt that the query names, or the last one."""
+        run, index = self._find(request.path_params["run"]), request.path_params["boot"]
+        attempt = request.query_params.get("attempt")
+        for boot in reversed(self._attempts(run)):
+            if boot.planned.index == index and attempt in (None, str(boot.number)):
+                return run, boot
+        raise HTTPException(
+            404, f"{run.name} has no boot {index}{f' with attempt {attempt}' if attempt else ''}"
+        )
+
     def _file(self, request: Request, kind: str, which: str) -> Response:
         run = self._find(request.path_params["run"])
         file = getattr(run, which)
@@ -256,8 +334,7 @@ def _side_by_side(both: BothMaterial) -> str:
 
 def _query(wanted: _Filters, start: int) -> str:
     """Return the query of another page of the list."""
-    given = {"experiment": wanted.experiment, "clock": wanted.clock, "state": wanted.state}
-    return urlencode({**{name: value for name, value in given.items() if value}, "from": start})
+    return urlencode({**{name: value for name, value in asdict(wanted).items() if value}, "from": start})
 
 
 def _detail(line: Line) -> str:
@@ -265,11 +342,6 @@ def _detail(line: Line) -> str:
     point = " ".join(f"{name}={value}" for name, value in line.point.items())
     names = ("experiment", "clock", "workload", "metric", "kernel")
     return "/history?" + urlencode({**{name: getattr(line, name) for name in names}, "point": point})
-
-
-def _short(variant: str) -> str:
-    """Return the name of a variant; of a path, the last part."""
-    return variant.rstrip("/").rpartition("/")[2]
 
 
 def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:

@@ -19,6 +19,7 @@ from kteardown.report.comparison_groups import is_headline
 from kteardown.report.context import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
+from kteardown.report.sentence import sentence
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
@@ -27,6 +28,7 @@ from kteardown.rundir.lock import is_locked
 from kteardown.rundir.snapshot import load
 
 _KEPT = 512
+_NAMED = 3
 _STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
 
 
@@ -42,8 +44,29 @@ class ListedRun:
 
     Empty unless the state is ``done``.
     """
+    answer: str
+    """The result in one sentence; empty unless the state is ``done``."""
     progress: Progress | None
     """The progress of a run whose state is ``running``."""
+
+    @property
+    def variants(self) -> list[str]:
+        """Return the names of the variants; of a path, the last part."""
+        return [short(variant) for variant in self.experiment.variants]
+
+    @property
+    def title(self) -> str:
+        """Return what the run compares: its variants, or base alone, and the experiment."""
+        first, more = self.variants[:_NAMED], len(self.variants) - _NAMED
+        names = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        return f"{names or 'base alone'} · {self.experiment.name}"
+
+    @property
+    def label(self) -> str:
+        """Return one line for a menu: what was compared, on what, what was found, and when."""
+        found = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.items())
+        where = f"{self.experiment.source}, {self.experiment.design.clock}"
+        return f"{self.title} on {where}: {found or 'no comparisons'} ({self.name})"
 
     @property
     def started(self) -> str:
@@ -98,6 +121,7 @@ class Runs:
             experiment=_experiment(run.experiment_file, _stamp(run.experiment_file)),
             state="running" if running else "done" if done else "unfinished",
             verdicts=_counted(run) if done else {},
+            answer=_answered(run) if done else "",
             progress=self.progress(run) if running else None,
         )
 
@@ -105,6 +129,11 @@ class Runs:
         """Return the progress of a run. Raises OSError or ValueError if its records cannot be read."""
         with self._lock:
             return self._followers.setdefault(run.name, Follower(run)).look()
+
+
+def short(variant: str) -> str:
+    """Return the name of a variant; of a path, the last part."""
+    return variant.rstrip("/").rpartition("/")[2]
 
 
 def is_current(run: RunDir) -> bool:
@@ -147,6 +176,14 @@ def _counted(run: RunDir) -> Mapping[Verdict, int]:
         return {}
 
 
+def _answered(run: RunDir) -> str:
+    """Return the sentence of a run; empty if its result cannot be read."""
+    try:
+        return _answer(run.result_file, _stamp(run.result_file))
+    except (OSError, KteardownError):
+        return ""
+
+
 def _stamp(file: Path) -> tuple[int, int]:
     found = file.stat()
     return found.st_mtime_ns, found.st_size
@@ -170,6 +207,12 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
     return Counter(
         c.verdict for c in found.result.asked_for if is_headline(found.workloads, c.workload, c.metric)
     )
+
+
+@lru_cache(maxsize=_KEPT)
+def _answer(file: Path, _stamped: tuple[int, int]) -> str:
+    found = _read(file)
+    return sentence(found.result, found.workloads)
 
 
 @lru_cache(maxsize=4)

@@ -4,19 +4,23 @@
 filter registers, or interpret every instruction a hundred times slower than QEMU does (observed: 48 s for a
 loop that a processor runs in 0.05 s and QEMU's emulator in 0.3 s). Therefore a probe guest of a hundred bytes
 is booted, which counts to a hundred million. The finding is stored until the host, its QEMU or the probe
-changes.
+changes; that the guest was late, which a busy host can cause, only for a quarter of an hour.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.vm.job import Acceleration
@@ -25,6 +29,8 @@ from kteardown.vm.qemu_command import missing_qemu
 _KVM = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LIMIT_S = 5.0
+_LATE_KEPT_S = 900.0
+"""For how long it counts that a probe guest did not finish in time."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,14 @@ class WallAcceleration:
 
     acceleration: Acceleration
     reason: str
+
+
+class Probed(NamedTuple):
+    """What a probe guest did. ``fault`` says what went wrong; it is empty if the guest ran."""
+
+    fault: str
+    late: bool = False
+    """Whether it only did not finish in time."""
 
 
 def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
@@ -50,8 +64,8 @@ def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
     )
 
 
-def probe_boot(arch: Arch, acceleration: Acceleration) -> str:
-    """Boot the probe guest under ``acceleration``. Return what went wrong, or an empty string if it ran.
+def probe_boot(arch: Arch, acceleration: Acceleration) -> Probed:
+    """Boot the probe guest under ``acceleration``.
 
     Raises LabError if QEMU cannot be started.
     """
@@ -72,14 +86,15 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> str:
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired as error:
-            return f"a probe guest did not finish within {_LIMIT_S:g} s{_first_error(error.stderr)}"
+            late = f"a probe guest did not finish within {_LIMIT_S:g} s{_first_error(error.stderr)}"
+            return Probed(late, late=True)
         except OSError as error:
             raise missing_qemu(arch) from error
     if ended.returncode == probe.status:
-        return ""
+        return Probed("")
     status = ended.returncode
     how = f"killed by signal {-status}" if status < 0 else f"status {status}"
-    return f"QEMU ended while a probe guest ran ({how}){_first_error(ended.stderr)}"
+    return Probed(f"QEMU ended while a probe guest ran ({how}){_first_error(ended.stderr)}")
 
 
 def _kvm_fault(arch: Arch, cache: Path) -> str:
@@ -95,13 +110,14 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
     path = cache / f"kvm-probe-{arch}.json"
     try:
         finding = json.loads(path.read_text())
-        if finding["key"] == key:
+        if finding["key"] == key and time.time() < finding.get("until", math.inf):
             return str(finding["fault"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # The file is missing, incomplete or of another format: probe again.
-    fault = probe_boot(arch, "kvm")
-    _store(path, {"key": key, "fault": fault})
-    return fault
+    probed = probe_boot(arch, "kvm")
+    until = {"until": time.time() + _LATE_KEPT_S} if probed.late else {}
+    _store(path, {"key": key, "fault": probed.fault, **until})
+    return probed.fault
 
 
 def _qemu_identity(arch: Arch) -> str:
@@ -116,7 +132,7 @@ def _qemu_identity(arch: Arch) -> str:
     return f"{path} {found.st_size} {found.st_mtime_ns}"
 
 
-def _store(path: Path, finding: dict[str, str]) -> None:
+def _store(path: Path, finding: Mapping[str, str | float]) -> None:
     """Replace the file atomically. If it cannot be written, the next command probes again."""
     new = path.with_suffix(f".{os.getpid()}")
     try:

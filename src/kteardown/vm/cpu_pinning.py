@@ -1,4 +1,4 @@
-"""Pin a guest to one CPU of the host if its figures would otherwise depend on the host's scheduling."""
+"""Pin a guest to CPUs of the host if its figures would otherwise depend on the host's scheduling."""
 
 from __future__ import annotations
 
@@ -6,21 +6,38 @@ import contextlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 
+from kteardown.model.record import Placed
+from kteardown.vm import cpu_topology, huge_pages
+from kteardown.vm.cpu_topology import Placement
 from kteardown.vm.job import BootJob
 
 
-class CpuPinning:
-    """Assigns one CPU of the host to each guest with several virtual CPUs on the instruction clock.
+@dataclass
+class Pinned:
+    """How a guest is started: ``prefix`` of QEMU's command, and the ``job`` with memory near its CPUs."""
 
-    QEMU's main thread wakes up at every timer of the guest. If it runs in parallel with the thread of the
-    virtual CPUs at the moment when one of these ends its turn, it may run the next timer before that thread
-    does, and so change which virtual CPU runs next. On a host with an idle core, nearly every boot that
-    killed some hundred processes had different figures from some trial on; on a busy host, 2 of 30 boots had.
-    On one CPU, the main thread has nearly always finished before the virtual CPUs continue. A guest with a
-    single virtual CPU is not pinned, since nothing can change its order. Virtual CPUs that are possible but
-    never online count.
+    job: BootJob
+    prefix: tuple[str, ...] = ()
+    placed: Placed | None = None
+    """Where it runs; None under emulation."""
+
+
+class CpuPinning:
+    """Assigns CPUs of the host to guests.
+
+    On the instruction clock a guest with several virtual CPUs gets one CPU. QEMU's main thread wakes up at
+    every timer of the guest. If it runs in parallel with the thread of the virtual CPUs at the moment when
+    one of these ends its turn, it may run the next timer before that thread does, and so change which virtual
+    CPU runs next. On a host with an idle core, nearly every boot that killed some hundred processes had
+    different figures from some trial on; on a busy host, 2 of 30 boots had. On one CPU, the main thread has
+    nearly always finished before the virtual CPUs continue. A guest with a single virtual CPU is not pinned,
+    since nothing can change its order. Virtual CPUs that are possible but never online count.
+
+    Under KVM each virtual CPU gets a core (``cpu_topology``) if there are enough. Under emulation in real
+    time a guest is not pinned.
     """
 
     def __init__(self) -> None:
@@ -28,11 +45,21 @@ class CpuPinning:
         self._guests = Counter[int]()
 
     @contextlib.contextmanager
-    def pinned(self, job: BootJob) -> Iterator[tuple[str, ...]]:
-        """Yield the command prefix that pins QEMU to the least used CPU; empty if it need not be pinned."""
-        if job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
-            yield ()
-            return
+    def pinned(self, job: BootJob) -> Iterator[Pinned]:
+        """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile."""
+        if job.acceleration == "kvm":
+            placement = cpu_topology.choose(cpu_topology.read(), job.cpus)
+            with placed(job, placement) if placement else _anywhere(job) as pinned:
+                yield pinned
+        elif job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
+            yield Pinned(job)
+        else:
+            with self._on_one_cpu() as cpu:
+                yield Pinned(job, ("taskset", "--cpu-list", str(cpu)))
+
+    @contextlib.contextmanager
+    def _on_one_cpu(self) -> Iterator[int]:
+        """Yield the least used CPU."""
         with self._lock:
             allowed = sorted(os.sched_getaffinity(0))
             # Start at a CPU that depends on the process, so that parallel labs do not all use the first one.
@@ -40,7 +67,51 @@ class CpuPinning:
             cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: self._guests[cpu])
             self._guests[cpu] += 1
         try:
-            yield ("taskset", "--cpu-list", str(cpu))
+            yield cpu
         finally:
             with self._lock:
                 self._guests[cpu] -= 1
+
+
+@contextlib.contextmanager
+def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
+    """Yield how to start QEMU so that the guest of ``job`` runs there.
+
+    Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
+    """
+    large = not job.numa_nodes and huge_pages.reserved(job.memory_mb, placement.node)
+    near = replace(job, huge_pages=large)
+    prefix = ("taskset", "--cpu-list", ",".join(map(str, placement.others)))
+    pinned = Pinned(near, prefix, _without_cpus(near))
+
+    def on_vcpus(threads: Sequence[int]) -> None:
+        if _move(threads, placement.vcpus):
+            pinned.placed = Placed(memory=huge_pages.words(near.huge_pages), **asdict(placement))
+        if job.on_vcpus:
+            job.on_vcpus(threads)
+
+    pinned.job = replace(near, on_vcpus=on_vcpus)
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, placement.others)
+    try:
+        yield pinned
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _anywhere(job: BootJob) -> contextlib.nullcontext[Pinned]:
+    return contextlib.nullcontext(Pinned(job, (), _without_cpus(job)))
+
+
+def _without_cpus(job: BootJob) -> Placed:
+    return Placed(memory=huge_pages.words(job.huge_pages))
+
+
+def _move(threads: Sequence[int], cpus: Sequence[int]) -> bool:
+    """Move the threads of the virtual CPUs that come online, the first ones; return whether all are there."""
+    try:
+        for thread, cpu in zip(threads, cpus, strict=False):
+            os.sched_setaffinity(thread, {cpu})
+    except OSError:
+        return False
+    return len(threads) >= len(cpus)

@@ -17,6 +17,11 @@ from kteardown.vm.qemu import qemu_version
 _SYS = Path("/sys/devices/system/cpu")
 
 
+def memory_mb() -> int:
+    """Return the memory of the host."""
+    return int(psutil.virtual_memory().total) >> 20
+
+
 def load_average() -> float:
     """Return the load average of the last minute: the number of runnable and waiting tasks."""
     return os.getloadavg()[0]
@@ -25,9 +30,9 @@ def load_average() -> float:
 def facts() -> dict[str, Any]:
     """Return facts that may explain a figure measured on this host. JSON-able; None where unknown.
 
-    Memory is in kB. ``governor``, ``turbo`` and ``smt`` are settings. ``mitigations`` has the
-    vulnerabilities that affect the host, with their mitigations. ``hypervisor`` is set if the host is
-    itself a guest.
+    Memory is in kB. ``governor``, ``turbo``, ``smt`` and ``isolated`` (CPUs) are settings. ``mitigations``
+    has the vulnerabilities that affect the host, with their mitigations. ``hypervisor`` is set if the host
+    is itself a guest.
     """
     cpuinfo = _fields("/proc/cpuinfo")
     return {
@@ -38,10 +43,12 @@ def facts() -> dict[str, Any]:
             "possible": count_cpus(_read(_SYS / "possible")),
             "usable": len(os.sched_getaffinity(0)),
             "topology": _topology(),
-            "governor": _read(_SYS / "cpu0/cpufreq/scaling_governor"),
+            "governor": _governors(),
             "turbo": _turbo(),
             "smt": _read(_SYS / "smt/control"),
+            "isolated": _read(_SYS / "isolated") or None,
         },
+        "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "hypervisor": _hypervisor(cpuinfo),
         "mitigations": _mitigations(),
         "memory_kb": psutil.virtual_memory().total // 1024,
@@ -64,6 +71,12 @@ def _topology() -> dict[str, int | None]:
     return {"packages": packages or None, "cores": len(cores) or None, "nodes": nodes}
 
 
+def _governors() -> str | None:
+    """Return the frequency governor, or all of them if the CPUs have different ones."""
+    found = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(filter(None, found))) or None
+
+
 def _turbo() -> bool | None:
     off = _read(_SYS / "intel_pstate/no_turbo")
     if off is not None:
@@ -76,7 +89,10 @@ def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
     """Return the name of the hypervisor if the host is a guest, ``yes`` if it has no name, else None."""
     vendor = _read(Path("/sys/class/dmi/id/sys_vendor"))
     product = _read(Path("/sys/class/dmi/id/product_name"))
-    if "hypervisor" not in cpuinfo.get("flags", "").split():
+    # Only x86 has the flag. QEMU names itself in the tables of the firmware, or in the device tree.
+    device_tree = Path("/sys/firmware/devicetree/base")
+    named = vendor == "QEMU" or (device_tree / "hypervisor").exists() or (device_tree / "fw-cfg").exists()
+    if "hypervisor" not in cpuinfo.get("flags", "").split() and not named:
         return None
     return " ".join(filter(None, (vendor, product))) or "yes"
 

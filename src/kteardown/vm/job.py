@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from kteardown.model.arch import Arch
-from kteardown.model.record import KernelProblem, Outcome
+from kteardown.model.record import KernelProblem, Outcome, Placed
 
 Acceleration = Literal["icount", "mttcg", "kvm"]
 """icount: the emulator with the instruction-counted clock; mttcg: multi-threaded
@@ -37,6 +37,11 @@ class BootJob:
     """Number of NUMA nodes among which the memory and all possible CPUs are divided. None: no NUMA."""
     plugin: tuple[str, ...] = ()
     """A plugin of the emulator: ``file=PATH`` and its arguments, each ``NAME=VALUE``. Empty: none."""
+    huge_pages: bool = False
+    """Whether the guest's memory is of reserved huge pages of the host; not with ``numa_nodes``."""
+    on_vcpus: Callable[[Sequence[int]], None] | None = None
+    """Called before the guest's first record with the threads of the host that run its CPUs, if there are any
+    that QEMU names; None: QEMU is not asked."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class BootResult:
     """What the kernel reported about itself."""
     last_lines: tuple[str, ...] = ()
     """The end of the console if the outcome is not ok; of a hung guest, the stacks of its CPUs."""
+    placed: Placed | None = None
+    """Where on the host it ran under KVM; None under emulation."""
 
 
 class Machine(Protocol):

@@ -90,8 +90,15 @@ _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
 
 def lines_of(console: str) -> list[str]:
     """Return the lines of a console that are not empty, without timestamps and control characters."""
-    plain = (_ESCAPES.sub("", _PREFIX.sub("", line)).strip() for line in re.split(r"[\r\n]+", console))
+    plain = (plain_line(line)[1] for line in re.split(r"[\r\n]+", console))
     return [line[:_LONGEST] for line in plain if line]
+
+
+def plain_line(line: str) -> tuple[str, str]:
+    """Return the timestamp of a line of a console, and its text without control characters."""
+    prefix = _PREFIX.match(line)
+    time = prefix[0] if prefix else ""
+    return time.strip(), _ESCAPES.sub("", line[len(time) :]).strip()
 
 
 def kind_of(line: str) -> ProblemKind | None:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown.errors import LabError, MissingError
@@ -55,14 +55,27 @@ def qemu_version(arch: Arch) -> str:
     return version[1] if version else output.strip()
 
 
+def need_descriptors(folder: Path = Path("/dev/fd")) -> None:
+    """Raise LabError if QEMU cannot open a file descriptor by its name, as it does the records port's."""
+    if not folder.is_dir():
+        raise LabError(
+            f"{folder} does not exist, through which QEMU writes the records of guests",
+            hint=f"run `ln -s /proc/self/fd {folder}` as root: this host has no udev that makes the link.",
+        )
+
+
 class QemuMachine:
     """Boots kernels in QEMU. May be used from several threads at once.
 
-    ``on_command`` is called with every command before it is run.
+    ``on_command`` is called with every command before it is run. QEMU inherits the file descriptors
+    ``inherit`` and does nothing with them: it holds the locks on their files until it ends.
     """
 
-    def __init__(self, on_command: Callable[[list[str]], None] = lambda argv: None) -> None:
+    def __init__(
+        self, on_command: Callable[[list[str]], None] = lambda argv: None, inherit: tuple[int, ...] = ()
+    ) -> None:
         self._on_command = on_command
+        self._inherit = inherit
         self._lock = threading.Lock()
         self._boots: dict[asyncio.Task[BootResult], asyncio.AbstractEventLoop] = {}
         self._stopped = False
@@ -72,8 +85,8 @@ class QemuMachine:
         """Run one boot to its end, as ``vm.job.Machine`` specifies.
 
         Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
-        or taskset is not installed or the console cannot be written, KeyboardInterrupt after
-        ``stop``, and whatever ``on_line`` raises.
+        or taskset is not installed, /dev/fd is missing or the console cannot be written,
+        KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
         check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
@@ -81,6 +94,7 @@ class QemuMachine:
         for tool in ("setpriv", "taskset"):
             if not shutil.which(tool):
                 raise MissingError(f"{tool} is not installed", ["util-linux"])
+        need_descriptors()
         try:
             job.console.write_bytes(b"")
         except OSError as error:
@@ -108,8 +122,9 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._cpu_pinning.pinned(job) as prefix:
-                return await _run(job, prefix, on_line, self._on_command)
+            with self._cpu_pinning.pinned(job) as pinned:
+                result = await _run(pinned.job, pinned.prefix, on_line, self._on_command, self._inherit)
+                return replace(result, placed=pinned.placed)
         finally:
             with self._lock:
                 del self._boots[task]
@@ -146,8 +161,9 @@ async def _run(
     prefix: tuple[str, ...],
     on_line: Callable[[bytes], None],
     on_command: Callable[[list[str]], None],
+    inherit: tuple[int, ...],
 ) -> BootResult:
-    async with _started(job, prefix, on_command) as guest:
+    async with _started(job, prefix, on_command, inherit) as guest:
         memory = _PeakMemory(guest.process.pid)
 
         def on_record(line: bytes) -> None:
@@ -189,7 +205,10 @@ def _console_text(file: Path, ending: Ending) -> tuple[str, str]:
 
 @contextlib.asynccontextmanager
 async def _started(
-    job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None]
+    job: BootJob,
+    prefix: tuple[str, ...],
+    on_command: Callable[[list[str]], None],
+    inherit: tuple[int, ...],
 ) -> AsyncIterator[_Guest]:
     """Start QEMU with its channels; on exit from the block, kill it and close them."""
     loop = asyncio.get_running_loop()
@@ -209,7 +228,7 @@ async def _started(
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(writing, theirs.fileno()),
+                pass_fds=(writing, theirs.fileno(), *inherit),
                 # Ctrl-C in the terminal must reach only the lab, which then ends QEMU.
                 start_new_session=True,
             )
@@ -241,6 +260,8 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
             connected = await monitor.connect(guest.monitor_socket)
         if not connected:
             return await _broken(guest)
+        if job.on_vcpus and (threads := await monitor.vcpu_threads()):
+            job.on_vcpus(threads)
         silence = silence_of(job, monitor)
         received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
         paused = asyncio.create_task(monitor.paused())

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.vm import huge_pages
 from kteardown.vm.job import Acceleration, BootJob
 
 RECORDS_PORT = "kteardown.records"
@@ -65,6 +66,7 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
         *("-M", _board(job), "-cpu", _cpu(job.arch, job.acceleration)),
         *_ACCELERATOR[job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
+        *(_memory(job) if job.huge_pages and not job.numa_nodes else ()),
         *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
         *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
         *("-append", " ".join(kernel_arguments(job))),
@@ -95,6 +97,13 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
     return [*arguments, *job.kernel_args]
 
 
+def _memory(job: BootJob) -> list[str]:
+    """Return the options that take the guest's memory from huge pages of the host."""
+    pages = f"hugetlb=on,hugetlbsize={huge_pages.SIZE_MB}M,share=off,prealloc=on"
+    backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
+    return ["-object", backend, "-machine", "memory-backend=ram"]
+
+
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
     """Return the options that divide memory and CPUs among NUMA nodes.
 
@@ -116,7 +125,7 @@ def _board(job: BootJob) -> str:
 
 
 def _cpu(arch: Arch, acceleration: Acceleration) -> str:
-    return "host" if acceleration == "kvm" else ARCHITECTURES[arch].emulated_cpu
+    return ARCHITECTURES[arch].host_cpu if acceleration == "kvm" else ARCHITECTURES[arch].emulated_cpu
 
 
 def _records_device(pipe: int) -> list[str]:

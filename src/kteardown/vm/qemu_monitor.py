@@ -49,6 +49,11 @@ class Monitor:
         answer = await self._ask("query-status")
         return str(answer["status"]) if isinstance(answer, dict) else "not answering"
 
+    async def vcpu_threads(self) -> list[int]:
+        """Return the thread ids of the virtual CPUs in their order; empty without an answer."""
+        answer = await self._ask("query-cpus-fast")
+        return [int(cpu["thread-id"]) for cpu in answer] if isinstance(answer, list) else []
+
     async def registers(self) -> str:
         """Return the registers of every CPU as the human monitor prints them; empty without an answer."""
         answer = await self._ask("human-monitor-command", {"command-line": "info registers -a"})

@@ -48,14 +48,16 @@ def refused(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("text", "freezer on both clocks: "),
-        ("markdown", "# freezer on both clocks: "),
-        ("cover", "How much do zombies"),
+        ("text", "Instruction clock: freezer-skip-exited makes"),
+        ("markdown", "**Instruction clock: freezer-skip-exited makes"),
+        ("cover", "Instruction clock: freezer-skip-exited makes"),
         ("csv", "experiment,workload,variant"),
         ("json", "{"),
         ("html", "<!doctype html>"),
-        ("mmtests", "clock: instructions\n\nzombies freeze_user_ns (instructions)"),
-        ("benchstat", "clock: instructions\n\nmetric: freeze_user_ns"),
+        ("comment", "**Instruction clock: freezer-skip-exited makes"),
+        ("junit", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: Instruction clock'),
+        ("badge", '<svg xmlns="http://www.w3.org/2000/svg"'),
+        ("benchstat", "Unit freeze_user-instructions better=lower"),
     ],
 )
 def test_every_format_of_the_report(both: RunFolder, form: str, begins: str) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from kteardown.cli.things import Thing
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
@@ -43,8 +47,11 @@ def test_names_are_completed(tmp_path: Path, line: str, expected: list[str]) -> 
 
 def test_runs_are_completed_newest_first(tmp_path: Path) -> None:
     names = [killable.make_run(tmp_path / "runs", "instructions").path.name for _ in range(2)]
-    for line in ("report ", "show ", "run --resume ", "diff last "):
-        assert offered(tmp_path, line) == ["last", *sorted(names, reverse=True)]
+    newest_first = ["last", *sorted(names, reverse=True)]
+    for line in ("report ", "run --resume ", "diff last "):
+        assert offered(tmp_path, line) == newest_first
+    assert offered(tmp_path, "show ") == [*newest_first, *Thing]
+    assert "zombies" in offered(tmp_path, "show workload ")
 
 
 def test_a_series_of_the_current_folder_is_completed(tmp_path: Path) -> None:
@@ -65,6 +72,8 @@ def test_a_damaged_file_gives_no_completions_and_no_error(tmp_path: Path) -> Non
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
-def test_the_completion_script_is_printed(tmp_path: Path) -> None:
-    done = kteardown("--show-completion", "bash", home=tmp_path)
+def test_the_completion_script_is_printed() -> None:
+    # From a shell, whose name the option finds among the processes above it.
+    command = f"{shlex.quote(sys.executable)} -m kteardown --show-completion; exit $?"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "_KTEARDOWN_COMPLETE" in done.stdout

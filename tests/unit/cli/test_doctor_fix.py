@@ -1,4 +1,4 @@
-"""``doctor --fix``: its commands, and that it asks before it runs them."""
+"""``doctor``: its findings; the commands of ``--fix``, and that it asks before it runs them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from kteardown.cli import doctor, doctor_fix
 from kteardown.errors import InputError, LabError, MissingError
+from kteardown.vm import acceleration
 
 
 @pytest.fixture
@@ -80,10 +81,29 @@ def test_access_to_kvm_is_added_only_if_it_is_missing(
     assert user
 
 
-def test_a_finding_names_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_names_its_packages() -> None:
     def absent(arch: str) -> str:
         raise MissingError(f"no compiler for {arch}", ["gcc"])
 
-    monkeypatch.setattr(doctor, "_CHECKS", {"compiler": absent})
-    findings = list(doctor._architectures())
+    findings = list(doctor._architectures({"compiler": absent}))
     assert [(finding.ok, finding.packages) for finding in findings] == [(False, ("gcc",))] * 2
+
+
+def test_findings_are_printed_before_the_agents_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed: list[str] = []
+
+    def build(arch: str, **_: object) -> Path:
+        printed.append(capsys.readouterr().out)
+        return tmp_path / arch
+
+    monkeypatch.setattr(doctor, "build_agent", build)
+    monkeypatch.setattr(
+        acceleration, "best_wall_acceleration", lambda *_, **__: acceleration.WallAcceleration("kvm", "")
+    )
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
+    doctor._print(doctor._check_all(), as_json=False)
+    assert [line.split("  ")[1] for line in printed[0].splitlines()][-1] == "disk for runs"
+    assert str(tmp_path / "x86_64") in printed[1]
+    assert str(tmp_path / "arm64") in capsys.readouterr().out

@@ -42,6 +42,6 @@ def test_options_that_are_not_given_change_nothing() -> None:
 
 def test_options_reach_the_design() -> None:
     design = changed(
-        load_experiment("freezer"), designed=Designed(until="ci=2%", budget="30m", boots=9)
+        load_experiment("freezer"), designed=Designed(until="ci=2%", budget="30m", seeds=9)
     ).design
-    assert (design.until, design.budget_s, design.boots) == ("ci=2%", 1800, 9)
+    assert (design.until, design.budget_s, design.seeds) == ("ci=2%", 1800, 9)

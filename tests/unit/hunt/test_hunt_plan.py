@@ -12,9 +12,9 @@ from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import left_over
+from kteardown.hunt.measure import further_boots, requests_of
 from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, Case, Options, confirm_plan, screen_plan
-from kteardown.model.plan import Plan
+from kteardown.model.plan import Plan, rests
 from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
 from kteardown.rundir.directory import RunDir
@@ -59,12 +59,17 @@ def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
 
 def test_a_confirmation_has_six_doublings_and_three_seeds() -> None:
     plan = confirm_plan({Case("a", "exit"): 4608}, ["one", "two"], 3, OPTIONS)
-    assert [(boot.kernel, boot.block) for boot in plan.boots] == [
-        (name, seed) for name in ("one", "two") for seed in range(3)
-    ]
+    assert [boot.kernel for boot in plan.boots] == ["one"] * 3 + ["two"] * 3
+    assert [boot.seed for boot in plan.boots] == [1001, 1003, 1005] * 2
+    assert not rests(plan)
     sizes = [int(trial.params["objects"]) for trial in plan.boots[0].trials][:6]
     assert sizes[-1] <= 4608
     assert [b / a for a, b in pairwise(sizes)] == [2.0] * 5
+
+
+def test_a_malformed_source_is_named() -> None:
+    with pytest.raises(InputError, match="'nonsense' is not a kernel source"):
+        requests_of("nonsense", (), ())
 
 
 def test_names_and_parts_are_chosen_and_a_wrong_one_is_named() -> None:
@@ -105,12 +110,13 @@ def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path:
     plan = screen_plan([kind("a")], "kernel", OPTIONS)
     run = HuntFolder(tmp_path).stage("screen", plan, "hash")
     failed_boot(run, plan)
-    (again,) = left_over(plan, run)
-    assert again.index == 1
+    (again,) = further_boots(plan, run)
+    assert (again.index, again.place) == (1, plan.boots[0].place)
     assert {trial.params["way"] for trial in again.trials} == {"oldest"}
-    assert [trial.index for trial in again.trials] == list(range(6, 12))
+    assert [trial.index for trial in again.trials] == list(range(6))
     longer = plan.model_copy(update={"boots": (*plan.boots, again)})
-    assert left_over(longer, run) == []
+    assert again.index in rests(longer)
+    assert not further_boots(longer, run)
     (hung,) = [each for each in measured(run.boots()).values() if each.failures]
     assert hung.sizes == (72, 288)
     assert (hung.failures[0].outcome, hung.failures[0].objects) == ("hang", 1152)

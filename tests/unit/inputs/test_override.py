@@ -90,7 +90,7 @@ def test_until_raises_the_maximum_number_of_boots_unless_it_is_given() -> None:
     design = apply(freezer, Overrides(until="verdict", quick=True, budget_s=60)).design
     assert (design.boots, design.seeds, design.until, design.budget_s) == (40, 20, "verdict", 60)
     assert design.repetitions == freezer.quick.repetitions
-    assert apply(freezer, Overrides(until="ci=2%", boots=7)).design.boots == 7
+    assert apply(freezer, Overrides(until="ci=2%", seeds=7)).design.seeds == 7
 
 
 @pytest.mark.parametrize("until", ["", "sure", "ci=2", "ci=x%", "verdict "])

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from itertools import chain, pairwise
 
 import plotly.graph_objects as go
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kteardown.report.charts.figure import Chart, ratio_range, ratio_ticks, resolve, slug
+from kteardown.report.charts.drawing import drawing
+from kteardown.report.charts.figure import Chart, ratio_range, ratio_ticks, resolve, shared_span, slug
 from kteardown.report.charts.flame import flame_gallery
 from kteardown.report.charts.forest import forests
+from kteardown.report.charts.forest_rows import forest_plots
 from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import DARK, LIGHT
 from kteardown.report.charts.posted import posted_charts
+from kteardown.report.charts.scales import numeric
 from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict_cards import cards
@@ -55,6 +59,79 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
             c.ratio: (*c.ci, c.verdict) for c in material.result.asked_for if c.variant == variant and c.ci
         }
         assert expected == drawn
+
+
+def test_forest_plots_of_a_result_have_the_same_axis() -> None:
+    ranges = [tuple(chart.figure["layout"]["xaxis"]["range"]) for chart in forests(wall().result)]
+    assert len(ranges) == 2
+    assert len(set(ranges)) == 1
+    assert len({plot.ticks for plot in forest_plots(wall().result)}) == 1
+
+
+def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
+    result = wall().result
+    first, *others = result.comparisons
+    wide = first.model_copy(update={"ratio": 1.0, "ci": (0.001, 900.0), "verdict": "inconclusive"})
+    cut = result.model_copy(update={"comparisons": (wide, *others)})
+    low, high = shared_span(cut.asked_for)
+    assert 0.25 < low < high < 2
+    plots = forest_plots(cut)
+    assert plots[0].ticks == plots[1].ticks
+    row = plots[0].metrics[0].rows[0]
+    assert (row.mark.less, row.mark.more) == (True, True)
+    assert (row.mark.low, row.mark.high) == (0, 100)
+    arrows = [
+        t["marker"]["symbol"] for t in forests(cut)[0].figure["data"] if "triangle" in str(t.get("marker"))
+    ]
+    assert {"triangle-left", "triangle-right"} <= set(arrows)
+
+
+def test_the_side_that_is_better_depends_on_the_metric() -> None:
+    result = wall().result
+    better = forest_plots(result)[0].metrics[0]
+    assert (better.left, better.right) == ("better", "worse")
+    rates = result.model_copy(
+        update={"comparisons": tuple(c.model_copy(update={"better": "higher"}) for c in result.comparisons)}
+    )
+    more = forest_plots(rates)[0].metrics[0]
+    assert (more.left, more.right) == ("worse", "better")
+
+
+@pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
+def test_every_figure_is_drawn_as_svg_with_all_its_points(make: Callable[[], Material]) -> None:
+    for chart in all_charts(make()):
+        if chart.name.startswith("forest"):
+            continue
+        picture = drawing(chart.figure)
+        ET.fromstring(f"<div>{picture.replace('<br>', '<br/>')}</div>")
+        assert "nan" not in picture
+        for trace in chart.figure["data"]:
+            if trace["type"] == "icicle":
+                assert picture.count("<rect") == len(trace["ids"])
+            elif trace["type"] == "bar":
+                assert picture.count('class="bar"') == len(trace["x"])
+            elif "markers" in trace["mode"] and isinstance(trace["marker"]["symbol"], str):
+                assert picture.count("<use") + picture.count('class="median"') >= len(trace["x"]) - 1
+        dots = sum(
+            len(t["x"]) for t in chart.figure["data"] if isinstance(t.get("marker", {}).get("symbol"), list)
+        )
+        assert picture.count("h0") == dots
+
+
+@given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12), st.booleans(), st.booleans())
+@example(5e-324, 5e-324, False, False)
+def test_an_axis_has_a_few_distinct_ticks_in_order(one: float, other: float, log: bool, zero: bool) -> None:
+    axis = numeric([abs(one) or 1.0, abs(other) or 2.0] if log else [one, other], log=log, zero=zero)
+    shares = [tick.share for tick in axis.ticks]
+    assert shares == sorted(shares)
+    assert all(-1e-6 <= share <= 1 + 1e-6 for share in shares)
+    assert len(shares) <= 12
+
+
+def test_the_labels_of_an_axis_are_short_round_numbers() -> None:
+    assert [t.text for t in numeric([0, 15_000], zero=True).ticks] == ["0", "5,000", "10k", "15k"]
+    assert [t.text for t in numeric([0.01, 0.06], zero=True).ticks][:3] == ["0", "0.01", "0.02"]
+    assert [t.text for t in numeric([1_000, 100_000], log=True).ticks][:3] == ["1,000", "2,000", "5,000"]
 
 
 def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:
@@ -152,7 +229,8 @@ def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
     assert first.figure.startswith("-57.")
     assert first.where.startswith("freeze_user_ns over all 11 points [-58.")
     assert dict(first.counts) == {"better": 2, "same": 1}
-    assert all(0 <= dot.low <= dot.x <= dot.high <= 100 for s in first.strips for dot in s.dots)
+    marks = [dot.mark for s in first.strips for dot in s.dots]
+    assert all(0 <= mark.low <= mark.x <= mark.high <= 100 for mark in marks)
 
 
 def test_without_samples_the_other_charts_are_drawn() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.result import Result
-from kteardown.report.diff import Side, compare_results, read
+from kteardown.report.diff import Side, SideFault, compare_results, read
 from kteardown.report.formats import json as result_json
 
 
@@ -63,7 +63,7 @@ def test_comparisons_that_only_one_side_has_are_listed(freezer_result: Result) -
     rows = comparisons(freezer_result)
     found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
     assert len(found.only_a) == 1 and not found.only_b
-    assert rows[0]["metric"] in found.only_a[0]
+    assert found.only_a == (f"{rows[0]['variant']} on zombies: {rows[0]['metric']} at zombies=0",)
 
 
 def test_base_values_of_different_clocks_have_no_ratio(freezer_result: Result, wall_result: Result) -> None:
@@ -85,3 +85,91 @@ def test_a_file_that_is_not_a_result_is_named(text: str) -> None:
 def test_another_schema_is_refused(freezer_result: Result) -> None:
     with pytest.raises(InputError, match="schema 2"):
         side(freezer_result, {"schema": 2})
+
+
+V1, V2 = "freezer-skip-exited", "freezer-skip-nofreeze"
+
+
+def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Side:
+    """Return the side with one variant under another name; by metric, what its verdict is instead."""
+    fields = json.loads(result_json.dumps(result))
+    for key in ("comparisons", "metric_verdicts"):
+        fields[key] = [{**row, "variant": name} for row in fields[key] if row["variant"] == variant]
+    fields["metric_verdicts"] = [
+        {**row, **verdicts.get(row["metric"], {})} for row in fields["metric_verdicts"]
+    ]
+    fields["kernels"] = {name if key == variant else key: facts for key, facts in fields["kernels"].items()}
+    return read(json.dumps(fields), "r.json")
+
+
+def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: Result) -> None:
+    one, other = of_variant(freezer_result, V1, "v1"), of_variant(freezer_result, V1, "v2")
+    found = compare_results(one, other, ("a", "b"))
+    assert (found.only_a, found.only_b) == ((), ())
+    assert len(found.rows) == len(one.comparisons)
+    assert {(row.variant, row.variant_b) for row in found.rows} == {("v1", "v2")}
+    assert found.revisions[0].startswith("v2 keeps all of v1's gains (user-space tasks -57") or (
+        found.revisions[0].startswith("v2 keeps all of v1's gains (freezing user space -57")
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (
+            {"freeze_remaining_ns": {"verdict": "worse", "ratio": 1.058, "ci": [1.05, 1.06]}},
+            {"freeze_remaining_ns": {"verdict": "same", "ratio": 1.0, "ci": [0.99, 1.01]}},
+            "v2 keeps all of v1's gain (freezing user space -57.8%) and loses its +5.8% on freezing the "
+            "remaining tasks (now same)",
+        ),
+        (
+            {"freeze_user_ns": {"ratio": 0.25, "ci": [0.24, 0.26]}},
+            {"freeze_user_ns": {"ratio": 0.5, "ci": [0.49, 0.51]}},
+            "keeps 50% of v1's gain on freezing user space -50.0% after -75.0%",
+        ),
+        (
+            {},
+            {"freeze_user_ns": {"verdict": "inconclusive", "ratio": 0.9, "ci": [0.7, 1.1]}},
+            "loses v1's gain of -57.8% on freezing user space (now inconclusive)",
+        ),
+        (
+            {"freeze_user_ns": {"verdict": "same", "ratio": 1.0}},
+            {"freeze_user_ns": {"verdict": "worse", "ratio": 1.2}},
+            "is worse on freezing user space (+20.0%; it was same)",
+        ),
+        (
+            {"freeze_user_ns": {"verdict": "inconclusive", "ratio": 1.0}},
+            {},
+            "gains -57.8% on freezing user space (it was inconclusive)",
+        ),
+        (
+            {"freeze_user_ns": {"verdict": "worse", "ratio": 1.2}},
+            {"freeze_user_ns": {"verdict": "worse", "ratio": 1.1}},
+            "still has the loss (freezing user space +10.0% after +20.0%)",
+        ),
+    ],
+)
+def test_what_a_revision_keeps_loses_and_adds(
+    freezer_result: Result, first: dict[str, Any], second: dict[str, Any], said: str
+) -> None:
+    one, other = (
+        of_variant(freezer_result, V1, "v1", **first),
+        of_variant(freezer_result, V1, "v2", **second),
+    )
+    assert said in compare_results(one, other, ("a", "b")).revisions[0]
+
+
+def test_a_broken_revision_has_no_gain(freezer_result: Result) -> None:
+    one, other = of_variant(freezer_result, V1, "v1"), of_variant(freezer_result, V1, "v2")
+    fault = SideFault(kernel="v2", status="broken")
+    found = compare_results(one, other.model_copy(update={"faults": (fault,)}), ("a", "b"))
+    assert found.revisions == ("v2 is broken, and v1 is not",)
+
+
+def test_variants_are_mapped_also_within_one_run(freezer_result: Result) -> None:
+    both = side(freezer_result)
+    found = compare_results(both, both, ("a", "b"), given={V1: V2})
+    assert {(row.variant, row.variant_b) for row in found.rows} == {(V1, V2)}
+    assert found.revisions[0].startswith(f"{V2} keeps ")
+    with pytest.raises(InputError, match="the second result has no variant 'x'"):
+        compare_results(both, both, ("a", "b"), given={V1: "x"})

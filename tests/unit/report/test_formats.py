@@ -1,4 +1,4 @@
-"""The text formats: cover letter, CSV, and the layouts of MMTests and benchstat."""
+"""The text formats: cover letter, CSV, comment, JUnit, badge, and the input of benchstat."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as Xml
 
 import pytest
 
 from kteardown.model.experiment import Clock
+from kteardown.model.result import Fault, Uncompared
+from kteardown.model.workload import Metric
 from kteardown.report.context import Material
-from kteardown.report.formats import benchstat, cover, mmtests
+from kteardown.report.formats import comment, cover
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import scale
 from kteardown.report.summary import claims, limits
@@ -23,7 +29,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.mark.parametrize(
     ("name", "material"),
-    [("cover", "wall"), ("mmtests", "wall"), ("benchstat", "wall"), ("cover", "instructions")],
+    [("cover", "wall"), ("cover", "instructions"), ("badge", "wall")],
 )
 def test_the_text_equals_the_golden_file(name: str, material: str) -> None:
     made = TEXTS[name]({"wall": wall, "instructions": instructions}[material]())
@@ -63,8 +69,9 @@ def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
 def test_claims_give_size_points_and_intervals() -> None:
     first = claims(instructions())[0]
     assert re.fullmatch(
-        r"With freezer-skip-exited, freeze_user_ns is 57\.\d% lower \(interval -58\.\d% to -57\.\d%\) over "
-        r"all 11 points: 5\d\.\d% to 6\d\.\d% lower \(intervals from -6\d\.\d% "
+        r"With freezer-skip-exited, user-space tasks \(freeze_user_ns\) is 57\.\d% lower "
+        r"\(interval -58\.\d% to -57\.\d%\) over all 11 points: 5\d\.\d% to 6\d\.\d% lower "
+        r"\(intervals from -6\d\.\d% "
         r"to -\d\d\.\d%\) at 10 of 11 points \(zombies=3,000 to 30,000\); and the same \(within 2%\) at "
         r"zombies=0\.",
         first.text,
@@ -96,6 +103,9 @@ def test_the_csv_holds_every_comparison_with_all_digits() -> None:
     result = wall().result
     rows = list(csv.DictReader(io.StringIO(TEXTS["csv"](wall()))))
     assert len(rows) == len(result.comparisons)
+    assert (rows[0]["unit"], rows[0]["metric_name"]) == ("ns", "user-space tasks")
+    counted = list(csv.DictReader(io.StringIO(TEXTS["csv"](instructions()))))
+    assert {row["unit"] for row in counted} == {"instructions"}
     for row, c in zip(rows, result.comparisons, strict=True):
         assert (float(row["ratio"]), float(row["base_median"])) == (c.ratio, c.base.median)
         assert (row["variant"], row["verdict"], row["zombies"]) == (
@@ -107,48 +117,122 @@ def test_the_csv_holds_every_comparison_with_all_digits() -> None:
 
 
 def test_the_json_is_the_result() -> None:
-    assert json.loads(TEXTS["json"](wall()))["comparisons"][0]["metric"] == "freeze_user_ns"
+    fields = json.loads(TEXTS["json"](wall()))
+    assert fields["comparisons"][0]["metric"] == "freeze_user_ns"
+    (about,) = [metric for metric in fields["metrics"] if metric["metric"] == "freeze_user_ns"]
+    assert about == {
+        "workload": "zombies",
+        "metric": "freeze_user_ns",
+        "name": "user-space tasks",
+        "help": "user-space tasks",
+        "unit": "ns",
+        "better": "lower",
+        "headline": True,
+    }
+    exact = json.loads(TEXTS["json"](instructions()))
+    assert {metric["unit"] for metric in exact["metrics"]} == {"instructions"}
 
 
-def test_gains_of_mmtests_are_positive_if_better_and_starred_if_significant() -> None:
-    rows = [
-        line for line in mmtests.render(instructions()).splitlines() if line.startswith("Amean     30000")
-    ]
-    base, changed, _ = re.findall(r"([\d.]+) [(*] *(-?[\d.]+)%([)*])", rows[0])
-    gain = 100 * (1 - float(changed[0]) / float(base[0]))
-    assert float(changed[1]) == pytest.approx(gain, abs=0.01)
-    assert (base[1:], changed[2]) == (("0.00", ")"), "*")
+def test_benchstat_reads_a_line_for_each_boot() -> None:
+    lines = TEXTS["benchstat"](wall()).splitlines()
+    assert "Unit freeze_user-ns better=lower" in lines
+    bench = [line for line in lines if line.startswith("BenchmarkZombies/zombies=30000/kernel=base ")]
+    assert len([line for line in bench if line.endswith(" freeze_user-ns")]) == 10
+    assert all(re.fullmatch(r"Benchmark[\w/=.@:+-]+ 3 [\d.e+]+ [a-z_-]+", line) for line in bench)
+    exact = TEXTS["benchstat"](instructions())
+    assert "Unit freeze_user-instructions better=lower\n" in exact
+    assert "-ns" not in exact
+    assert "assume=exact" not in exact
 
 
-def test_a_higher_rate_is_a_gain() -> None:
-    assert mmtests._gain(10, 12, less_is_better=False) == "20.00%"
-    assert mmtests._gain(10, 12, less_is_better=True) == "-20.00%"
-    assert mmtests._gain(0, 12, less_is_better=True) == "-"
-    assert mmtests._hmean([1.0, 1.0, 4.0]) == pytest.approx(3 / 2.25)
+def test_the_real_benchstat_reads_it(tmp_path: Path) -> None:
+    """It is a Go program; CONTRIBUTING.md says how to install it."""
+    program = shutil.which("benchstat")
+    if program is None:
+        pytest.skip("benchstat is not installed")
+    file = tmp_path / "wall.txt"
+    file.write_text(TEXTS["benchstat"](wall()))
+    done = subprocess.run([program, "-col", "/kernel", str(file)], capture_output=True, text=True, check=True)
+    assert re.search(r"Zombies/zombies=30000 .*-6\d\.\d\d% \(p=0\.\d+ n=10\)", done.stdout)
 
 
-def test_benchstat_has_a_tilde_for_insignificant_changes() -> None:
-    text = benchstat.render(instructions())
-    zero = next(line for line in text.splitlines() if line.startswith("Zombies/zombies=0 "))
-    assert "~ (p=" in zero
-    assert re.search(
-        r"Zombies/zombies=30000 +6\.\d{3}M ± \d% +2\.\d{3}M ± \d% +-61\.\d\d% \(p=0\.000 n=5\)", text
+def broken(material: Material) -> Material:
+    """Return the material with one broken variant."""
+    fault = Fault(
+        kernel="freezer-skip-exited",
+        kind="panic",
+        status="broken",
+        message="Kernel panic - not syncing: <here>",
+        points=(),
+        boots=(1,),
+        of=2,
+        base_boots=0,
+        base_of=2,
+        excerpt=("\x1b[31mKernel panic", "```", "<here>"),
     )
+    result = material.result.model_copy(update={"faults": (fault,)})
+    lost = Uncompared(variant=fault.kernel, workload="zombies", point={"zombies": 1}, reason="boot: panic")
+    return replace(material, result=result.model_copy(update={"uncompared": (lost,)}))
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0, "0.000"),
-        (0.0000123456, "12.35µ"),
-        (9999.6, "10.00k"),
-        (999.96, "1.000k"),
-        (5e15, "5000.0T"),
-        (1, "1.000"),
-    ],
-)
-def test_benchstat_values_have_four_digits(value: float, expected: str) -> None:
-    assert benchstat._value(value) == expected
+def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
+    text = TEXTS["comment"](rich())
+    assert text.startswith("**freezer-skip-exited ")
+    assert "| user-space tasks | freezer-skip-exited" in re.sub(" +", " ", text)
+    assert text.count("<details>") == text.count("</details>") > 5
+    assert "did not fit" not in text
+    many = {
+        f"m{n}_ns": [c for c in rich().result.comparisons if c.metric == "freeze_user_ns"] for n in range(60)
+    }
+    rows = tuple(c.model_copy(update={"metric": name}) for name, mine in many.items() for c in mine)
+    metrics = {name: Metric(help=name, headline=True) for name in many}
+    workload = rich().workloads["zombies"].model_copy(update={"metrics": metrics})
+    result = rich().result.model_copy(update={"comparisons": rows})
+    large = replace(rich(), result=result, workloads={**rich().workloads, "zombies": workload})
+    long = TEXTS["comment"](large)
+    assert 40_000 < len(long) <= comment.LIMIT
+    assert re.search(r"\d+ parts of the report did not fit into a comment: `kteardown report", long)
+    assert long.count("<details>") == long.count("</details>")
+
+
+def test_a_comment_has_the_log_of_a_broken_kernel() -> None:
+    text = TEXTS["comment"](broken(rich()))
+    assert text.startswith("**freezer-skip-exited is broken: it panics in 1 of 2 boots")
+    assert "````\n\x1b[31mKernel panic\n```\n<here>\n````" in text
+
+
+def test_junit_fails_where_the_gate_does() -> None:
+    root = Xml.fromstring(TEXTS["junit"](instructions()))
+    cases = list(root.iter("testcase"))
+    headline = [c for c in instructions().result.comparisons if c.metric != "thaw_ns"]
+    assert len(cases) == 2 + len(headline) + len(instructions().result.metric_verdicts)
+    assert (root.get("failures"), root.get("errors")) == ("0", "0")
+    metrics = instructions().result.metric_verdicts
+    unsure = sum(c.verdict == "inconclusive" for c in headline)
+    unsure += sum(m.verdict == "inconclusive" for m in metrics)
+    assert root.get("skipped") == str(unsure)
+    rows = tuple(c.model_copy(update={"verdict": "worse"}) for c in instructions().result.comparisons[:3])
+    result = instructions().result.model_copy(update={"comparisons": rows})
+    worse = Xml.fromstring(TEXTS["junit"](replace(instructions(), result=result)))
+    assert int(worse.get("failures", "0")) == sum(c.metric != "thaw_ns" for c in rows)
+
+
+def test_junit_of_a_broken_kernel_is_xml_whatever_the_console_has() -> None:
+    root = Xml.fromstring(TEXTS["junit"](broken(instructions())))
+    failure = root.find("testsuite/testcase/failure")
+    assert failure is not None
+    assert failure.get("type") == "broken"
+    assert "<here>" in (failure.text or "")
+    assert [error.get("message") for error in root.iter("error")] == ["boot: panic"]
+
+
+def test_a_badge_is_small_and_says_the_worst() -> None:
+    good = Xml.fromstring(TEXTS["badge"](instructions()))
+    assert good.get("aria-label") == "kteardown: 2 better"
+    bad = TEXTS["badge"](broken(instructions()))
+    assert "1 broken, 1 better" in bad
+    assert "#a01010" in bad
+    assert len(bad) < 2500
 
 
 @pytest.mark.parametrize(

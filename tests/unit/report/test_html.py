@@ -70,7 +70,10 @@ def test_tags_close_and_ids_are_unique(page: Page) -> None:
 
 def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
     assert page.values("src") == []
-    assert {href[:5] for href in page.values("href") if not href.startswith("#")} == {"data:"}
+    elsewhere = [
+        (tag, attrs["href"]) for tag, attrs in page.elements if str(attrs.get("href", "#"))[0] != "#"
+    ]
+    assert {(tag, str(href).split(":")[0]) for tag, href in elsewhere} == {("link", "data"), ("a", "https")}
     style = re.findall(r"<style>.*?</style>", html_report(instructions()), re.DOTALL)
     assert not re.search(r"url\(|@import", "".join(style))
 
@@ -78,10 +81,37 @@ def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
 def test_the_verdict_is_first_and_every_comparison_is_in_a_table(page: Page) -> None:
     text = page.text
     assert text.index("What may be claimed") < text.index("One row is one point")
-    assert "With freezer-skip-exited, freeze_user_ns is" in text
+    assert "With freezer-skip-exited, user-space tasks (freeze_user_ns) is" in text
     rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
     expected = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
     assert [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows] == expected
+
+
+def test_every_ratio_is_a_row_of_the_forest_plot_in_words(page: Page) -> None:
+    rows = [attrs for _, attrs in page.elements if attrs.get("class") == "f"]
+    expected = [
+        (variant, c.metric, c.verdict)
+        for variant in ("freezer-skip-exited", "freezer-skip-nofreeze")
+        for c in rich().result.asked_for
+        if c.variant == variant and c.ratio
+    ]
+    found = [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows]
+    assert found == expected
+
+
+def test_every_chart_is_in_the_page_as_a_picture(page: Page) -> None:
+    plots = [attrs for _, attrs in page.elements if attrs.get("class") == "plot"]
+    drawn = [attrs for _, attrs in page.elements if str(attrs.get("class", "")).startswith("canvas")]
+    assert len(plots) == len([g for g in page.values("id") if g.startswith("chart-")])
+    assert len(drawn) >= len(plots)
+    used = {href for href in page.values("href") if href.startswith("#m-")}
+    assert used <= {f"#{name}" for name in page.values("id")}
+
+
+def test_the_posting_leads_to_its_thread(page: Page) -> None:
+    reference = rich().reference
+    assert reference is not None
+    assert f"https://lore.kernel.org/all/{reference.source.message_id}/" in page.values("href")
 
 
 def test_every_section_is_present_with_its_tables_and_the_command(page: Page) -> None:
@@ -105,7 +135,8 @@ def test_the_page_holds_the_figures_and_the_library() -> None:
     text = html_report(rich())
     found = dict(re.findall(r'<script type="text/plain" id="(\w+)">([^<]*)</script>', text))
     figures = json.loads(gzip.decompress(base64.b64decode(found["figures"])))
-    assert list(figures) == [chart.name for chart in all_charts(rich())]
+    every = [chart.name for chart in all_charts(rich())]
+    assert list(figures) == [name for name in every if not name.startswith("forest")]
     assert b"plotly.js" in gzip.decompress(base64.b64decode(found["plotly"]))[:200]
 
 

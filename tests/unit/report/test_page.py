@@ -82,13 +82,13 @@ def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
     assert wrong == []
 
 
-def scroll_to_all(page: Page) -> list[str]:
-    """Scroll to every chart and wait for it; return the names of the drawn charts."""
-    figures = page.locator("figure.chart:not([hidden])")
-    for number in range(figures.count()):
-        figures.nth(number).scroll_into_view_if_needed()
-        figures.nth(number).locator(".main-svg").first.wait_for()
-    page.wait_for_function("!document.querySelector('figure.chart:not([hidden]):not([data-drawn])')")
+def zoom_all(page: Page) -> list[str]:
+    """Let plotly draw every chart; return the names of the drawn charts."""
+    buttons = page.locator("button.zoom")
+    for number in range(buttons.count()):
+        buttons.nth(number).click()
+    page.wait_for_function("!document.querySelector('figure.chart:not(.forest):not([data-drawn])')")
+    figures = page.locator("figure.chart[data-drawn]")
     return [str(figures.nth(n).get_attribute("data-drawn")) for n in range(figures.count())]
 
 
@@ -97,44 +97,58 @@ def rows(page: Page) -> int:
 
 
 @pytest.mark.parametrize("name", ["rich", "wall"])
-def test_the_page_loads_without_an_error_and_every_chart_is_drawn(open_page: Open, name: str) -> None:
-    drawn = scroll_to_all(open_page(name))
+def test_the_page_loads_without_an_error_and_plotly_draws_every_chart(open_page: Open, name: str) -> None:
+    drawn = zoom_all(open_page(name))
     kinds = {chart.split("-")[0] for chart in drawn}
-    assert kinds >= {"forest", "growth", "posted", "samples"}
+    assert kinds >= {"growth", "posted", "samples"}
     assert (kinds >= {"patches", "flame"}) == (name == "rich")
 
 
-def test_charts_are_drawn_only_when_they_are_scrolled_into_view(open_page: Open) -> None:
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_every_chart_is_a_picture_before_anything_is_scrolled(open_page: Open, scripts: bool) -> None:
+    page = open_page(java_script_enabled=scripts)
+    plots = page.locator("figure.chart:not(.forest) .plot")
+    assert plots.count() > 5
+    for plot in plots.all():
+        box = plot.locator("svg.canvas").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] >= 50
+    assert page.locator("[data-drawn], .main-svg").count() == 0
+
+
+def test_zoom_is_left_again(open_page: Open) -> None:
     page = open_page()
-    page.locator("#changes figure").first.scroll_into_view_if_needed()
-    page.wait_for_selector("#changes figure[data-drawn]")
-    assert page.locator("#profile figure[data-drawn]").count() == 0
+    figure = page.locator("#growth figure").first
+    picture = figure.locator(".plot").inner_html()
+    for pressed in ("true", "false"):
+        figure.locator("button.zoom").click()
+        assert figure.locator("button.zoom").get_attribute("aria-pressed") == pressed
+        if pressed == "true":
+            figure.locator(".main-svg").first.wait_for()
+    assert figure.locator(".plot").inner_html() == picture
 
 
 def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
     page = open_page()
-    scroll_to_all(page)
     comparisons = rich().result.asked_for
     assert rows(page) == len(comparisons)
-    plot = "document.querySelector('#changes figure .plot')"
-    points = f"{plot}.data.filter((t) => t.meta.verdict).map((t) => t.y.length)"
-    before = sum(page.evaluate(points))
+    plotted = page.locator("#changes .f[data-verdict]:not([hidden])")
+    assert plotted.count() == len([c for c in comparisons if c.ratio])
     page.get_by_role("checkbox", name="better").uncheck()
     left = [c for c in comparisons if c.verdict != "better"]
     assert rows(page) == len(left) > 0
     assert f"{len(left)} of {len(comparisons)}" in page.locator("#count").inner_text()
-    page.locator("#changes figure").first.scroll_into_view_if_needed()
-    page.wait_for_function(f"{points}.reduce((a, b) => a + b, 0) < {before}")
+    assert plotted.count() == len([c for c in left if c.ratio])
     page.get_by_role("button", name="all", exact=True).click()
     page.locator("#filters select").select_option("freeze_remaining_ns")
     assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in comparisons)
-    title = page.locator("#samples .title")
-    title.scroll_into_view_if_needed()
     page.wait_for_function(
         "document.querySelector('#samples .title').textContent.includes('freeze_remaining_ns')"
     )
     page.get_by_role("checkbox", name="freezer-skip-nofreeze").uncheck()
-    assert page.locator("article[data-variant='freezer-skip-nofreeze']").is_hidden()
+    for part in ("article", "figure.forest", "#growth .plot g", "#growth .legend li"):
+        assert page.locator(f"{part}[data-variant='freezer-skip-nofreeze']").first.is_hidden()
     assert page.locator("article[data-variant='freezer-skip-exited']").is_visible()
 
 
@@ -142,31 +156,33 @@ def test_filters_without_matches_show_a_message(open_page: Open) -> None:
     page = open_page("wall")
     for box in page.locator("input[name=verdict]").all():
         box.uncheck()
-    page.locator("#changes figure").first.scroll_into_view_if_needed()
-    page.locator("#changes .empty").first.wait_for()
+    assert page.locator("#changes .empty").first.is_visible()
+    assert page.locator("#changes .rows").first.is_hidden()
     assert rows(page) == 0
 
 
 def test_another_point_and_logarithmic_axes_can_be_chosen(open_page: Open) -> None:
     page = open_page()
-    page.locator("#samples figure").scroll_into_view_if_needed()
     page.locator("#samples select").nth(1).select_option("zombies=3,000")
     page.wait_for_selector("#samples figure[data-drawn$='zombies-3000']")
     page.locator("#growth figure").first.scroll_into_view_if_needed()
     button = page.locator("#growth button.log").first
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    page.wait_for_function("document.querySelector('#growth .plot').layout.yaxis.type === 'log'")
+    page.wait_for_function("document.querySelector('#growth .plot').layout?.yaxis.type === 'log'")
+    assert "logarithmic" in page.evaluate("document.querySelector('#growth .plot').layout.yaxis.title.text")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, scheme: str) -> None:
-    page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme=scheme)
-    scroll_to_all(page)
+@pytest.mark.parametrize("zoomed", [False, True], ids=["pictures", "zoomed"])
+def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, zoomed: bool) -> None:
+    page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme="dark")
+    if zoomed:
+        zoom_all(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(OVERFLOWS) == []
     widths = page.evaluate(
-        "[...document.querySelectorAll('.plot .main-svg')].map((e) => e.getBoundingClientRect().width)"
+        "[...document.querySelectorAll('.plot .main-svg, .canvas, .picture')]"
+        ".map((e) => e.getBoundingClientRect().width)"
     )
     assert max(widths) <= PHONE["width"]
 
@@ -174,34 +190,37 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, scheme: st
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_either_theme(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme)
-    scroll_to_all(page)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert page.evaluate(CONTRASTS) == []
 
 
 def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
-    scroll_to_all(page)
+    zoom_all(page)
     paper = "document.querySelector('#growth .plot').layout.paper_bgcolor"
     assert page.evaluate(paper) == "#171b21"
     button = page.get_by_role("button", name="theme")
     button.focus()
     page.keyboard.press("Enter")
     assert button.inner_text() == "theme: light"
-    page.locator("#growth figure").first.scroll_into_view_if_needed()
     page.wait_for_function(f"{paper} === '#ffffff'")
 
 
-def test_in_print_every_chart_is_drawn_and_every_table_is_open(open_page: Open) -> None:
+def test_in_print_every_table_is_open_and_the_theme_is_light(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
+    page.locator("#samples select").nth(1).select_option("zombies=3,000")
+    page.wait_for_selector("#samples figure[data-drawn$='zombies-3000']")
     closed = "document.querySelectorAll('details:not([open])').length"
-    page.evaluate(f"addEventListener('beforeprint', () => {{ window.closed = {closed}; }})")
-    page.locator("#changes figure").first.scroll_into_view_if_needed()
-    page.wait_for_selector("#changes figure[data-drawn]")
-    sheet = page.pdf(format="A4")
-    assert sheet.startswith(b"%PDF")
-    assert page.evaluate("document.querySelectorAll('figure.chart:not([data-drawn])').length") == 0
-    assert page.evaluate("window.closed") == 0
+    paper = "document.querySelector('#samples .plot').layout.paper_bgcolor"
+    page.evaluate(
+        f"addEventListener('beforeprint', () => {{ window.printed = [{closed}, {paper}]; }});"
+        f"addEventListener('afterprint', () => {{ window.after = {closed}; }});"
+    )
+    before = page.evaluate(closed)
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    assert page.evaluate("window.printed") == [0, "#ffffff"]
+    assert page.evaluate("window.after") == before
+    assert page.locator("#growth svg.canvas").first.is_visible()
 
 
 def test_the_page_can_be_used_by_keyboard(open_page: Open) -> None:
@@ -221,6 +240,8 @@ def test_without_javascript_text_pictures_and_tables_are_shown(open_page: Open) 
     page = open_page(java_script_enabled=False)
     assert page.locator("article.card").count() == 3
     assert page.locator("svg.picture").first.is_visible()
+    assert page.locator(".off").is_visible()
+    assert page.locator(".choices").first.is_hidden()
     assert page.locator("#filters").is_hidden()
     page.locator("#changes summary").first.click()
     assert page.locator("#changes td").first.is_visible()
@@ -233,7 +254,7 @@ def test_without_webgl_many_samples_are_drawn(
     file = tmp_path / "many.html"
     file.write_text(html_report(instructions()), encoding="utf-8")
     page = open_page(file=file, script="HTMLCanvasElement.prototype.getContext = () => null;")
-    page.locator("#samples figure").scroll_into_view_if_needed()
+    page.locator("#samples button.zoom").click()
     page.wait_for_selector("#samples figure[data-drawn]")
     types = page.evaluate("document.querySelector('#samples .plot').data.map((t) => t.type)")
     assert set(types) == {"scatter"}

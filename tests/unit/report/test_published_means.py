@@ -9,6 +9,7 @@ from kteardown.inputs.published import load_posting
 from kteardown.model.result import Comparison, Result, Summary, Verdict
 from kteardown.report.formats import markdown
 from kteardown.report.sections.published_means import improvement
+from kteardown.report.sections.published_table import published_tables
 
 
 def side(mean: float, sd: float) -> Summary:
@@ -52,13 +53,21 @@ def test_the_table_has_published_figures_ours_and_verdicts(wall_result: Result) 
     )
     assert header[:5] == ["threads", "posted base", "posted changed", "change", "verdict"]
     assert header[5:] == ["here: base, us depth=10", "sched-task-throttle", "change", "verdict"]
-    first, *between, last = rows
+    first, last = rows
     assert first[:5] == ["1", "15.00 (5.29)", "17.00 (1.00)", "-13.33%", "inconclusive"]
     assert first[5:] == ["15.00 (0.7500)", "16.50 (0.8000)", "-10.00%", "inconclusive"]
     assert last[:5] == ["63", "94,848.00 (0.00)", "94,336.00 (0.00)", "+0.54%", "same"]
     assert last[5:] == ["90,000 (1,000)", "89,100 (900.0)", "+1.00%", "same"]
-    assert [row[0] for row in between] == ["2", "4", "8", "16", "32"]
-    assert all(row[5:] == ["-"] * 4 for row in between)
+
+
+def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked(wall_result: Result) -> None:
+    ours = comparison(1, side(15_000, 750), side(16_500, 800), "inconclusive")
+    result = wall_result.model_copy(update={"comparisons": (ours,), "ablations": (), "laws": ()})
+    posting = load_posting("throttle")
+    assert posting is not None
+    notes = [note for table in published_tables(result, posting) for note in table.notes]
+    assert "6 posted rows at points that were not measured here" in notes
+    assert f"https://lore.kernel.org/all/{posting.source.message_id}/" in notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
     wall_result: Result,
 ) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
-    header, _, row, *_ = rows(report, "zombies: freeze_user_ns in ")
+    header, _, row, *_ = rows(report, "zombies: user-space tasks in ")
     assert header == [
         "zombies", "base", "A/A", "layout", "changed", "freezer-skip-exited", "mde", "rank p", "verdict"
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
 
 def test_the_instruction_clock_has_no_empty_columns(freezer_result: Result) -> None:
     report = printed(freezer_result)
-    header, *_ = rows(report, "zombies: freeze_user_ns in ")
+    header, *_ = rows(report, "zombies: user-space tasks in ")
     assert header[:5] == ["zombies", "base", "changed", "freezer-skip-exited", "verdict"]
     assert not {"A/A", "layout", "mde", "rank p"} & set(header)
 
@@ -112,8 +112,9 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
     ]
     report = printed(wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)}))
     assert "freezer-skip-exited: better on all 3 points of freeze_user_ns p99" in report
-    assert "zombies: freeze_user_ns p99 in ms, lower is better; change with 95% interval" in report
-    assert rows(report, "zombies: freeze_user_ns p99")[2][1] == "123.0"
+    title = "zombies: user-space tasks (p99) in ms, lower is better (freeze_user_ns p99)"
+    assert f"{title}; change with 95% interval" in report
+    assert rows(report, title)[2][1] == "123.0"
     posted = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
     both = wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
     again = markdown.render(both, WORKLOADS, load_posting("freezer"))
@@ -289,7 +290,7 @@ def test_a_kernel_built_for_an_ablation_is_in_no_other_table(wall_result: Result
     assert "freezer-skip-exited@1" in after
     kernels = after.split("Kernels")[1]
     assert after.count("freezer-skip-exited@1") == kernels.count("freezer-skip-exited@1") == 1
-    for title in ("zombies: freeze_user_ns", "zombies: growth of freeze_user_ns", "Other metrics"):
+    for title in ("zombies: user-space tasks in", "zombies: growth of freeze_user_ns", "Other metrics"):
         assert rows(before, title) == rows(after, title)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import AgentError, BootStart, TrialEnd, TrialStart
+from kteardown.model.record import AgentError, BootStart, LostTime, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.executors.port import Bootable, Lab
+from kteardown.rundir.counting import trials as counted_trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
@@ -130,3 +135,87 @@ def test_a_swept_machine_is_booted_and_is_a_parameter_of_every_trial(
     assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [(1, 32, 1), (1, None, 1)]
     params = [record.params for record in run.records() if isinstance(record, TrialStart)]
     assert params == [{"possible_cpus": 32, "zombies": 3}, {"zombies": 3}]
+
+
+class _Host:
+    """In place of the counters of the host: what each trial lost, in order."""
+
+    lost: ClassVar[Iterator[float]]
+
+    def vcpus(self, threads: Sequence[int]) -> None:
+        return
+
+    def begin(self) -> None:
+        return
+
+    def end(self) -> LostTime:
+        return LostTime(elapsed_s=1, run_delay_s=next(self.lost))
+
+
+def _two_trials(job: BootJob) -> FakeBoot:
+    """Return a guest that runs the trials of its plan."""
+    indices = re.findall(rb"^trial (\d+)", job.initramfs.read_bytes(), re.MULTILINE)
+    started = [{"type": "trial_start", "trial": int(i), "workload": "zombies", "params": {}} for i in indices]
+    ended = [{"type": "trial_end", "trial": int(i), "status": "ok"} for i in indices]
+    both = [line for pair in zip(started, ended, strict=True) for line in pair]
+    return FakeBoot(lines=tuple(json.dumps(line).encode() for line in both))
+
+
+def _on_the_wall_clock(
+    run: RunDir, lab: Lab, lost: Sequence[float], monkeypatch: pytest.MonkeyPatch
+) -> list[list[float | None]]:
+    """Run one boot of two trials; return what the trials of each attempt lost."""
+    monkeypatch.setattr(_Host, "lost", iter(lost), raising=False)
+    monkeypatch.setattr("kteardown.run.boot.HostWatch", _Host)
+    trials = tuple(
+        PlannedTrial(index=n, workload="zombies", params={}, warmup=0, repetitions=1) for n in range(2)
+    )
+    boot = PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=trials)
+    plan = Plan(boots=(boot,), cpus=1, memory_mb=64, silence_s=1)
+    with open_writer(run) as log:
+        execute(plan, {"base": Bootable(Path("base"))}, lab, log, SilentReporter())
+        assert log.finished().keys() == {0}
+    found: dict[int, list[float | None]] = {}
+    for record in run.records():
+        if isinstance(record, TrialEnd):
+            share = record.lost.share if record.lost else None
+            found.setdefault(record.attempt, []).append(share)
+    return list(found.values())
+
+
+MakeLab = Callable[[Callable[[BootJob], FakeBoot]], Lab]
+
+
+def test_only_the_trials_that_lost_too_much_run_again(
+    run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = replace(lab(_two_trials), acceleration="mttcg", lost_limit=0.05)
+    lost = [0.01, 0.06, 0.2, 0.05]
+    assert _on_the_wall_clock(run, limited, lost, monkeypatch) == [[0.01, 0.06], [0.2], [0.05]]
+    (boot,) = run.boots()
+    assert [(t.index, t.status) for t in counted_trials(boot.records)] == [(0, "ok"), (1, "ok")]
+
+
+def test_a_trial_is_not_repeated_for_ever(run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = replace(lab(_two_trials), acceleration="mttcg", lost_limit=0.05)
+    assert _on_the_wall_clock(run, limited, [0.01, 0.5, 0.5, 0.5], monkeypatch) == [[0.01, 0.5], [0.5], [0.5]]
+    (boot,) = run.boots()
+    assert [(t.index, t.status, t.detail) for t in counted_trials(boot.records)] == [
+        (0, "ok", ""),
+        (1, "disturbed", "other work of the host took more than 5% of its time"),
+    ]
+
+
+def test_without_a_limit_nothing_is_disturbed(
+    run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _on_the_wall_clock(
+        run, replace(lab(_two_trials), acceleration="kvm"), [0.9, 0.9], monkeypatch
+    ) == [[0.9, 0.9]]
+
+
+def test_on_the_instruction_clock_the_host_is_not_watched(
+    run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = replace(lab(_two_trials), lost_limit=0.05)
+    assert _on_the_wall_clock(run, limited, [], monkeypatch) == [[None, None]]

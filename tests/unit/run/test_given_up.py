@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import Outcome
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
-from kteardown.rundir.completeness import hopeless
+from kteardown.run.execute import execute
+from kteardown.run.executors.port import Bootable, Lab
+from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
@@ -72,4 +76,24 @@ def test_the_same_boots_are_skipped(tmp_path: Path, jobs: int, dies_after: int) 
 def test_a_third_boot_is_decided_when_the_first_two_ended(
     ended: dict[int, Outcome], decided: bool | None
 ) -> None:
-    assert hopeless(BOOTS[5], PLAN, ended) is decided
+    assert GivenUp(PLAN).decide(BOOTS[5], ended) is decided
+
+
+def _one_by_one(boot: PlannedBoot, ended: dict[int, Outcome]) -> bool | None:
+    """Return the same from the definition: try both outcomes of every boot that has not ended."""
+    before = [other.index for other in BOOTS if other.kernel == boot.kernel and other.index < boot.index]
+    answers = set()
+    for guess in itertools.product(("ok", "panic"), repeat=len(before)):
+        if all(ended.get(index, outcome) == outcome for index, outcome in zip(before, guess, strict=True)):
+            answers.add("panic panic" in " ".join(guess))
+    return answers.pop() if len(answers) == 1 else None
+
+
+@given(st.permutations(range(6)), st.lists(st.sampled_from(["ok", "panic"]), min_size=6, max_size=6))
+def test_each_decision_is_that_of_the_definition(order: list[int], outcomes: list[Outcome]) -> None:
+    given_up, ended = GivenUp(PLAN), dict[int, Outcome]()
+    for block in order:
+        ended[2 * block + 1] = outcomes[block]
+        for boot in BOOTS[1::2]:
+            expected = _one_by_one(boot, ended)
+            assert given_up.decide(boot, ended) is (True if expected else expected)

@@ -78,3 +78,35 @@ def test_a_variant_with_the_name_of_a_twin_is_an_error(tmp_path: Path) -> None:
     (folder / "0001-a.patch").write_text("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")
     with pytest.raises(InputError, match="'base-layout'"):
         resolve(freezer(str(folder)))
+
+
+_PATCH = """From: A <a@example.org>
+Date: Thu, 1 Jan 2026 00:00:00 +0000
+Message-Id: <{revision}@example.org>
+Subject: [PATCH {revision}] freezer: Skip exited tasks
+
+Signed-off-by: A <a@example.org>
+---
+--- a/kernel/freezer.c
++++ b/kernel/freezer.c
+@@ -1,1 +1,2 @@
+ /* SPDX */
++/* {revision} */
+"""
+
+
+def test_two_revisions_of_one_patch_are_compared_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    files = []
+    for revision in ("", "v2", "v3"):
+        file = tmp_path / f"mails{revision}" / "freezer-skip.mbox"
+        file.parent.mkdir()
+        file.write_text(_PATCH.format(revision=revision).replace("<@", "<v1@"))
+        files.append(str(file))
+    names = [kernel.name for kernel in resolve(freezer(*files)).kernels]
+    assert names == ["base", "freezer-skip-v1", "freezer-skip-v2", "freezer-skip-v3"]
+    assert [kernel.name for kernel in resolve(freezer(files[1])).kernels] == ["base", "freezer-skip"]
+    with pytest.raises(InputError, match="two kernels are called 'freezer-skip-v2'"):
+        resolve(freezer(files[1], files[1]))

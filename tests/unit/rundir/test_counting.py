@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
-from kteardown.rundir.counting import repeats
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    KernelProblem,
+    Outcome,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
+from kteardown.rundir.counting import TRIES, repeats, trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import RecordWriter, open_writer
 
@@ -101,3 +110,78 @@ def test_a_repeated_boot_that_differs_is_found(run: RunDir, again: list[Record],
     (repeat,) = repeats(run.records())
     assert (repeat.same, repeat.trial) == (False, where)
     assert 1 not in values(run) or values(run)[1] != [11]
+
+
+def disturbed(index: int, value: int) -> list[Record]:
+    *begun, ended = trial(index, value)
+    return [*begun, ended.model_copy(update={"disturbed": "other work of the host"})]
+
+
+def test_disturbed_trials_of_a_boot_that_ended_ok_are_repeated_and_the_repetition_counts(run: RunDir) -> None:
+    with open_writer(run) as log:
+        write(log, 0, start("kvm"), *trial(0, 10), *disturbed(1, 11), *disturbed(2, 12), end())
+        assert log.completed(0) == {0}
+        assert log.to_repeat(0) == {1, 2}
+        assert log.finished() == {}
+    with open_writer(run) as log:
+        assert log.completed(0) == {0}
+        assert log.to_repeat(0) == {1, 2}
+        write(log, 1, start("kvm"), *trial(1, 21), *disturbed(2, 22), end())
+        assert log.completed(0) == {0, 1}
+        assert log.to_repeat(0) == {2}
+        write(log, 2, start("kvm"), *trial(2, 32), end())
+        assert log.to_repeat(0) == set()
+        assert log.finished().keys() == {0}
+    assert values(run) == {0: [10], 1: [21], 2: [32]}
+    assert [found.status for found in trials(run.boots()[0].records)] == ["ok", "ok", "ok"]
+
+
+def test_a_trial_that_is_disturbed_in_every_try_is_void(run: RunDir) -> None:
+    with open_writer(run) as log:
+        for attempt in range(TRIES):
+            assert log.finished() == {}
+            write(log, attempt, start("mttcg"), *disturbed(0, attempt), end())
+        assert log.finished().keys() == {0}
+        assert log.completed(0) == {0}
+    (found,) = trials(run.boots()[0].records)
+    assert (found.status, found.detail, found.usable) == ("disturbed", "other work of the host", False)
+
+
+def test_a_repetition_that_the_host_fails_changes_nothing_and_is_tried_again(run: RunDir) -> None:
+    with open_writer(run) as log:
+        write(log, 0, start("kvm"), *trial(0, 10), *disturbed(1, 11), end())
+        write(log, 1, start("kvm"), *trial(1, 21), end("infrastructure-error"))
+        assert log.finished() == {}
+        assert log.completed(0) == {0}
+        assert run.boots()[0].end.outcome == "ok"
+        assert values(run) == {0: [10], 1: [11]}
+        write(log, 2, start("kvm"), *trial(1, 31), end())
+    assert values(run) == {0: [10], 1: [31]}
+
+
+def test_a_repetition_that_hangs_is_how_the_boot_ended(run: RunDir) -> None:
+    with open_writer(run) as log:
+        write(log, 0, start("kvm"), *trial(0, 10), *disturbed(1, 11), end())
+        write(log, 1, start("kvm"), *trial(1, 21, whole=False), end("hang"))
+        assert log.finished().keys() == {0}
+    (boot,) = run.boots()
+    assert boot.end.outcome == "hang"
+    assert [found.status for found in trials(boot.records)] == ["ok", ""]
+
+
+def test_a_problem_of_the_kernel_is_not_hidden_by_a_repetition(run: RunDir) -> None:
+    warned = KernelProblem(kind="warning", line="WARNING: CPU: 0", trials=(1,))
+    with open_writer(run) as log:
+        write(log, 0, start("kvm"), *disturbed(1, 11), end().model_copy(update={"problems": (warned,)}))
+        write(log, 1, start("kvm"), *trial(1, 21), end())
+    (boot,) = run.boots()
+    assert boot.end.problems == (warned,)
+
+
+def test_a_trial_that_failed_is_not_excused_by_other_work(run: RunDir) -> None:
+    start_of, sample, ended = trial(0, 10)
+    void = ended.model_copy(update={"status": "void", "disturbed": "other work of the host"})
+    with open_writer(run) as log:
+        write(log, 0, start("kvm"), start_of, sample, void, end())
+    (found,) = trials(run.boots()[0].records)
+    assert found.status == "void"

@@ -110,7 +110,16 @@ def test_the_list_has_every_run_newest_first(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [("clock=wall", 1), ("state=done", 2), ("experiment=killed", 4), ("state=running", 0), ("from=2", 2)],
+    [
+        ("clock=wall", 1),
+        ("state=done", 2),
+        ("experiment=killed", 4),
+        ("state=running", 0),
+        ("from=2", 2),
+        ("variant=freezer-skip-exited", 4),
+        ("variant=x", 0),
+        ("verdict=broken", 0),
+    ],
 )
 def test_the_list_can_be_filtered(query: str, count: int, site: Site) -> None:
     assert site.ask(f"/?{query}").text.count('class="name"') == count
@@ -259,7 +268,7 @@ def test_nothing_can_be_changed(method: str, site: Site) -> None:
 def test_requests_write_nothing(site: Site) -> None:
     before = _everything(site.runs)
     for name in site.names():
-        for path in ("", "/live", "/report.html", "/result.json", "/report.md"):
+        for path in ("", "/live", "/report.html", "/result.json", "/report.md", "/boots", "/boots/0"):
             site.ask(f"/runs/{name}{path}")
     site.ask("/history")
     assert _everything(site.runs) == before

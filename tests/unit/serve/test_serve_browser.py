@@ -15,7 +15,17 @@ from unit.serve.test_serve import Site, serving
 
 PATIENCE_MS = 60_000
 PHONE = {"width": 390, "height": 844}
-PAGES = ("/", "/runs/{0}", "/runs/{1}", "/compare", "/compare?a={0}&b={0}", "/history", "/nowhere")
+PAGES = (
+    "/",
+    "/runs/{0}",
+    "/runs/{0}/boots",
+    "/runs/{0}/boots/0",
+    "/runs/{1}",
+    "/compare",
+    "/compare?a={0}&b={0}",
+    "/history",
+    "/nowhere",
+)
 POINT = "/history?metric=freeze_user_ns&point=zombies%3D300"
 Open = Callable[..., Page]
 
@@ -92,7 +102,7 @@ def test_the_history_leads_to_one_line_without_a_script(open_page: Open) -> None
     page.locator("table a").first.click()
     expect(page.locator("svg.line .figure")).to_have_count(2)
     page.locator("tbody a").first.click()
-    expect(page.locator("h1")).to_have_text("Is anything lost?")
+    expect(page.locator(".question")).to_have_text("Is anything lost?")
 
 
 def test_a_run_is_followed_until_its_writer_exits(open_page: Open, site: Site) -> None:
@@ -122,8 +132,8 @@ def test_the_list_is_updated_and_keeps_the_selection(open_page: Open, site: Site
 def test_the_charts_of_a_report_are_drawn_in_the_sandbox(open_page: Open) -> None:
     page = open_page("/runs/{0}")
     page.get_by_role("link", name="Report with charts").click()
+    page.locator("button.zoom").first.click()
     plot = page.locator(".plot").first
-    plot.scroll_into_view_if_needed()
     expect(plot.locator(".main-svg").first).to_be_attached(timeout=PATIENCE_MS)
 
 

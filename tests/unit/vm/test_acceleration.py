@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import platform
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,3 +25,50 @@ def test_another_architecture_never_gets_kvm(arch: Arch, tmp_path: Path) -> None
     assert found.acceleration == "mttcg"
     assert f"the guest {arch}" in found.reason
     assert not list(tmp_path.iterdir())
+
+
+QEMU = """#!/bin/sh
+echo once >>"$0.calls"
+{what}
+"""
+
+
+@pytest.fixture
+def probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """Find the acceleration with a QEMU that does what the argument says; return how often it ran so far."""
+    machine = platform.machine()
+    arch = next(arch for arch, known in ARCHITECTURES.items() if known.machine == machine)
+    qemu = tmp_path / "bin" / ARCHITECTURES[arch].qemu
+    qemu.parent.mkdir()
+    monkeypatch.setenv("PATH", str(qemu.parent), prepend=os.pathsep)
+    monkeypatch.setattr(acceleration, "_KVM", qemu.parent)
+
+    def find(what: str) -> int:
+        if not qemu.exists():  # Its size and its time identify it.
+            qemu.write_text(QEMU.format(what=what))
+            qemu.chmod(0o755)
+        found = acceleration.best_wall_acceleration(arch, cache=tmp_path / "cache")
+        assert found.acceleration == "mttcg" and found.reason
+        return len(qemu.with_name(f"{qemu.name}.calls").read_text().splitlines())
+
+    return find
+
+
+def test_a_probe_guest_that_was_late_is_tried_again_after_a_while(
+    probes: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceleration, "_LIMIT_S", 1.0)
+    assert probes("exec sleep 100") == 1
+    assert probes("") == 1
+    later = time.time() + 901
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert probes("") == 2
+
+
+def test_every_other_fault_of_the_probe_is_kept(
+    probes: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert probes("exit 3") == 1
+    later = time.time() + 1e6
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert probes("") == 1

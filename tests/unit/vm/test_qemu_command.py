@@ -110,3 +110,16 @@ def test_memory_is_divided_among_nodes_and_cpus_are_assigned_round_robin() -> No
 def test_a_node_without_a_cpu_is_an_error() -> None:
     with pytest.raises(InputError, match="numa_nodes = 3 is more than the 2 CPUs"):
         qemu_command(replace(JOB, numa_nodes=3), CHANNELS)
+
+
+def test_huge_pages_are_the_memory_of_a_guest_without_nodes() -> None:
+    command = qemu_command(replace(JOB, acceleration="kvm", huge_pages=True), CHANNELS)
+    assert after(command, "-object").startswith("memory-backend-memfd,id=ram,size=256M,hugetlb=on")
+    assert after(command, "-machine") == "memory-backend=ram"
+    assert "memory-backend=ram" not in qemu_command(replace(JOB, acceleration="kvm"), CHANNELS)
+
+
+def test_under_kvm_a_guest_is_never_migrated() -> None:
+    assert after(qemu_command(replace(JOB, acceleration="kvm"), CHANNELS), "-cpu") == "host,migratable=no"
+    arm = replace(JOB, arch="arm64", acceleration="kvm")
+    assert after(qemu_command(arm, CHANNELS), "-cpu") == "host"

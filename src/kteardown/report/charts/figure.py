@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kteardown.model.result import Verdict
+from kteardown.model.result import Comparison, Verdict
 from kteardown.report.charts.palette import LIGHT
 from kteardown.report.formatting import percent
 
@@ -33,6 +33,7 @@ MARKS: Mapping[Verdict, str] = {
 KERNEL_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("solid", "solid", "dash", "dashdot", "longdash")
 _VARIANTS = 5
+_FURTHER, _LEAST_REACH = 1 / 3, 1.1
 _COLOUR_NAME = re.compile(r'"\$([a-z0-9-]+)"')
 _TICKS = (
     *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
@@ -157,6 +158,21 @@ def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
     low, high = min([*known, 0.99]), max([*known, 1.01])
     room = (high / low) ** 0.04
     return low / room, high * room
+
+
+def shared_span(comparisons: Iterable[Comparison]) -> tuple[float, float]:
+    """Return one range for the ratios of all ``comparisons``, so that pictures of them can be compared.
+
+    A very wide interval does not decide it: what lies further out than a third of the span of the ratios that
+    have a verdict is outside, and is drawn with an arrow.
+    """
+    every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
+    firm = [c for c in every if c.verdict != "inconclusive"] or every
+    ratios = [math.log(c.ratio or 1.0) for c in firm]
+    low, high = min([*ratios, 0.0]), max([*ratios, 0.0])
+    reach = max(_FURTHER * (high - low), math.log(_LEAST_REACH))
+    ends = [end for c in every for end in (c.ratio or 1.0, *(c.ci or ())) if end > 0]
+    return ratio_range([min(max(end, math.exp(low - reach)), math.exp(high + reach)) for end in ends])
 
 
 def ratio_ticks(low: float, high: float, most: int = 7) -> tuple[list[float], list[str]]:

@@ -14,8 +14,8 @@ from kteardown.report.charts.figure import (
     Trace,
     axis,
     layout,
-    ratio_range,
     ratio_ticks,
+    shared_span,
     slug,
 )
 from kteardown.report.comparison_groups import Group, groups, point_cells, variants
@@ -24,25 +24,29 @@ from kteardown.report.formatting import VERDICTS, change, decimals, parameter
 _ROWS = 48
 """With more rows than this, each metric has a chart of its own."""
 _ROW_PX, _EDGE_PX = 21, 118
-_ForestRow = tuple[str, str, Comparison]
+ForestRow = tuple[str, str, Comparison]
 """The key of a row, its label, and its comparison."""
 
 
 def forests(result: Result) -> list[Chart]:
     """Return a chart for each variant, or for each metric of a variant if it has many rows."""
     found = []
-    varying = _varying(result)
+    span = shared_span(result.asked_for)
     for variant in variants(result):
-        of_variant = [
-            (group, rows)
-            for group in groups(result)
-            if (rows := _rows(group, variant, varying[group.workload]))
-        ]
+        of_variant = rows_of(result, variant)
         if sum(len(rows) for _, rows in of_variant) <= _ROWS:
-            found += [_chart(variant, of_variant)] if of_variant else []
+            found += [_chart(variant, of_variant, span)] if of_variant else []
         else:
-            found += [_chart(variant, [one]) for one in of_variant]
+            found += [_chart(variant, [one], span) for one in of_variant]
     return found
+
+
+def rows_of(result: Result, variant: str) -> list[tuple[Group, list[ForestRow]]]:
+    """Return the comparisons of ``variant`` that have a ratio, by metric."""
+    varying = _varying(result)
+    return [
+        (group, rows) for group in groups(result) if (rows := _rows(group, variant, varying[group.workload]))
+    ]
 
 
 def _varying(result: Result) -> dict[str, tuple[str, ...]]:
@@ -53,7 +57,7 @@ def _varying(result: Result) -> dict[str, tuple[str, ...]]:
     return {workload: point_cells(points)[0] for workload, points in by_workload.items()}
 
 
-def _rows(group: Group, variant: str, varying: Sequence[str]) -> list[_ForestRow]:
+def _rows(group: Group, variant: str, varying: Sequence[str]) -> list[ForestRow]:
     rows = [c for c in group.of(variant) if c.ratio is not None and c.ratio > 0]
     return [
         (
@@ -69,12 +73,15 @@ def _label(name: str, text: str) -> str:
     return f"{name} {text}" if text[:1].isdigit() else text
 
 
-def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_ForestRow]]]) -> Chart:
+def _chart(
+    variant: str, of_variant: Sequence[tuple[Group, list[ForestRow]]], span: tuple[float, float]
+) -> Chart:
     rows = [row for _, rows in of_variant for row in rows]
-    low, high = ratio_range([end for _, _, c in rows for end in (c.ratio or 1.0, *(c.ci or ()))])
+    low, high = span
     several = len({group.workload for group, _ in of_variant}) > 1
     traces = [_headings(of_variant, low, several=several), *_nulls(rows, low, high)]
     traces += [trace for group, own in of_variant for trace in _verdicts(group, own, variant)]
+    traces += _cuts(rows, low, high)
     keys: list[str] = []
     for group, own in of_variant:
         keys += [_heading_key(group), *(key for key, _, _ in own)]
@@ -89,7 +96,7 @@ def _chart(variant: str, of_variant: Sequence[tuple[Group, list[_ForestRow]]]) -
     )
 
 
-def _layout(keys: Sequence[str], rows: Sequence[_ForestRow], span: tuple[float, float]) -> PlotlyFigure:
+def _layout(keys: Sequence[str], rows: Sequence[ForestRow], span: tuple[float, float]) -> PlotlyFigure:
     ticks, texts = ratio_ticks(*span)
     labels = {key: label for key, label, _ in rows}
     return layout(
@@ -127,7 +134,7 @@ def _layout(keys: Sequence[str], rows: Sequence[_ForestRow], span: tuple[float, 
     )
 
 
-def _headings(of_variant: Sequence[tuple[Group, list[_ForestRow]]], low: float, *, several: bool) -> Trace:
+def _headings(of_variant: Sequence[tuple[Group, list[ForestRow]]], low: float, *, several: bool) -> Trace:
     """Return a trace with the names of the metrics, each in a row above its points."""
     return {
         "type": "scatter",
@@ -135,7 +142,8 @@ def _headings(of_variant: Sequence[tuple[Group, list[_ForestRow]]], low: float, 
         "x": [low] * len(of_variant),
         "y": [_heading_key(group) for group, _ in of_variant],
         "text": [
-            f"<b>{group.name}</b>{f' ({group.workload})' if several else ''}" for group, _ in of_variant
+            f"<b>{group.name}</b>{f' ({group.workload})' if several else ''}, {group.better} is better"
+            for group, _ in of_variant
         ],
         "textposition": "middle right",
         "textfont": {"color": "$ink", "size": 12.5},
@@ -146,7 +154,7 @@ def _headings(of_variant: Sequence[tuple[Group, list[_ForestRow]]], low: float, 
     }
 
 
-def _nulls(rows: Sequence[_ForestRow], low: float, high: float) -> list[Trace]:
+def _nulls(rows: Sequence[ForestRow], low: float, high: float) -> list[Trace]:
     """Return the intervals of base compared with its twins: a difference within them is not significant."""
     found = []
     for name, width, ends in (
@@ -179,7 +187,7 @@ def _nulls(rows: Sequence[_ForestRow], low: float, high: float) -> list[Trace]:
     return found
 
 
-def _verdicts(group: Group, rows: Sequence[_ForestRow], variant: str) -> list[Trace]:
+def _verdicts(group: Group, rows: Sequence[ForestRow], variant: str) -> list[Trace]:
     digits = decimals(c for _, _, c in rows)
     found = []
     for verdict in VERDICTS:
@@ -221,6 +229,33 @@ def _verdicts(group: Group, rows: Sequence[_ForestRow], variant: str) -> list[Tr
                 }
             )
     return found
+
+
+def _cuts(rows: Sequence[ForestRow], low: float, high: float) -> list[Trace]:
+    """Return arrows where an interval or a ratio goes on beyond the axis."""
+    cut = [
+        (end, key, side, c)
+        for key, _, c in rows
+        for end, side, beyond in (
+            (low, "left", min(c.ratio or 1.0, *(c.ci or (1.0,))) < low),
+            (high, "right", max(c.ratio or 1.0, *(c.ci or (1.0,))) > high),
+        )
+        if beyond
+    ]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "cliponaxis": False,
+            "showlegend": False,
+            "x": [end],
+            "y": [key],
+            "marker": {"symbol": f"triangle-{side}", "size": 10, "color": f"${c.verdict}"},
+            "hoverinfo": "skip",
+            "meta": {"metric": c.metric, "verdict": c.verdict, "variant": c.variant},
+        }
+        for end, key, side, c in cut
+    ]
 
 
 def _legend_once(traces: Sequence[Trace]) -> list[Trace]:

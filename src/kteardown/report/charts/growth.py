@@ -90,7 +90,7 @@ def _chart(material: Material, family: Family) -> Chart:
             "data": traces,
             "layout": layout(
                 xaxis=axis(family.param),
-                yaxis=axis(f"{group.name}, {unit.unit}", rangemode="tozero"),
+                yaxis=axis(f"{group.name}, {unit.unit}; {group.better} is better", rangemode="tozero"),
                 height=400,
             ),
         },

@@ -62,7 +62,7 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
                     ticks="",
                     fixedrange=True,
                 ),
-                yaxis=axis(f"{first.metric}, {unit.unit}"),
+                yaxis=axis(f"{first.metric}, {unit.unit}; {first.better} is better"),
                 height=420,
                 showlegend=False,
                 margin={"l": 64, "r": 18, "t": 14, "b": 52},

@@ -5,13 +5,14 @@ The pictures are SVG in the page itself, so they are visible before any script r
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.report.charts.figure import ratio_range, ratio_ticks
+from kteardown.model.workload import Better
+from kteardown.report.charts.figure import shared_span
+from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
@@ -29,11 +30,9 @@ _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
 @dataclass(frozen=True)
 class Dot:
-    """One comparison: its ratio and interval in percent of the width; ``y`` in pixels."""
+    """One comparison; ``y`` in pixels."""
 
-    x: float
-    low: float
-    high: float
+    mark: RatioMark
     y: float
     verdict: Verdict
     text: str
@@ -45,6 +44,7 @@ class Strip:
 
     name: str
     metric: str
+    better: Better
     verdict: Verdict
     text: str
     dots: tuple[Dot, ...]
@@ -73,28 +73,13 @@ def cards(material: Material) -> list[Card]:
     """Return a card for each variant that was compared and is not broken, all on the same axis."""
     found = headlines(material.result, material.workloads)
     rows = [c for group in found for c in group.comparisons if c.ratio is not None]
-    axis = _Axis(*ratio_range([end for c in rows for end in (c.ratio or 1.0, *(c.ci or ()))]))
+    axis = RatioAxis(*shared_span(rows))
     sound = [v for v in variants(material.result) if not is_broken(material.result, v)]
     every = [_card(material.result, variant, found, axis) for variant in sound]
     return [card for card in every if card.strips]
 
 
-@dataclass(frozen=True)
-class _Axis:
-    low: float
-    high: float
-
-    def at(self, ratio: float) -> float:
-        """Return the position of a ratio, in percent of the width."""
-        inside = min(max(ratio, self.low), self.high)
-        return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
-
-    def ticks(self) -> tuple[tuple[float, str], ...]:
-        ticks, texts = ratio_ticks(self.low, self.high, most=5)
-        return tuple((self.at(tick), text) for tick, text in zip(ticks, texts, strict=True))
-
-
-def _card(result: Result, variant: str, found: Sequence[Group], axis: _Axis) -> Card:
+def _card(result: Result, variant: str, found: Sequence[Group], axis: RatioAxis) -> Card:
     mine = [(group, rows) for group in found if (rows := group.of(variant))]
     metrics = [verdict_of(result, group, variant) for group, _ in mine]
     strips = tuple(
@@ -137,7 +122,7 @@ def _where(group: Group, c: Comparison) -> str:
     return f"{group.name}{at}{ends}"
 
 
-def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: _Axis) -> Strip:
+def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: RatioAxis) -> Strip:
     height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
     step = height / (len(rows) + 1)
     whole = leading(metric, rows)
@@ -146,17 +131,8 @@ def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | Non
     dots = tuple(
         _dot(c, axis, round(step * (number + 1), 1)) for number, c in enumerate(rows) if c.ratio is not None
     )
-    return Strip(group.name, group.metric, whole, words, dots, height)
+    return Strip(group.name, group.metric, group.better, whole, words, dots, height)
 
 
-def _dot(c: Comparison, axis: _Axis, y: float) -> Dot:
-    ratio = c.ratio or 1.0
-    low, high = c.ci or (ratio, ratio)
-    return Dot(
-        x=axis.at(ratio),
-        low=axis.at(low),
-        high=axis.at(high),
-        y=y,
-        verdict=c.verdict,
-        text=f"{point_text(c.point)}: {change(c)}, {c.verdict}",
-    )
+def _dot(c: Comparison, axis: RatioAxis, y: float) -> Dot:
+    return Dot(axis.mark(c), y, c.verdict, f"{point_text(c.point)}: {change(c)}, {c.verdict}")

@@ -11,14 +11,18 @@ from rich.console import Console
 from rich.text import Text
 
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
+from kteardown.model.result import Verdict
+from kteardown.model.workload import Workload
 from kteardown.report.context import BothMaterial, Material
-from kteardown.report.formats import benchstat, cover, html, markdown, mmtests, text
+from kteardown.report.formats import badge, benchstat, comment, cover, html, junit, markdown, text
+from kteardown.report.in_words import in_words
 from kteardown.report.sections.both_clocks_table import (
     EXPLAINED,
     clock_sentences,
     clock_tables,
     rate_sentences,
 )
+from kteardown.report.sentence import ALARMING, sentence_of_both, tone_of
 
 _NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
 _SIDE = ("ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
@@ -27,6 +31,8 @@ _SIDE = ("ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
 def render(material: BothMaterial, console: Console) -> None:
     """Print the report: both clocks side by side, then the whole report of each."""
     result = material.instructions.result
+    whole = sentence_of_both(material.both, material.instructions.workloads)
+    text.show_sentence(whole, _tone(material), console)
     console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
     console.print()
     show(material, console)
@@ -35,6 +41,11 @@ def render(material: BothMaterial, console: Console) -> None:
         console.print(Text(_title(one), style="bold underline"))
         console.print()
         text.render(one.result, one.workloads, one.reference, console, alone=False)
+
+
+def _tone(material: BothMaterial) -> Verdict:
+    """Return the more alarming tone of the two clocks."""
+    return min((tone_of(one.result) for one in material.clocks), key=ALARMING.index)
 
 
 def _title(one: Material) -> str:
@@ -58,6 +69,7 @@ def _markdown(material: BothMaterial) -> str:
     result = material.instructions.result
     extra = (EXPLAINED, *rate_sentences(both, workloads), *both.notes)
     parts = [
+        f"**{markdown.plain(sentence_of_both(both, workloads))}**",
         f"# {markdown.plain(result.experiment)} on both clocks: {markdown.plain(result.question)}",
         "\n".join(f"- {markdown.plain(line.text)}" for line in clock_sentences(both, workloads)),
         *(markdown.layout(table) for table in clock_tables(both, workloads)),
@@ -69,8 +81,10 @@ def _markdown(material: BothMaterial) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def dumps(both: BothClocks) -> str:
+def dumps(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
     """Return the JSON of a run on both clocks, with a newline at the end."""
+    results = {clock: in_words(result, workloads) for clock, result in both.results.items()}
+    both = both.model_copy(update={"results": results, "sentence": sentence_of_both(both, workloads)})
     fields = both.model_dump(mode="json", by_alias=True)
     return json_text.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -104,18 +118,15 @@ def _side(side: OneClock | None) -> list[object]:
     return [side.ratio, *(side.ci or (None, None)), side.verdict, side.mde, side.exact]
 
 
-def _each(one: Callable[[Material], str]) -> Callable[[BothMaterial], str]:
-    """Return a format that has each clock by itself, below its name."""
-    return lambda material: "\n".join(f"clock: {m.result.clock}\n\n{one(m)}" for m in material.clocks)
-
-
 TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {
     "markdown": _markdown,
-    "json": lambda m: dumps(m.both),
+    "json": lambda m: dumps(m.both, m.instructions.workloads),
     "html": html.html_both,
     "cover": cover.render_both,
     "csv": _csv,
-    "mmtests": _each(mmtests.render),
-    "benchstat": _each(benchstat.render),
+    "comment": comment.render_both,
+    "junit": junit.render_both,
+    "badge": badge.render_both,
+    "benchstat": lambda m: "".join(map(benchstat.render, m.clocks)),
 }
 """The text formats by name, as ``registry.TEXTS`` has those of one clock."""

@@ -13,6 +13,7 @@ from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, decimals, scale
+from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.both_clocks_table import (
     clock_sentences,
     clock_tables,
@@ -20,6 +21,7 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports, is_broken
+from kteardown.report.sentence import sentence, sentence_of_both
 from kteardown.report.summary import as_sentence, claims, limits
 from kteardown.report.table import Block, Cell, Table
 
@@ -34,7 +36,7 @@ def render(material: Material) -> str:
     """Return the whole text, with a newline at the end."""
     result = material.result
     texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
-    parts = [wrapped(result.question)]
+    parts = [wrapped(sentence(result, material.workloads)), wrapped(result.question)]
     parts += [wrapped(text, "- ") for text in texts]
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [layout(table) for table in tables(material)]
@@ -53,7 +55,7 @@ def render_both(material: BothMaterial) -> str:
     """Return the text of a run on both clocks: how the clocks relate, then the claims of each."""
     both, workloads = material.both, material.instructions.workloads
     result = material.instructions.result
-    parts = [wrapped(result.question)]
+    parts = [wrapped(sentence_of_both(both, workloads)), wrapped(result.question)]
     parts += [wrapped("Both clocks:")]
     parts += [wrapped(line.text, "- ") for line in clock_sentences(both, workloads)]
     for heading, one in (("In instructions:", material.instructions), ("On the wall clock:", material.wall)):
@@ -80,10 +82,11 @@ def tables(material: Material) -> Iterator[Table]:
         for variant in variants(material.result):
             rows = group.of(variant)
             if rows and not is_broken(material.result, variant):
-                yield _table(material.result, group, variant, rows)
+                name = metric_name(material.workloads, group.workload, group.metric)
+                yield _table(material.result, group, variant, rows, name)
 
 
-def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison]) -> Table:
+def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison], name: str) -> Table:
     medians = [side.compared for c in rows for side in (c.base, c.changed)]
     unit = scale(rows[0].unit, result.clock, medians)
     digits = decimals(rows)
@@ -103,7 +106,8 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
         left=frozenset(("verdict",)),
     )
     title = (
-        f"{group.metric} with {variant}: {group.statistic} in {unit.unit}, {rows[0].better} is better, "
+        f"{name} ({group.metric}) with {variant}: {group.statistic} in {unit.unit}, {rows[0].better} is "
+        "better, "
         f"change with {rows[0].confidence * 100:.4g}% interval"
     )
     return Table(title, block)

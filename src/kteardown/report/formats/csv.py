@@ -1,16 +1,19 @@
 """Every comparison as a row of a CSV file, for spreadsheets and data frames.
 
-Each parameter has a column; numbers have all their digits, in the metric's own unit; an unknown value is an
-empty cell.
+Each parameter has a column; numbers have all their digits, in the unit that the clock gives; an unknown value
+is an empty cell.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import Comparison, Result
+from kteardown.model.workload import Workload
+from kteardown.report.formatting import unit_of_values
+from kteardown.report.metric_names import metric_name
 
 _PLAIN = ("workload", "variant", "metric", "statistic", "unit", "better")
 _SIDES = ("median", "mean", "sd", "n", "boots", "percentile")
@@ -18,14 +21,14 @@ _JUDGED = ("ratio", "confidence", "verdict", "exact", "mde", "p", "p_holm", "p_r
 _INTERVALS = ("ci", "null_ci", "layout_ci")
 
 
-def render(result: Result) -> str:
+def render(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return a header, then a row for each comparison of the result, including those of ablations."""
     names = list(dict.fromkeys(name for c in result.comparisons for name in c.point))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
         [
-            *("experiment", "clock", *_PLAIN, *names),
+            *("experiment", "clock", *_PLAIN, "metric_name", *names),
             *(f"{side}_{field}" for side in ("base", "changed") for field in _SIDES),
             *_JUDGED,
             *(f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")),
@@ -33,15 +36,18 @@ def render(result: Result) -> str:
         ]
     )
     for c in result.comparisons:
-        writer.writerow([result.experiment, result.clock, *_row(c, names)])
+        name = metric_name(workloads, c.workload, c.metric, c.statistic)
+        own = c.model_copy(update={"unit": unit_of_values(c.unit, result.clock)})
+        writer.writerow([result.experiment, result.clock, *_row(own, name, names)])
     return out.getvalue()
 
 
-def _row(c: Comparison, names: Sequence[str]) -> list[object]:
+def _row(c: Comparison, metric: str, names: Sequence[str]) -> list[object]:
     sides = [getattr(side, field) for side in (c.base, c.changed) for field in _SIDES]
     ends = [end for name in _INTERVALS for end in (getattr(c, name) or (None, None))]
     return [
         *(getattr(c, field) for field in _PLAIN),
+        metric,
         *(c.point.get(name) for name in names),
         *sides,
         *(getattr(c, field) for field in _JUDGED),

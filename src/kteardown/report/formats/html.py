@@ -1,9 +1,9 @@
 """The report as one HTML file that needs no network.
 
 It has the verdict in words and a picture, then charts with their tables, then how it was measured and how to
-repeat it. Without JavaScript the page still has the text, the pictures of the verdicts and every table.
-Charts are drawn by plotly when they are scrolled into view; the library and the figures are compressed in the
-page.
+repeat it. Every chart is in the page as SVG, so it is there on paper, in a saved page and without JavaScript.
+When the reader asks for more than the picture shows (another point, logarithmic axes, zooming), plotly draws
+the chart; the library and the figures are compressed in the page.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from kteardown.model.result import Comparison
 from kteardown.report import contents
+from kteardown.report.charts.drawing import drawing
 from kteardown.report.charts.figure import Chart, Gallery, dumps
 from kteardown.report.charts.flame import flame_gallery
 from kteardown.report.charts.forest import forests
+from kteardown.report.charts.forest_rows import ForestPlot, forest_plots
 from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
@@ -47,6 +51,7 @@ from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
+from kteardown.report.sentence import sentence, sentence_of_both, tone_of
 from kteardown.report.summary import claims, limits
 from kteardown.report.table import Block, Cell, Table
 
@@ -64,18 +69,21 @@ class Section:
     galleries: tuple[Gallery, ...]
     tables: tuple[Table, ...]
     rows: LongTable | None = None
+    plots: tuple[ForestPlot, ...] = ()
     sentences: tuple[Cell, ...] = ()
     """Shown below the title."""
     notes: tuple[str, ...] = ()
     """Shown below the sentences."""
+    thread: str = ""
+    """The address of the discussion of the change on its list."""
 
     def __bool__(self) -> bool:
-        return bool(self.galleries or self.tables or self.rows or self.sentences)
+        return bool(self.galleries or self.tables or self.plots or self.rows or self.sentences)
 
 
 def html_report(material: Material) -> str:
     """Return the whole page."""
-    return _page(material, list(_sections(material)))
+    return _page(material, list(_sections(material)), sentence(material.result, material.workloads))
 
 
 def html_both(both: BothMaterial) -> str:
@@ -100,19 +108,22 @@ def html_both(both: BothMaterial) -> str:
         notes=tuple(limits(wall.result, alone=False)),
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
-    return _page(exact, sections, opening=side_by_side, others=wall.result.asked_for)
+    whole = sentence_of_both(both.both, exact.workloads)
+    return _page(exact, sections, whole, opening=side_by_side, others=wall.result.asked_for)
 
 
 def _page(
     material: Material,
     every: Sequence[Section],
+    answer: str,
     *,
     opening: Section | None = None,
     others: Sequence[Comparison] = (),
 ) -> str:
     """Return the page of ``material`` with these sections, ``opening`` before the verdict.
 
-    ``others`` are further comparisons that the filters must know.
+    ``answer`` is the sentence with which it begins; ``others`` are further comparisons that the filters must
+    know.
     """
     sections = [section for section in every if section]
     charts = {chart.name: chart for chart in _charts(sections)}
@@ -126,11 +137,14 @@ def _page(
     )
     environment.filters["whole"] = _whole
     environment.filters["about_charts"] = _about_charts
+    environment.filters["drawing"] = lambda chart: Markup(drawing(chart.figure))
     result = material.result
     compared = (*result.asked_for, *others)
     return environment.get_template("report.html.j2").render(
         material=material,
         result=result,
+        answer=answer,
+        answer_tone=tone_of(result),
         faults=fault_reports(result),
         uncompared=uncompared_sentences(result),
         opening=opening,
@@ -167,8 +181,9 @@ def _of_wall(section: Section) -> Section:
 
 
 def all_charts(material: Material) -> list[Chart]:
-    """Return every chart of the page, in its order."""
-    return list({chart.name: chart for chart in _charts(_sections(material))}.values())
+    """Return every chart of the page as a figure, in the page's order."""
+    every = (*forests(material.result), *_charts(_sections(material)))
+    return list({chart.name: chart for chart in every}.values())
 
 
 def _sections(material: Material) -> Iterator[Section]:
@@ -177,10 +192,12 @@ def _sections(material: Material) -> Iterator[Section]:
         "Every change, with its interval",
         "changes",
         "One row is one point: the mark is the change from base, and the line through the mark is its "
-        "interval. If the interval crosses the middle line, the change is not significant.",
-        tuple(_single_chart(chart) for chart in forests(result)),
+        "interval. If the interval crosses the middle line, the change is not significant. All plots have "
+        "the same logarithmic axis; an arrow says that an interval goes on beyond it.",
+        (),
         (*metric_tables(result, workloads), *headline_tables(result, workloads)),
         comparison_table(result) if result.asked_for else None,
+        tuple(forest_plots(result)),
     )
     yield Section(
         "Growth",
@@ -196,6 +213,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "The figures of the public posting of the change, and those measured here.",
         tuple(_single_chart(chart) for pair in posted_charts(material) for chart in pair),
         tuple(published_tables(result, material.reference)),
+        thread=_thread(material),
     )
     yield Section(
         "Every sample",
@@ -223,7 +241,7 @@ def _sections(material: Material) -> Iterator[Section]:
     yield Section(
         "Where the time goes",
         "profile",
-        "Sampled in separate boots, which are not compared. Select a frame to zoom in.",
+        "Sampled in separate boots, which are not compared. With zoom, a selected frame is enlarged.",
         tuple(gallery for gallery in (flame_gallery(material),) if gallery),
         tuple(profile_tables(result)),
     )
@@ -237,6 +255,11 @@ def _about_the_run(material: Material) -> list[Table]:
         contents.kernels_table(result),
     )
     return [table for table in found if table]
+
+
+def _thread(material: Material) -> str:
+    message_id = material.reference.source.message_id if material.reference else ""
+    return f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else ""
 
 
 def _single_chart(chart: Chart, metric: str = "") -> Gallery:

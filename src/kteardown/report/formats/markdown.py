@@ -9,6 +9,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
+from kteardown.report.sentence import sentence
 from kteardown.report.table import Block, Table
 
 _WIDTH = 100 - len("|  |")
@@ -19,7 +20,8 @@ def render(
     result: Result, workloads: Mapping[str, Workload], reference: Posting | None, *, alone: bool = True
 ) -> str:
     """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
-    parts = [f"## {plain(result.experiment)}: {plain(result.question)}"]
+    parts = [f"**{plain(sentence(result, workloads))}**"]
+    parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
     parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kteardown.report.context import Material
-from kteardown.report.formats import benchstat, cover, csv, html, json, markdown, mmtests
+from kteardown.report.formats import badge, benchstat, comment, cover, csv, html, json, junit, markdown
+from kteardown.report.in_words import in_words
 
 TEXTS: Mapping[str, Callable[[Material], str]] = {
     "markdown": lambda m: markdown.render(m.result, m.workloads, m.reference),
-    "json": lambda m: json.dumps(m.result),
+    "json": lambda m: json.dumps(in_words(m.result, m.workloads)),
     "html": html.html_report,
     "cover": cover.render,
-    "csv": lambda m: csv.render(m.result),
-    "mmtests": mmtests.render,
+    "csv": lambda m: csv.render(m.result, m.workloads),
+    "comment": comment.render,
+    "junit": junit.render,
+    "badge": badge.render,
     "benchstat": benchstat.render,
 }

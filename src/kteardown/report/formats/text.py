@@ -14,6 +14,7 @@ from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
+from kteardown.report.sentence import sentence, tone_of
 from kteardown.report.table import Block, Table
 
 _GAP = 2
@@ -41,6 +42,7 @@ def render(
 
     Tables are cut to the width of the console, which should be at least 80 columns.
     """
+    show_sentence(sentence(result, workloads), tone_of(result), console)
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
     console.print()
     for line in contents.verdicts(result, workloads):
@@ -57,6 +59,12 @@ def render(
     console.print()
     console.print(Text("To repeat it:", style="bold"))
     console.print(Text(f"  {result.command}"), soft_wrap=True)
+
+
+def show_sentence(text: str, tone: Verdict, console: Console) -> None:
+    """Print the sentence with which a report begins, and an empty line."""
+    console.print(Text(text, style=STYLES[tone]))
+    console.print()
 
 
 def _show_fault(fault: FaultReport, console: Console) -> None:

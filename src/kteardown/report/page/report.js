@@ -1,4 +1,5 @@
-// The charts, the filters and the theme of a report. Nothing here goes to the network.
+// The filters and the theme of a report, and the charts that plotly draws when the reader asks for more than the
+// pictures in the page show. Nothing here goes to the network.
 "use strict";
 (() => {
 const root = document.documentElement;
@@ -58,45 +59,7 @@ function wanted(trace) {
   return filters.variant(meta.variant) && filters.verdict(meta.verdict) && filters.metric(meta.metric);
 }
 
-function filtered(figure) {
-  const { data, layout } = figure;
-  figure.data = data.filter(wanted);
-  const shown = new Set();
-  for (const trace of figure.data) if (trace.meta?.verdict) for (const y of trace.y) shown.add(y);
-  for (const trace of figure.data) {
-    const { headings } = trace.meta || {};
-    if (!headings) continue;
-    const keep = headings.map((_, n) => [...shown].some((key) => key.startsWith(trace.y[n] + "|")));
-    for (const field of ["x", "y", "text"]) trace[field] = trace[field].filter((_, n) => keep[n]);
-    trace.y.forEach((key) => shown.add(key));
-  }
-  const axis = layout.yaxis;
-  if (axis?.type === "category") {
-    const before = axis.categoryarray.length;
-    axis.categoryarray = axis.categoryarray.filter((key) => shown.has(key));
-    const keep = axis.tickvals.map((key) => shown.has(key));
-    for (const field of ["tickvals", "ticktext"]) axis[field] = axis[field].filter((_, n) => keep[n]);
-    for (const trace of figure.data) {
-      if (!trace.meta?.verdict && !trace.meta?.headings) {
-        const stays = trace.y.map((key, n) => shown.has(key) || (key === null && shown.has(trace.y[n - 1])));
-        for (const field of ["x", "y"]) trace[field] = trace[field].filter((_, n) => stays[n]);
-      }
-    }
-    axis.range = [axis.categoryarray.length - 0.4, -0.6];
-    layout.height -= 21 * (before - axis.categoryarray.length);
-    const named = new Set();
-    for (const trace of figure.data) {
-      if (trace.legendgroup) {
-        trace.showlegend = !named.has(trace.legendgroup) && trace.y.length > 0;
-        if (trace.y.length) named.add(trace.legendgroup);
-      }
-    }
-    if (!named.size) figure.data = [];
-  }
-  return figure;
-}
-
-// Charts are drawn when they are scrolled into view, and again when their inputs have changed.
+// A chart is the picture in the page, until the reader chooses another point, logarithmic axes or zooming.
 const separator = "\u001f";
 const charts = new Map();
 const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
@@ -104,7 +67,9 @@ const touch = matchMedia("(pointer: coarse)").matches;
 
 function setUp(figure) {
   const known = JSON.parse(one("script.charts", figure).textContent);
-  const state = { known, key: JSON.parse(figure.dataset.first).join(separator), log: false, stale: true, near: false };
+  const first = JSON.parse(figure.dataset.first).join(separator);
+  const picture = [...one(".plot", figure).childNodes];
+  const state = { known, first, picture, key: first, log: false, zoom: false };
   charts.set(figure, state);
   const selects = all("select[data-choice]", figure);
   const choose = (changed) => {
@@ -114,12 +79,14 @@ function setUp(figure) {
     redraw(figure);
   };
   selects.forEach((select, n) => select.addEventListener("change", () => choose(n)));
-  const button = one("button.log", figure);
-  button?.addEventListener("click", () => {
-    state.log = !state.log;
-    button.setAttribute("aria-pressed", String(state.log));
-    redraw(figure);
-  });
+  for (const name of ["log", "zoom"]) {
+    const button = one("button." + name, figure);
+    button?.addEventListener("click", () => {
+      state[name] = !state[name];
+      button.setAttribute("aria-pressed", String(state[name]));
+      redraw(figure);
+    });
+  }
 }
 
 // Not every combination of choices has a chart: the one that keeps what was just chosen, and most of the rest.
@@ -128,66 +95,55 @@ function nearest(known, key, changed) {
   return Object.keys(known).reduce((best, other) => (same(other) > same(best) ? other : best));
 }
 
-function redraw(figure) {
+function isPicture(state) {
+  return state.key === state.first && !state.log && !state.zoom;
+}
+
+function redraw(figure, width) {
   const state = charts.get(figure);
-  state.stale = true;
-  if (state.near) return draw(figure);
+  if (!isPicture(state)) return draw(figure, width);
+  describe(figure, state.known[state.key]);
+  if (!figure.dataset.drawn) return;
+  const plot = one(".plot", figure);
+  window.Plotly.purge(plot);
+  delete figure.dataset.drawn;
+  plot.removeAttribute("style");
+  plot.setAttribute("role", "img");
+  plot.replaceChildren(...state.picture);
+}
+
+function describe(figure, about) {
+  one(".title", figure).textContent = about.title;
+  one(".plot", figure).setAttribute("aria-label", about.about);
+  one(".notes", figure).replaceChildren(...about.notes.map((text) => Object.assign(document.createElement("p"), { className: "note", textContent: text })));
 }
 
 async function draw(figure, width) {
   const state = charts.get(figure);
   const about = state.known[state.key];
-  state.stale = false;
   const { Plotly, figures } = await library();
+  if (isPicture(state) || state.known[state.key] !== about) return;
   const plot = one(".plot", figure);
-  const drawn = filtered(coloured(figures[about.name]));
-  one(".title", figure).textContent = about.title;
-  plot.setAttribute("aria-label", about.about);
-  one(".notes", figure).replaceChildren(...about.notes.map((text) => Object.assign(document.createElement("p"), { className: "note", textContent: text })));
-  one(".empty", figure)?.remove();
-  if (!drawn.data.length) {
-    Plotly.purge(plot);
-    plot.style.minHeight = "0";
-    plot.after(Object.assign(document.createElement("p"), { className: "empty", textContent: "No data matches the filters." }));
-    return;
-  }
+  const drawn = coloured(figures[about.name]);
+  drawn.data = drawn.data.filter(wanted);
+  describe(figure, about);
   const many = drawn.data.filter((trace) => trace.type === "scattergl");
   if (many.length && !graphicsCard()) for (const trace of many) trace.type = "scatter";
-  if (state.log) for (const name of ["xaxis", "yaxis"]) Object.assign(drawn.layout[name], { type: "log", rangemode: "normal" });
+  if (state.log) for (const name of ["xaxis", "yaxis"]) logarithmic(drawn.layout[name]);
   if (touch) drawn.layout.dragmode = false;
   if (width) Object.assign(drawn.layout, { width, autosize: false });
-  const narrow = (width || plot.clientWidth) < 520;
-  if (narrow) narrowed(drawn.layout);
+  if ((width || plot.clientWidth) < 520) drawn.layout.margin = { ...drawn.layout.margin, l: 12, r: 10 };
+  if (!figure.dataset.drawn) plot.replaceChildren();
+  plot.setAttribute("role", "group");
   plot.style.minHeight = drawn.layout.height + "px";
   await Plotly.react(plot, drawn.data, drawn.layout, { ...config, displayModeBar: touch ? false : "hover", toImageButtonOptions: { format: "svg", filename: about.name } });
   figure.dataset.drawn = about.name;
 }
 
-// On a narrow screen, long names of rows are above their marks, and there are fewer ticks.
-function narrowed(layout) {
-  layout.margin = { ...layout.margin, l: Math.min(layout.margin.l, 12), r: 10 };
-  const { xaxis, yaxis } = layout;
-  if (yaxis?.type !== "category") return;
-  const none = xaxis.ticktext.indexOf("0");
-  const kept = xaxis.ticktext.map((_, n) => (n - none) % 2 === 0);
-  for (const field of ["tickvals", "ticktext"]) xaxis[field] = xaxis[field].filter((_, n) => kept[n]);
-  xaxis.tickangle = 0;
-  if (yaxis.ticktext.some((text) => text.length > 14)) {
-    layout.annotations = yaxis.tickvals.map((key, n) => ({
-      text: yaxis.ticktext[n], font: yaxis.tickfont, xref: "paper", x: 0, xanchor: "left", y: key, yshift: 13, showarrow: false,
-    }));
-    yaxis.showticklabels = false;
-    layout.height += 16 * yaxis.categoryarray.length;
-  }
+function logarithmic(axis) {
+  Object.assign(axis, { type: "log", rangemode: "normal" });
+  axis.title.text += ", logarithmic";
 }
-
-const watcher = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    const state = charts.get(target);
-    state.near = isIntersecting;
-    if (isIntersecting && state.stale) draw(target);
-  }
-}, { rootMargin: "300px 0px" });
 
 function applyFilters() {
   filters = chosen();
@@ -195,9 +151,13 @@ function applyFilters() {
   for (const element of all("main [data-variant], main [data-metric]")) {
     const { variant, metric, verdict } = element.dataset;
     const row = element.tagName === "TR";
-    const visible = filters.variant(variant) && filters.metric(metric) && (!row || filters.verdict(verdict));
-    element.hidden = !visible;
+    const visible = filters.variant(variant) && filters.metric(metric) && (!(row || element.matches(".f")) || filters.verdict(verdict));
+    element.toggleAttribute("hidden", !visible);
     if (row && verdict) { known++; shown += visible; }
+  }
+  for (const plot of all(".forest")) {
+    for (const rows of all(".rows", plot)) if (!one(".f[data-verdict]:not([hidden])", rows)) rows.hidden = true;
+    one(".empty", plot).hidden = Boolean(one(".rows:not([hidden])", plot));
   }
   const count = one("#count");
   if (count) count.textContent = shown === known ? `all ${known.toLocaleString("en")} comparisons` : `${shown.toLocaleString("en")} of ${known.toLocaleString("en")} comparisons`;
@@ -206,8 +166,7 @@ function applyFilters() {
       const option = filters.name && [...select.options].find(({ value }) => value === filters.name || value.startsWith(filters.name + " ("));
       if (option && select.value !== option.value) { select.value = option.value; select.dispatchEvent(new Event("change")); }
     }
-    state.stale = true;
-    if (state.near && !figure.hidden) draw(figure);
+    if (!isPicture(state)) draw(figure);
   }
 }
 
@@ -220,20 +179,21 @@ function setTheme(name) {
   for (const figure of charts.keys()) redraw(figure);
 }
 
-// For printing: open all tables and draw every chart in the light theme, as wide as the page.
+// For printing: open all tables, and draw in the light theme, as wide as the page, what is no picture.
 let before;
 addEventListener("beforeprint", () => {
   before = { theme: root.dataset.theme, closed: all("details:not([open])") };
   root.dataset.theme = "light";
   before.closed.forEach((details) => { details.open = true; });
-  for (const figure of charts.keys()) draw(figure, 680);
+  for (const figure of charts.keys()) redraw(figure, 680);
 });
 addEventListener("afterprint", () => {
   before.closed.forEach((details) => { details.open = false; });
   setTheme(before.theme || "system");
 });
 
-all("figure.chart").forEach(setUp);
+root.classList.add("scripted");
+all("figure.chart:not(.forest)").forEach(setUp);
 const button = one("#theme");
 button.hidden = false;
 button.addEventListener("click", () => {
@@ -247,7 +207,4 @@ if (form) {
   form.addEventListener("submit", (event) => event.preventDefault());
   applyFilters();
 }
-for (const figure of charts.keys()) watcher.observe(figure);
-// Decompress the library early, after the page itself is loaded.
-(window.requestIdleCallback || setTimeout)(library);
 })();

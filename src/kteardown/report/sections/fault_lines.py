@@ -78,6 +78,12 @@ def fault_sentence(fault: Fault) -> str:
     return f"base itself fails: {what}{why}"
 
 
+def fault_words(fault: Fault) -> str:
+    """Return a fault in a few words, without the line of the console: ``it panics in 2 of 2 boots``."""
+    bad, base = f"{len(fault.boots)} of {_boots(fault.of)}", f"base in {fault.base_boots} of {fault.base_of}"
+    return f"{_WHAT[fault.kind]} in {bad}" + ("" if fault.status == "base" else f" ({base})")
+
+
 def uncompared_sentences(result: Result) -> list[str]:
     """Return, for each variant, how many points of the plan could not be compared, and why."""
     by_variant: dict[str, list[Uncompared]] = {}

@@ -30,7 +30,8 @@ def published_tables(result: Result, reference: Posting | None) -> list[Table]:
         return []
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
-    note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine'
+    link = f"; https://lore.kernel.org/all/{source.message_id}/" if source.message_id else ""
+    note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine{link}'
     judged = judge_posted(result, reference)
     found = [_published_table(result, reference, figure, judged) for figure in reference.figures]
     tables = [table for table in found if table is not None]
@@ -57,7 +58,13 @@ def _published_table(
     by_rest = comparisons_for(result, figure)
     if not by_rest:
         return None
-    posted = reference.rows(figure)
+    measured = {c.point[figure.param] for mine in by_rest.values() for c in mine}
+    every = reference.rows(figure)
+    posted = [row for row in every if row.at in measured]
+    if not posted:
+        return None
+    left_out = (f"{len(every) - len(posted)} posted rows at points that were not measured here",)
+    notes = left_out if len(every) > len(posted) else ()
     draw = _mean_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
     blocks = [
         block
@@ -69,8 +76,8 @@ def _published_table(
     if figure.means:
         (first, *_), *_ = by_rest.values()
         keys = posted_block(figure, posted, first.better, judged)
-        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(NOTE,))
-    return Table(title, _keys(figure, posted), tuple(blocks))
+        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, NOTE))
+    return Table(title, _keys(figure, posted), tuple(blocks), notes=notes)
 
 
 def _asked_for(result: Result, figure: PublishedFigure, variant: str) -> bool:

@@ -1,0 +1,180 @@
+"""``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, get_args
+
+import typer
+
+from kteardown import pipeline, version
+from kteardown.cli import options
+from kteardown.cli.material import material_of_folder
+from kteardown.errors import GateError
+from kteardown.inputs.load import load_experiment
+from kteardown.model.arch import Arch, host_arch
+from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.report.context import BothMaterial
+from kteardown.report.selftest_text import text
+from kteardown.rundir.find import RunFolder
+from kteardown.vm import acceleration, host, pmu
+from kteardown.vm.wall_checks import host_checks
+
+_EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to ``app``."""
+    app.command(help=selftest.__doc__)(selftest)
+
+
+def selftest(
+    boots: Annotated[int, typer.Option("--boots", min=2, help="Boots of each kernel on the wall clock.")] = 6,
+    host_only: Annotated[
+        bool, typer.Option("--host-only", help="Build and boot no kernel: only the host and the probe.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Show what this host measures: its settings, a probe boot, noise, and whether both clocks agree.
+
+    The comparison is one that is shipped: the zombies of the freezer experiment with freezer-skip-exited, on
+    the instruction clock and then on the wall clock, where base is also compared with itself (A/A). It takes
+    minutes, and longer where the two kernels are not built yet. The report ends with what this host cannot
+    show, and how it is shown on another one. It names processor, settings and kernel of this host, but no
+    user, file or host name.
+
+    The exit code is 0 if the clocks do not disagree, whatever the host lacks; 1 if they do; 4 or 5 if guests
+    or the host failed; 130 if it was interrupted, and --resume of `kteardown run` finishes it.
+
+    Examples:
+
+      kteardown selftest
+
+      kteardown selftest --host-only
+
+      kteardown selftest --boots 10 --json > selftest.json
+    """
+    reporter = options.reporter(verbose, quiet)
+    reporter.note("reading the host, and booting a probe guest")
+    found = _of_host()
+    if not host_only:
+        found = _with_comparison(found, _compare(boots, reporter))
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+    else:
+        typer.echo(text(found), nl=False)
+    if found.disagreements:
+        first = found.disagreements[0]
+        raise GateError(
+            f"the clocks disagree on {first.metric}: {first.reason}",
+            hint=f"see both with `kteardown report {found.run}`, and send the report of this command.",
+        )
+
+
+def _arch() -> Arch:
+    """Return the architecture of guests that this host may run under KVM."""
+    return next((arch for arch in get_args(Arch) if arch == host_arch()), "x86_64")
+
+
+def _of_host() -> SelfTest:
+    best = acceleration.best_wall_acceleration(_arch(), cache=cache_dir())
+    begun = time.monotonic()
+    # What was found earlier is stored: a probe guest runs all the same, so that its time is known.
+    reason = best.reason or acceleration.probe_boot(_arch(), "kvm").fault
+    probe_s = time.monotonic() - begun
+    machine = host.facts()
+    return SelfTest(
+        kteardown=version(),
+        machine=machine,
+        acceleration=best.acceleration,
+        probe=reason,
+        probe_s=round(probe_s, 3),
+        checks=tuple(HostCheck(**asdict(check)) for check in host_checks()),
+        cannot_show=tuple(cannot_show(machine, best.acceleration, pmu.why_not())),
+    )
+
+
+def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iterator[CannotShow]:
+    """Yield what a host cannot show. ``no_counters`` says why it cannot count events of guests."""
+    topology, smt = machine["cpu"]["topology"], machine["cpu"]["smt"]
+    if best != "kvm":
+        yield CannotShow(
+            what="times under KVM",
+            why="guests are emulated here",
+            command="on a host with /dev/kvm: kteardown selftest",
+        )
+    if machine["hypervisor"]:
+        yield CannotShow(
+            what="what leaving the guest costs, and a host without steal",
+            why="this host is itself a guest",
+            command="on hardware: kteardown selftest",
+        )
+    if no_counters:
+        yield CannotShow(
+            what="cycles, cache misses and TLB misses of guests",
+            why=no_counters,
+            command="perf stat -e instructions,cycles true",
+        )
+    if (topology["nodes"] or 1) < 2:
+        yield CannotShow(
+            what="the choice of one of several nodes",
+            why="this host has one node",
+            command="on a host with several: kteardown run freezer --clock wall --quick",
+        )
+    if smt != "on":
+        yield CannotShow(
+            what="cores whose second CPU is kept free",
+            why=f"SMT is {smt or 'unknown'} here",
+            command="on a host with SMT: kteardown run freezer --clock wall --quick",
+        )
+
+
+def _compare(boots: int, reporter: Reporter) -> RunFolder:
+    """Measure the shipped comparison on both clocks. Raises what ``pipeline.finish`` raises."""
+    designed = options.Designed(
+        clock=options.ClocksChoice.both, seeds=2, boots=boots, repetitions=5, assignments=[_POINTS]
+    )
+    kernels = options.Kernels(arch=options.ArchChoice(_arch()))
+    parts = options.Parts(variant=[_VARIANT], workload=[_WORKLOAD])
+    experiments = options.on_clocks(load_experiment(_EXPERIMENT), parts, kernels, designed)
+    found = pipeline.start(experiments, reporter, ablate=False, command=_command(boots))
+    try:
+        for run in found.runs:
+            pipeline.finish(run, reporter)
+    except KeyboardInterrupt:
+        reporter.note(f"interrupted; finish its run with: kteardown run --resume {found.name}")
+        raise
+    return found
+
+
+def _command(boots: int) -> str:
+    return (
+        f"kteardown run {_EXPERIMENT} --workload {_WORKLOAD} --variant {_VARIANT} --set {_POINTS} "
+        f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_arch()}"
+    )
+
+
+def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
+    material = material_of_folder(folder)
+    assert isinstance(material, BothMaterial)
+    wall = material.wall.result
+    headline = {(r.metric, r.statistic) for r in material.both.readings}
+    noise = [
+        Noise(metric=c.metric, point=c.point, null_ci=c.null_ci, mde=c.mde)
+        for c in wall.comparisons
+        if (c.metric, c.statistic) in headline
+    ]
+    return found.model_copy(
+        update={
+            "run": folder.name,
+            "timing": wall.timing,
+            "noise": tuple(noise),
+            "readings": tuple(material.both.readings),
+        }
+    )

@@ -1,0 +1,310 @@
+"""What ``kteardown show`` says about a workload, a series, an experiment or a kernel.
+
+Each is a dictionary, which is the JSON: its lists of dictionaries are the tables of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
+from kteardown.coverage.points import stress_tests, words
+from kteardown.coverage.propose import matching, propose
+from kteardown.errors import InputError, KteardownError
+from kteardown.inputs.load import (
+    did_you_mean,
+    experiment_names,
+    load_experiment,
+    load_workload,
+    workload_names,
+)
+from kteardown.kernels.cache import Cache
+from kteardown.kernels.series import known_series, resolve, subject
+from kteardown.kernels.source import is_source
+from kteardown.model.experiment import Experiment
+from kteardown.model.workload import Metric, Parameter, Workload
+from kteardown.paths import cache_dir, data_dir
+from kteardown.report import saved
+from kteardown.report.formatting import scale
+from kteardown.report.metric_names import name_of
+from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import load
+
+Fields = dict[str, Any]
+_FILES = 8
+"""Of the files that a workload executes most, so many are listed."""
+_HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
+
+
+class Thing(StrEnum):
+    """What can be shown besides a run."""
+
+    workload = "workload"
+    series = "series"
+    experiment = "experiment"
+    kernel = "kernel"
+
+
+def describe(kind: Thing, name: str) -> Fields:
+    """Return what is known about the thing of this name. Raises InputError if there is none."""
+    return _DESCRIBED[kind](name)
+
+
+def known_names(kind: Thing) -> list[str]:
+    """Return the names of all things of a kind."""
+    here = Path.cwd()
+    if kind is Thing.workload:
+        return workload_names(here)
+    if kind is Thing.experiment:
+        return experiment_names(here)
+    if kind is Thing.series:
+        return [series.name for series in known_series(here)]
+    return [entry.key for entry in Cache(cache_dir()).entries()]
+
+
+def kinds_of(name: str) -> list[Thing]:
+    """Return the kinds that have something of this name."""
+    return [kind for kind in Thing if name in known_names(kind)]
+
+
+def _workload(name: str) -> Fields:
+    workload = load_workload(name, str(Path.cwd()))
+    called = {key: name_of(key, spec) for key, spec in workload.metrics.items()}
+    users = [e for e in map(load_experiment, experiment_names(Path.cwd())) if name in _workloads_of(e)]
+    return {
+        "name": name,
+        "summary": workload.summary,
+        "needs": _needs(workload),
+        "parameters": [_parameter(key, p) for key, p in workload.parameters.items()],
+        "metrics": [_metric(key, called[key], spec) for key, spec in workload.metrics.items()],
+        "invariants": [{"name": key, "what must be true": text} for key, text in workload.invariants.items()],
+        "executes": _executed_files(name),
+        "experiments": [{"name": e.name, "question": e.question} for e in users],
+        "more": _pages([*(e.name for e in users), name]),
+    }
+
+
+def _needs(workload: Workload) -> str:
+    config = f"; configuration: {', '.join(workload.config)}" if workload.config else ""
+    return f"{workload.cpus} CPU and {workload.memory_mb} MB{config}"
+
+
+def _parameter(key: str, parameter: Parameter) -> Fields:
+    values = ", ".join(parameter.choices) or f"{parameter.min:,} to {parameter.max:,}"
+    return {"key": key, "default": parameter.default, "values": values, "what it is": parameter.help}
+
+
+def _metric(key: str, name: str, spec: Metric) -> Fields:
+    """Return a metric in words; its units are those of the clocks."""
+    units = {clock: scale(spec.unit, clock, ()).unit for clock in ("instructions", "wall")}
+    wall = "time" if spec.unit in ("ns", "us") else units["wall"]
+    unit = wall if units["instructions"] == units["wall"] else f"{units['instructions']} or {wall}"
+    role = "headline" if spec.headline else "compared" if spec.compare else "reported only"
+    return {
+        "name": name,
+        "key": key,
+        "in": unit,
+        "better": spec.better,
+        "use": role,
+        "what it is": spec.help,
+    }
+
+
+def _executed_files(name: str) -> list[Fields]:
+    """Return the files of which the workload executes most in its stretch, by the map of each kernel."""
+    coverage = shipped_map(shipped_sources()[0])
+    if name not in coverage.workloads:
+        return []
+    calls: Counter[str] = Counter()
+    functions: dict[str, set[str]] = {}
+    for point in coverage.workloads[name].points:
+        for function, counts in point.inside.items():
+            calls[function.file] += counts.instructions
+            functions.setdefault(function.file, set()).add(function.name)
+    total = sum(calls.values()) or 1
+    return [
+        {
+            "file": file or "(assembler)",
+            "functions": len(functions[file]),
+            "share of the instructions": f"{count / total:.1%}",
+        }
+        for file, count in calls.most_common(_FILES)
+    ]
+
+
+def _series(name: str) -> Fields:
+    if name not in known_names(Thing.series) and not Path(name).exists():
+        near = did_you_mean(name, known_names(Thing.series))
+        raise InputError(
+            f"there is no series called {name!r}{near}", hint="choose one of `kteardown list series`."
+        )
+    chosen = resolve(name)
+    changed = changed_by(chosen.files, shipped_map(shipped_sources()[0]))
+    users = [
+        e
+        for e in map(load_experiment, experiment_names(Path.cwd()))
+        if any(variant.split("@")[0].split(" on ")[0] == name for variant in e.variants)
+    ]
+    return {
+        "name": name,
+        "summary": _title_of(chosen.files[0].parent),
+        "patches": [{"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)],
+        "backports": [{"for": files[0].parent.name} for files in chosen.backports[1:]]
+        and [{"for": files[0].parent.name} for files in chosen.backports],
+        "changes": [{"file": file, "functions": ", ".join(of)} for file, of in _by_file(changed)],
+        "workloads that execute it": covering(changed, shipped_sources()[0]),
+        "experiments": [{"name": e.name, "question": e.question} for e in users],
+        "more": _pages([e.name for e in users]),
+    }
+
+
+def changed_by(patches: Iterable[Path], coverage: CoverageMap) -> list[ChangedFunction]:
+    """Return the functions that the headings of the hunks name, of those that any workload executes."""
+    found: dict[tuple[str, str], ChangedFunction] = {}
+    for patch in patches:
+        file = ""
+        for heading, named in _HUNK.findall(patch.read_text(encoding="latin-1")):
+            file = named or file
+            inside = set(re.findall(r"\w+", heading))
+            for one in matching(file, coverage) if inside else ():
+                if one.name in inside:
+                    found[one.file, one.name] = one
+    return list(found.values())
+
+
+def covering(changed: Sequence[ChangedFunction], source: str) -> list[Fields]:
+    """Return the workloads that execute functions of ``changed``, those that execute most of it first."""
+    coverage = shipped_map(source)
+    rows: list[Fields] = []
+    for found in propose(changed, coverage, stress_tests=stress_tests()).found:
+        workload = load_workload(found.workload)
+        rows.append(
+            {
+                "name": found.workload,
+                "point": words(found.params, workload) if found.functions else "",
+                "in its stretch": len(found.functions),
+                "calls": found.calls,
+                "share": f"{found.share:.2%}" if found.functions else "",
+                "only outside": len(found.outside),
+                "most of it": ", ".join(hit.function.name for hit in found.functions[:3]),
+            }
+        )
+    return rows
+
+
+def _by_file(changed: Sequence[ChangedFunction]) -> list[tuple[str, list[str]]]:
+    files: dict[str, list[str]] = {}
+    for one in changed:
+        files.setdefault(one.file, []).append(one.name)
+    return sorted(files.items())
+
+
+def _title_of(folder: Path) -> str:
+    """Return the subject of the cover letter, which may be in the folder above a backport."""
+    for place in (folder, folder.parent):
+        letters = sorted(place.glob("0000-*"))
+        if letters:
+            text = letters[0].read_text(encoding="utf-8", errors="replace")
+            found = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+)$|^#\s*(.+)$", text, re.MULTILINE)
+            return (found[1] or found[2]).strip() if found else ""
+    return ""
+
+
+def _experiment(name: str) -> Fields:
+    found = load_experiment(name)
+    design = found.design
+    number = f"{design.boots} boots" if design.clock == "wall" else f"{design.seeds} seeds"
+    return {
+        "name": found.name,
+        "summary": found.question,
+        "source": found.source,
+        "design": f"{design.clock} clock, {number}, {design.warmup} + {design.repetitions} repetitions",
+        "variants": [{"name": variant} for variant in found.variants],
+        "workloads": [
+            {
+                "name": sweep.workload,
+                "points": " ".join(f"{key}={','.join(map(str, v))}" for key, v in sweep.params.items()),
+                "what it does": load_workload(sweep.workload, found.folder).summary,
+            }
+            for sweep in found.workloads
+        ],
+        "last run": _last_run(found),
+        "more": _pages([found.name, *_workloads_of(found)]),
+    }
+
+
+def _last_run(experiment: Experiment) -> list[Fields]:
+    """Return the newest run of the experiment that is done, with its result in a sentence."""
+    for run in reversed(all_runs()):
+        try:
+            if load(run).experiment.name == experiment.name and (text := saved.answer(run)):
+                return [{"name": run.name, "result": text}]
+        except KteardownError:
+            continue
+    return []
+
+
+def _kernel(name: str) -> Fields:
+    if is_source(name):
+        return _source(name)
+    entries = Cache(cache_dir()).entries()
+    found = [entry for entry in entries if entry.key.startswith(name)]
+    if len(found) != 1:
+        several = f"{name!r} fits {len(found)} kernels in the cache" if found else ""
+        raise InputError(
+            several or f"there is no kernel {name!r} in the cache{did_you_mean(name, shipped_sources())}",
+            hint="choose one of `kteardown list kernels`, or a source such as debian:6.12.",
+        )
+    entry = found[0]
+    fields = {"name": entry.key, "release": entry.release, "arch": entry.arch, "source": entry.source}
+    fields |= {"series": entry.series or "none: it is base", "MB": str(entry.size_kb // 1024)}
+    fields["last used"] = entry.last_used.strftime("%Y-%m-%d %H:%M")
+    return fields
+
+
+def _source(name: str) -> Fields:
+    """Return what is known of a source: the kernels of it in the cache, and what workloads execute of it."""
+    kind, _, version = name.partition(":")
+    entries = [e for e in Cache(cache_dir()).entries() if e.source.startswith(f"{kind}:{version}")]
+    try:
+        coverage: CoverageMap | None = shipped_map(name)
+    except InputError:
+        coverage = None
+    executed = [
+        {"workload": one.name, "functions in its stretch": len({f for p in one.points for f in p.inside})}
+        for one in (coverage.workloads.values() if coverage else ())
+    ]
+    return {
+        "name": name,
+        "exact source of the coverage map": coverage.source if coverage else "there is no map of this source",
+        "in the cache": [
+            {"kernel": e.key, "release": e.release, "arch": e.arch, "series": e.series or "base"}
+            for e in entries
+        ],
+        "workloads": executed,
+    }
+
+
+def _workloads_of(experiment: Experiment) -> list[str]:
+    return [sweep.workload for sweep in experiment.workloads]
+
+
+def _pages(candidates: Sequence[str]) -> list[Fields]:
+    """Return the pages of the documentation that have one of these names."""
+    folder = data_dir("docs")
+    stems = dict.fromkeys(part for name in candidates for part in (name, name.split("-")[0].split("_")[0]))
+    return [{"page": f"docs/{stem}.md"} for stem in stems if (folder / f"{stem}.md").is_file()]
+
+
+_DESCRIBED: Mapping[Thing, Callable[[str], Fields]] = {
+    Thing.workload: _workload,
+    Thing.series: _series,
+    Thing.experiment: _experiment,
+    Thing.kernel: _kernel,
+}

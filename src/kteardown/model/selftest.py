@@ -1,0 +1,63 @@
+"""The model of what ``kteardown selftest`` found, which a user can send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.model.both_clocks import ClockReading
+from kteardown.model.timing import Timing
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Noise(_Part):
+    """What base compared with itself shows on the wall clock: the A/A interval, and what could be found."""
+
+    metric: str
+    point: dict[str, int | str]
+    null_ci: tuple[float, float] | None
+    mde: float | None
+
+
+class HostCheck(_Part):
+    """A check of the host for the wall clock: what it found, and what it costs if it is not ok."""
+
+    name: str
+    ok: bool
+    state: str
+    cost: str = ""
+    command: str = ""
+
+
+class CannotShow(_Part):
+    """Something that this host cannot show, why, and the command that shows it on a host that can."""
+
+    what: str
+    why: str
+    command: str
+
+
+class SelfTest(_Part):
+    """Everything that ``kteardown selftest`` found. ``run`` is empty without a comparison."""
+
+    kteardown: str
+    machine: dict[str, Any]
+    acceleration: str
+    probe: str
+    """Why KVM is not used; empty if it is."""
+    probe_s: float
+    checks: tuple[HostCheck, ...]
+    cannot_show: tuple[CannotShow, ...]
+    run: str = ""
+    timing: Timing | None = None
+    noise: tuple[Noise, ...] = ()
+    readings: tuple[ClockReading, ...] = ()
+
+    @property
+    def disagreements(self) -> tuple[ClockReading, ...]:
+        """Return the comparisons in which the clocks have opposite verdicts."""
+        return tuple(reading for reading in self.readings if reading.reading == "disagree")

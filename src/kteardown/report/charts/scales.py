@@ -1,0 +1,110 @@
+"""Axes of the pictures of a page: where a value is between the two ends, and round values as ticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_ROOM = 0.04
+"""Free space at each end, as a part of the axis."""
+_MOST_TICKS = 7
+_NOTHING = 1e-12
+"""Numbers this near to each other are one number on an axis, and so near to 0 they are 0."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A label; ``share`` is its place, from 0 to 1."""
+
+    share: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``share`` returns the place of a value, from 0 to 1."""
+
+    share: Callable[[Any], float]
+    ticks: tuple[Tick, ...]
+    is_category: bool = False
+
+
+def category(names: Sequence[Any]) -> Scale:
+    """Return an axis of names with equal room for each."""
+    return set_ticks(list(range(len(names))), [str(name) for name in names], of=names)
+
+
+def set_ticks(values: Sequence[float], texts: Sequence[str], *, of: Sequence[Any] = ()) -> Scale:
+    """Return an axis of the columns ``values`` (0, 1, 2, ...), which have these labels and equal room."""
+    count = len(values)
+    positions = {name: position for position, name in enumerate(of)}
+
+    def share(value: Any) -> float:
+        return (float(positions.get(value, value)) + 0.5) / count
+
+    ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(texts))
+    return Scale(share, ticks, is_category=True)
+
+
+def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> Scale:
+    """Return an axis of numbers that has all ``values``, and 0 too with ``zero``."""
+    finite = [float(value) for value in values if math.isfinite(value) and (value > 0 or not log)]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    if zero and not log:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if log:
+        low, high = math.log10(low), math.log10(high)
+    if math.isclose(low, high, rel_tol=1e-9, abs_tol=_NOTHING):
+        half = 0.5 * abs(low) if abs(low) > _NOTHING else 0.5
+        low, high = low - half, high + half
+    room = _ROOM * (high - low)
+    start, end = (low if zero and low == 0 else low - room), high + room
+
+    def share(value: float) -> float:
+        place = (math.log10(value) if value > 0 else start) if log else float(value)
+        return min(1.0, max(0.0, (place - start) / (end - start)))
+
+    marks = _decades(start, end) if log else _steps(start, end)
+    decimals = _decimals(marks)
+    return Scale(share, tuple(Tick(share(mark), _text(mark, decimals)) for mark in marks))
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Return round values at equal distances: steps of 1, 2 or 5 of a power of ten."""
+    rough = (high - low) / _MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
+    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return powers of ten between two exponents, with twice and five times them where there is room."""
+    times = (1,) if high - low > 3 else (1, 2, 5)
+    found = [
+        by * 10.0**power
+        for power in range(math.floor(low), math.ceil(high) + 1)
+        for by in times
+        if low <= math.log10(by) + power <= high
+    ]
+    every = 1 + len(found) // (_MOST_TICKS + 2)
+    return found[::every] if len(found) > 1 else _steps(10**low, 10**high)
+
+
+def _decimals(marks: Sequence[float]) -> int:
+    smallest = min((abs(mark) for mark in marks if mark), default=1.0)
+    return 0 if smallest >= 1 and all(mark == int(mark) for mark in marks) else max(1, _places(smallest))
+
+
+def _places(value: float) -> int:
+    return max(0, -math.floor(math.log10(value)))
+
+
+def _text(value: float, decimals: int) -> str:
+    """Return a label without an exponent: ``600k``, ``1.2M``, ``-40``."""
+    for by, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * by or (abs(value) >= by > 1e3):
+            return f"{value / by:,.4g}{suffix}"
+    text = f"{value:,.{decimals}f}"
+    return "0" if value == 0 else text

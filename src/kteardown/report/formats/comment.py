@@ -1,0 +1,118 @@
+"""The result as a comment for GitHub, GitLab and other trackers: Markdown with folded details.
+
+The sentence, what failed and the headline metrics are visible; consoles, points, laws and the host are
+folded. What does not fit into the limit of these services is left out, the last parts first, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kteardown.model.result import Result
+from kteardown.report import contents
+from kteardown.report.comparison_groups import headlines, variants
+from kteardown.report.context import BothMaterial, Material
+from kteardown.report.formats.markdown import layout, plain
+from kteardown.report.metric_names import metric_name
+from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
+from kteardown.report.sections.both_clocks_table import clock_tables
+from kteardown.report.sections.fault_lines import fault_reports, is_broken, uncompared_sentences
+from kteardown.report.sentence import sentence, sentence_of_both
+from kteardown.report.summary import limits
+from kteardown.report.table import Block, Cell, Table
+
+LIMIT = 65_536
+"""The largest comment that GitHub takes, in characters; GitLab takes more."""
+_KEPT = 400
+"""Characters for the note about what was left out."""
+
+
+def render(material: Material) -> str:
+    """Return the comment, with a newline at the end."""
+    first = [f"**{plain(sentence(material.result, material.workloads))}**", *_visible(material)]
+    return _fitted(first, list(_folded(material)), material.name, material.result)
+
+
+def render_both(material: BothMaterial) -> str:
+    """Return the comment on a run on both clocks."""
+    exact = material.instructions
+    first = [f"**{plain(sentence_of_both(material.both, exact.workloads))}**"]
+    folded = list(map(_folded_table, clock_tables(material.both, exact.workloads)))
+    for one, clock in zip(material.clocks, ("instruction clock", "wall clock"), strict=True):
+        first += [f"On the {clock}:", *_visible(one)]
+        folded += _folded(one)
+    return _fitted(first, folded, material.name, exact.result)
+
+
+def _visible(material: Material) -> Iterator[str]:
+    for fault in fault_reports(material.result):
+        yield f"- {plain(fault.title.text)}"
+    for text in uncompared_sentences(material.result):
+        yield f"- {plain(text)}"
+    table = _headline_table(material)
+    if table:
+        yield layout(table)
+
+
+def _headline_table(material: Material) -> Table | None:
+    """Return a row for each headline metric and variant, with the metric's name for people."""
+    result = material.result
+    rows = []
+    for group in headlines(result, material.workloads):
+        for variant in variants(result):
+            mine, metric = group.of(variant), verdict_of(result, group, variant)
+            if not mine or is_broken(result, variant):
+                continue
+            name = metric_name(material.workloads, group.workload, group.metric, group.statistic)
+            change = metric_change(metric, mine) if metric else "-"
+            points = points_of(metric) if metric else f"{len(mine)} points"
+            cells = (name, variant, change, points, leading(metric, mine))
+            rows.append(tuple(map(Cell, cells)))
+    columns = ("metric", "variant", "change", "points", "verdict")
+    return Table("Headline metrics", Block(columns, tuple(rows), frozenset(columns))) if rows else None
+
+
+def _folded(material: Material) -> Iterator[str]:
+    """Yield the folded parts, the most important ones first."""
+    result = material.result
+    for fault in fault_reports(result):
+        if fault.lines:
+            # Four backticks: a console may have three.
+            text = "\n".join(("````", *fault.lines, "````"))
+            yield _folding(f"The log of {fault.kernel}, {fault.source}", text)
+    tables = contents.all_tables(result, material.workloads, material.reference)
+    yield from map(_folded_table, tables)
+    facts = "\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result))
+    kernels = layout(contents.kernels_table(result))
+    claims = "\n".join(f"- {plain(text)}" for text in limits(result))
+    yield _folding("How it was measured, and the limits", "\n\n".join((claims, kernels, facts)))
+    yield _folding("Repeat it", f"    {result.command}")
+
+
+def _folded_table(table: Table) -> str:
+    return _folding(table.title, layout(table).partition("\n\n")[2])
+
+
+def _folding(title: str, text: str) -> str:
+    """Return a folded part. The empty lines are needed: without them its Markdown is not read as such."""
+    escaped = title.replace("&", "&amp;").replace("<", "&lt;")
+    return f"<details><summary>{escaped}</summary>\n\n{text}\n\n</details>"
+
+
+def _fitted(first: Sequence[str], folded: Sequence[str], run: str, result: Result) -> str:
+    """Return the parts that fit into the limit, and how many did not."""
+    text = "\n\n".join(part for part in first if part)
+    if len(text) > LIMIT - _KEPT:
+        text = text[: LIMIT - _KEPT].rpartition("\n")[0]
+    left_out = 0
+    for part in folded:
+        if len(text) + len(part) + 2 > LIMIT - _KEPT:
+            left_out += 1
+        else:
+            text += f"\n\n{part}"
+    if left_out:
+        text += (
+            f"\n\n{left_out} part{'s' if left_out > 1 else ''} of the report did not fit into a comment: "
+            f"`kteardown report {run} --format markdown` has all."
+        )
+    return f"{text}\n\n<sub>kteardown, run {plain(run)}: {plain(result.experiment)}</sub>\n"

@@ -1,0 +1,128 @@
+"""The headline comparisons as JUnit XML, which continuous integration shows as tests.
+
+A test case is a headline metric of a variant over all its points, or at one point. It fails where
+``--fail-on worse`` does: broken, worse, or mixed with a point that is worse. What was not compared, and what
+is only suspected to be broken, is an error; what is inconclusive is skipped, since it is no failure of the
+patch and no pass either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as Xml
+
+from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
+from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.report.context import BothMaterial, Material
+from kteardown.report.formatting import change, point_text
+from kteardown.report.metric_names import metric_name
+from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
+from kteardown.report.sections.fault_lines import fault_sentence
+from kteardown.report.sentence import sentence, sentence_of_both
+
+_OUTCOMES = ("failure", "error", "skipped")
+
+
+def render(material: Material) -> str:
+    """Return the XML, with a newline at the end."""
+    return _file([material], sentence(material.result, material.workloads))
+
+
+def render_both(material: BothMaterial) -> str:
+    """Return the XML of a run on both clocks, with a suite for each clock and workload."""
+    return _file(material.clocks, sentence_of_both(material.both, material.instructions.workloads))
+
+
+def _file(materials: Sequence[Material], answer: str) -> str:
+    root = Xml.Element("testsuites", name=f"kteardown: {answer}")
+    for material in materials:
+        cases: dict[str, list[Xml.Element]] = {}
+        for suite, case in _cases(material):
+            cases.setdefault(f"{suite} ({material.result.clock})", []).append(case)
+        for name, mine in cases.items():
+            _suite(root, name, mine)
+    _count(root, list(root.iter("testcase")))
+    Xml.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(root: Xml.Element, name: str, cases: Sequence[Xml.Element]) -> None:
+    suite = Xml.SubElement(root, "testsuite", name=name)
+    _count(suite, cases)
+    suite.extend(cases)
+
+
+def _count(element: Xml.Element, cases: Sequence[Xml.Element]) -> None:
+    element.set("tests", str(len(cases)))
+    for outcome, name in zip(_OUTCOMES, ("failures", "errors", "skipped"), strict=True):
+        element.set(name, str(sum(case.find(outcome) is not None for case in cases)))
+
+
+def _cases(material: Material) -> Iterator[tuple[str, Xml.Element]]:
+    """Yield every test case with the name of its suite."""
+    result = material.result
+    for variant in result.requested:
+        yield "kernels", _of_kernel(variant, [f for f in result.faults if f.kernel == variant])
+    for group in headlines(result, material.workloads):
+        for variant in variants(result):
+            rows = group.of(variant)
+            if rows:
+                yield from ((group.workload, case) for case in _of_metric(material, group, variant, rows))
+    for lost in result.uncompared:
+        name = point_text(lost.point) or "the only point"
+        case = Xml.Element("testcase", classname=f"{lost.workload}.{lost.variant}", name=name)
+        _outcome(case, "error", "not compared", lost.reason)
+        yield lost.workload, case
+
+
+def _of_kernel(variant: str, faults: Sequence[Fault]) -> Xml.Element:
+    """Return the test that a variant fails only where base does; it has the log of the first fault."""
+    case = Xml.Element("testcase", classname=f"kernels.{variant}", name="fails only where base does")
+    broken = [fault for fault in faults if fault.status == "broken"]
+    first = [*broken, *(fault for fault in faults if fault.status == "suspected")][:1]
+    for fault in first:
+        kind = "failure" if fault.status == "broken" else "error"
+        _outcome(case, kind, fault.status, fault_sentence(fault)).text = _clean("\n".join(fault.excerpt))
+    return case
+
+
+def _of_metric(
+    material: Material, group: Group, variant: str, rows: Sequence[Comparison]
+) -> Iterator[Xml.Element]:
+    metric = verdict_of(material.result, group, variant)
+    name = metric_name(material.workloads, group.workload, group.metric, group.statistic)
+    about = f"{group.workload}.{group.name}.{variant}"
+    if metric is not None and metric.planned > 1:
+        case = Xml.Element("testcase", classname=about, name=f"{name}, over {points_of(metric)}")
+        _judge(case, _of_mixed(metric, rows), metric_sentence(group, rows, metric))
+        yield case
+    for row in rows:
+        place = point_text(row.point)
+        case = Xml.Element("testcase", classname=about, name=f"{name}{f', {place}' if place else ''}")
+        reason = f"; {row.reason}" if row.reason else ""
+        _judge(case, row.verdict, f"{variant}: {row.verdict}: {change(row)}{reason}")
+        yield case
+
+
+def _of_mixed(metric: MetricVerdict, rows: Sequence[Comparison]) -> Verdict:
+    worse = any(row.verdict == "worse" for row in rows)
+    return "worse" if metric.verdict == "mixed" and worse else metric.verdict
+
+
+def _judge(case: Xml.Element, verdict: Verdict, text: str) -> None:
+    if verdict in ("broken", "worse"):
+        _outcome(case, "failure", verdict, text)
+    elif verdict == "inconclusive":
+        _outcome(case, "skipped", verdict, text)
+    else:
+        Xml.SubElement(case, "system-out").text = _clean(text)
+
+
+def _outcome(case: Xml.Element, name: str, kind: str, text: str) -> Xml.Element:
+    about = {} if name == "skipped" else {"type": kind}
+    return Xml.SubElement(case, name, {"message": _clean(text), **about})
+
+
+def _clean(text: str) -> str:
+    """Return ``text`` without the control characters that XML cannot have, which a console may."""
+    return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)

@@ -1,0 +1,41 @@
+"""A result with what a reader needs to understand it without the workloads: its sentence, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kteardown.model.result import MetricFacts, Result
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
+from kteardown.report.formatting import unit_of_values
+from kteardown.report.metric_names import metric_name
+from kteardown.report.sentence import sentence
+
+
+def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
+    """Return the result with its sentence and the descriptions of its metrics."""
+    return result.model_copy(
+        update={"sentence": sentence(result, workloads), "metrics": metrics_in_words(result, workloads)}
+    )
+
+
+def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:
+    """Return every compared metric with its name, what it is, and the unit that the clock gives."""
+    first = {(c.workload, c.metric): c for c in reversed(result.comparisons)}
+    return tuple(
+        MetricFacts(
+            workload=workload,
+            metric=metric,
+            name=metric_name(workloads, workload, metric),
+            help=_help(workloads, workload, metric),
+            unit=unit_of_values(c.unit, result.clock),
+            better=c.better,
+            headline=is_headline(workloads, workload, metric),
+        )
+        for (workload, metric), c in reversed(first.items())
+    )
+
+
+def _help(workloads: Mapping[str, Workload], workload: str, metric: str) -> str:
+    spec = workloads[workload].metrics.get(metric) if workload in workloads else None
+    return spec.help if spec else ""

@@ -1,0 +1,128 @@
+"""What a revision of a series keeps of the one before: ``v2 keeps all of v1's gain and loses its +5.8%``.
+
+It is about the headline metrics that both results have, over all their points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload
+from kteardown.report.formatting import percent
+from kteardown.report.metric_names import metric_name
+
+if TYPE_CHECKING:
+    from kteardown.report.diff import Side, SideMetric
+
+_ALL = 0.95
+"""A gain of at least this share of the earlier one, or whose interval overlaps it, is all of it."""
+_Pair = tuple["SideMetric", "SideMetric"]
+
+
+def revision(one: str, other: str, a: Side, b: Side) -> str:
+    """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one`` of a."""
+    if a.broken(one) or b.broken(other):
+        return _broken(one, other, first=a.broken(one), second=b.broken(other))
+    theirs = {m.key: m for m in b.metric_verdicts if m.variant == other}
+    both = [(m, theirs[m.key]) for m in a.metric_verdicts if m.variant == one and m.key in theirs]
+    if not both:
+        return f"{other} and {one} have no headline metric in common"
+    if a.clock != b.clock:
+        return f"{other} and {one} were measured on different clocks, so their changes cannot be compared"
+    parts = [*_gains(one, both), *_losses(both), *_new(both)]
+    base = a.kernels.get("base", {}).get("source"), b.kernels.get("base", {}).get("source")
+    where = f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+    if not parts:
+        return f"{other} changes no headline metric, and nor does {one}{where}"
+    return f"{other} {_joined(parts)}{where}"
+
+
+def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
+    if first and second:
+        return f"{other} is broken, as {one} is"
+    return f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
+
+
+def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
+    """Return what is kept of the gains."""
+    gains = [pair for pair in both if pair[0].verdict == "better"]
+    kept = [pair for pair in gains if pair[1].verdict == "better" and _is_all(*pair)]
+    parts = []
+    if kept:
+        several = "s" if len(kept) > 1 else ""
+        what = "all of " if len(kept) == len(gains) else ""
+        parts.append(f"keeps {what}{one}'s gain{several} ({', '.join(map(_now, kept))})")
+    for mine, new in (pair for pair in gains if pair not in kept):
+        if new.verdict == "better":
+            parts.append(f"keeps {_share(mine, new)} of {one}'s gain on {_now((mine, new))}")
+        else:
+            parts.append(f"loses {one}'s gain of {_change(mine)} on {_name(mine)} (now {new.verdict})")
+    return parts
+
+
+def _losses(both: Sequence[_Pair]) -> list[str]:
+    """Return what is kept of the losses."""
+    return [
+        f"still has the loss ({_now((mine, new))})"
+        if new.verdict == "worse"
+        else f"loses its {_change(mine)} on {_name(mine)} (now {new.verdict})"
+        for mine, new in both
+        if mine.verdict == "worse" and new.verdict != "better"
+    ]
+
+
+def _new(both: Sequence[_Pair]) -> list[str]:
+    """Return the gains and losses that the earlier variant did not have."""
+    parts = []
+    for mine, new in both:
+        if new.verdict == "better" and mine.verdict != "better":
+            parts.append(f"gains {_change(new)} on {_name(new)} (it was {mine.verdict})")
+        elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
+            parts.append(f"is {new.verdict} on {_name(new)} ({_change(new)}; it was {mine.verdict})")
+    return parts
+
+
+def _is_all(mine: SideMetric, new: SideMetric) -> bool:
+    if mine.ci and new.ci and mine.ci[0] <= new.ci[1] and new.ci[0] <= mine.ci[1]:
+        return True
+    share = _part(mine, new)
+    return share is None or share >= _ALL
+
+
+def _part(mine: SideMetric, new: SideMetric) -> float | None:
+    """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
+    if not mine.ratio or not new.ratio or mine.ratio == 1:
+        return None
+    return math.log(new.ratio) / math.log(mine.ratio)
+
+
+def _share(mine: SideMetric, new: SideMetric) -> str:
+    part = _part(mine, new)
+    return "a part" if part is None else f"{part:.0%}"
+
+
+def _now(pair: _Pair) -> str:
+    """Return both changes: ``freezing user space -61.0% after -60.8%``."""
+    mine, new = pair
+    was = "" if _change(mine) == _change(new) else f" after {_change(mine)}"
+    return f"{_name(new)} {_change(new)}{was}"
+
+
+def _change(metric: SideMetric) -> str:
+    return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
+
+
+def _name(metric: SideMetric) -> str:
+    """Return the name of a metric; a result has only its key, so a workload of the user's has that."""
+    try:
+        known = {metric.workload: load_workload(metric.workload)}
+    except InputError:
+        known = {}
+    return metric_name(known, metric.workload, metric.metric, metric.statistic)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

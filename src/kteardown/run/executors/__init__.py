@@ -1,0 +1,1 @@
+"""What runs the boots of a plan: this machine, or a cluster's scheduler. ``port`` is the interface."""

@@ -1,0 +1,601 @@
+"""Run boots as jobs of a cluster. Nothing that the scheduler says or forgets can change a result.
+
+A scheduler executes a job at least once, sometimes twice, and can lose one that it accepted. So what was
+executed is what the journal of the run has (``rundir.journal``). The scheduler is only asked what became of
+jobs that have not published anything: one that ended, or that it does not know, is submitted again, so often
+and not more. A run that is resumed finds the results and the jobs of the process before it.
+
+On the instruction clock a job is one boot; one boot in ten is executed again on another node, and must be the
+same. On the wall clock a job is one block, on a node of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from kteardown.errors import LabError
+from kteardown.inputs.config import SlurmConfig
+from kteardown.model.plan import Plan, PlannedBoot, rests
+from kteardown.model.record import BootEnd, TrialEnd
+from kteardown.run.executors.order import Ordering
+from kteardown.run.executors.port import Ended, Executor, Log, Piece, Setting
+from kteardown.rundir.directory import RunDir, write_failed
+from kteardown.rundir.journal import Compared, Journal, Kind, Published, compare, read_published
+from kteardown.rundir.writer import RecordWriter
+
+_T = TypeVar("_T")
+CHECKED = 10
+"""Of so many boots on the instruction clock, one is executed on two nodes."""
+_LIVE = frozenset(
+    {
+        *("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING"),
+        *("STAGE_OUT", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"),
+        "SPECIAL_EXIT",
+    }
+)
+_WHY: Mapping[str, str] = {
+    "COMPLETED": "ended without a result",
+    "FAILED": "failed",
+    "CANCELLED": "was cancelled",
+    "TIMEOUT": "reached its time limit",
+    "NODE_FAIL": "lost its node",
+    "OUT_OF_MEMORY": "used more memory than it had",
+    "PREEMPTED": "was preempted",
+    "BOOT_FAIL": "had a node that did not start",
+    "DEADLINE": "reached its deadline",
+}
+_NEVER = {
+    *("BadConstraints", "PartitionTimeLimit", "PartitionNodeLimit", "InvalidAccount", "InvalidQOS"),
+    *("PartitionDown", "PartitionConfig", "PartitionInactive"),
+}
+"""Slurm's reasons of jobs that wait for ever, unless something is changed."""
+_LOOK_S = 0.1
+_LOOK_EACH_S = 5e-5
+"""The pause between two looks at the results; they take longer, the more there are."""
+_UNKNOWN_S = 5.0
+"""How long after it was submitted a job must be unknown before it is taken for lost."""
+_BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+_LEAVE_S = 60.0
+
+
+class UnreachableError(Exception):
+    """The scheduler does not answer now; it may later."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A job to be submitted. ``name`` is that of all jobs of a run, ``comment`` says which one it is."""
+
+    name: str
+    comment: str
+    command: Sequence[str]
+    output: str
+    exclusive: bool
+    memory_mb: int
+    minutes: int
+    qemu: str = ""
+    python_path: str = ""
+    avoid: tuple[str, ...] = ()
+    """Nodes that are not to be used."""
+    node: str = ""
+    """The only node that is to be used; empty: any."""
+    any_qemu: bool = False
+    """Whether the build of QEMU on the node does not matter."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the scheduler sees it."""
+
+    id: str
+    state: str
+    node: str
+    comment: str
+    reason: str
+
+    @property
+    def live(self) -> bool:
+        """Whether it waits or runs."""
+        return self.state in _LIVE
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as the scheduler sees it."""
+
+    name: str
+    state: str
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether jobs can run there, now or when those before them have ended."""
+        return self.state.rstrip("*~#!%$@^-+").lower() in ("idle", "mixed", "allocated", "completing", "mix")
+
+
+class Scheduler(Protocol):
+    """What is asked of a cluster's scheduler. Each call raises UnreachableError or LabError."""
+
+    @property
+    def words(self) -> str:
+        """Return the name of the cluster for readers."""
+
+    def submit(self, job: Submission) -> str:
+        """Submit a job and return its id."""
+
+    def jobs(self, name: str) -> list[Job]:
+        """Return the jobs with this name that the scheduler remembers."""
+
+    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
+        """Cancel the jobs with this name, or only ``ids``."""
+
+    def nodes(self) -> list[Node]:
+        """Return the nodes."""
+
+
+@dataclass
+class _Work:
+    """A piece that was submitted and has no result yet."""
+
+    key: str
+    kind: Kind
+    piece: Piece
+    minutes: int
+    attempt: int = -1
+    lost: int = 0
+    submitted: float = 0.0
+    job: Job | None = None
+    over: float | None = None
+    """When it was first seen that its job has ended, or is unknown."""
+    avoid: tuple[str, ...] = ()
+
+    @property
+    def comment(self) -> str:
+        """Return what names the attempt among the jobs of the run."""
+        return f"{self.kind}.{self.key}.{self.attempt}"
+
+    @property
+    def words(self) -> str:
+        """Return the name of the piece for readers."""
+        boots = ", ".join(f"{boot.index} of {boot.kernel}" for boot in self.piece[:2])
+        more = f" and {len(self.piece) - 2} more" if len(self.piece) > 2 else ""
+        return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")
+
+
+class ClusterBackend:
+    """The nodes of a cluster. ``sleep`` and ``now`` are those of a clock, for tests."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        config: SlurmConfig,
+        ordering: Ordering,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.scheduler = scheduler
+        self.config = config
+        self.ordering = ordering
+        self.sleep = sleep
+        self.now = now
+        self.stopped = False
+
+    @property
+    def words(self) -> str:
+        """Return where the guests are."""
+        return f" on {self.scheduler.words}"
+
+    def unsettled(self, log: Log) -> bool:
+        """Return whether jobs of an interrupted session may still be there."""
+        return isinstance(log, RecordWriter) and Journal(log.run).unsettled
+
+    @contextmanager
+    def open(self, setting: Setting) -> Iterator[Executor]:
+        """Yield the executor. Jobs of a run that is interrupted go on; its next session finds them."""
+        cluster = _Cluster(self, setting)
+        cluster.begin()
+        try:
+            yield cluster
+        except KeyboardInterrupt:
+            setting.reporter.note(cluster.left_behind())
+            raise
+        cluster.finish()
+
+    def stop(self) -> None:
+        """Make ``wait`` raise KeyboardInterrupt."""
+        self.stopped = True
+
+
+class _Cluster:
+    ahead = True
+
+    def __init__(self, backend: ClusterBackend, setting: Setting) -> None:
+        assert isinstance(setting.log, RecordWriter)
+        self._log = setting.log
+        self._backend = backend
+        self._scheduler = backend.scheduler
+        self._config = backend.config
+        self._setting = setting
+        self._note = setting.reporter.note
+        self._exact = setting.lab.acceleration == "icount"
+        self._journal = Journal(setting.log.run)
+        self._work: dict[tuple[Kind, str], _Work] = {}
+        self._adopted: dict[str, Job] = {}
+        """Live jobs of a session before this one, by their comment."""
+        self._compared: set[str] = set()
+        self._avoid: set[str] = set()
+        self._nodes: tuple[str, ...] = ()
+        self._polled = self._progress = backend.now()
+        self._pause_s = _LOOK_S
+        self._said: set[str] = set()
+        self._waiting: tuple[str, float] = ("", 0.0)
+
+    def begin(self) -> None:
+        """Look at the cluster, and at what sessions before this one left there. Raises LabError."""
+        self._journal.create()
+        self._journal.mark(unsettled=True)
+        self._name = f"kt-{self._journal.token()}"
+        self._compared = {each.key for each in self._journal.compared()}
+        nodes = self._patiently(self._scheduler.nodes)
+        if not nodes:
+            raise LabError(
+                f"{self._scheduler.words} has no nodes", hint="see `sinfo`, and name another with --on."
+            )
+        self._nodes = tuple(node.name for node in nodes)
+        if not any(node.usable for node in nodes):
+            states = Counter(node.state for node in nodes)
+            words = ", ".join(f"{count} {state}" for state, count in states.items())
+            self._note(f"no node of {self._scheduler.words} is up ({words}); the jobs wait until one is")
+        left = self._patiently(lambda: self._scheduler.jobs(self._name))
+        self._adopted = {job.comment: job for job in left if job.live}
+        if self._adopted:
+            self._note(f"{len(self._adopted)} jobs of an earlier session are still in the queue or running")
+
+    def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
+        """Return single boots; on the wall clock whole blocks, those with boots that ended as well."""
+        if self._exact:
+            return [(boot,) for boot in plan.boots if boot.index not in finished]
+        blocks: dict[tuple[int, int], list[PlannedBoot]] = {}
+        later = rests(plan)
+        for boot in plan.boots:
+            # The rest of a boot that failed is measured by itself, after its block.
+            alone = boot.index if boot.index in later else -1
+            blocks.setdefault((boot.block, alone), []).append(boot)
+        return [tuple(block) for block in blocks.values() if any(b.index not in finished for b in block)]
+
+    def room(self) -> bool:
+        """Return whether fewer jobs wait and run than may; second executions must not keep out first ones."""
+        return sum(kind == "done" for kind, _ in self._work) < self._config.max_jobs
+
+    def submit(self, piece: Piece) -> None:
+        """Submit a job, unless an earlier session had the piece executed, or has a job for it."""
+        self._begin(_Work(key_of(piece, exact=self._exact), "done", piece, self._config.minutes))
+
+    def wait(self) -> Sequence[Ended]:
+        """Wait until pieces have a result. Raises LabError if one was lost too often."""
+        while True:
+            self._collect("check")
+            if ended := self._collect("done"):
+                return ended
+            self._look()
+
+    def finish(self) -> None:
+        """Wait for the second executions, compare, and leave nothing in the queue."""
+        if self._exact:
+            self._check_all()
+            while any(kind == "check" for kind, _ in self._work):
+                self._collect("check")
+                self._look()
+            self._compare_late()
+        self._leave_nothing()
+        self._journal.mark(unsettled=False)
+
+    def left_behind(self) -> str:
+        """Return what becomes of the jobs of a run that is interrupted."""
+        return (
+            f"{len(self._work)} jobs go on; when the run is resumed it collects their results. "
+            f"To end them: scancel --name={self._name}"
+        )
+
+    # What has a result.
+
+    def _collect(self, kind: Kind) -> list[Ended]:
+        """Return the boots of pieces that have a result now."""
+        waiting = [key for of, key in self._work if of == kind]
+        if not waiting:
+            return []
+        published = self._journal.published(kind)
+        self._pause_s = _LOOK_S + len(published) * _LOOK_EACH_S
+        ended: list[Ended] = []
+        for key in waiting:
+            if key in published:
+                ended += self._take(self._work[kind, key])
+        return ended
+
+    def _take(self, work: _Work) -> list[Ended]:
+        try:
+            found = self._journal.read(work.kind, work.key)
+            missing = [boot.index for boot in work.piece if boot.index not in found.boots]
+            if missing:
+                raise ValueError(f"boot {missing[0]} is missing")
+        except ValueError as error:
+            self._journal.put_aside(work.kind, work.key)
+            self._again(work, f"its result is damaged: {str(error).splitlines()[0]}")
+            return []
+        del self._work[work.kind, work.key]
+        self._progress = self._backend.now()
+        for boot in work.piece:
+            self._setting.watch.ended(boot)
+        if work.kind == "check":
+            self._compare(self._journal.read("done", work.key), found)
+            return []
+        self._log.add_node(found.receipt.node, found.receipt.machine)
+        if self._exact and work.piece[0].index % CHECKED == 0:
+            self._check(work.key, work.piece, found)
+        return [self._ended(boot, found) for boot in work.piece]
+
+    def _ended(self, boot: PlannedBoot, found: Published) -> Ended:
+        records = found.boots[boot.index]
+        end = records[-1]
+        assert isinstance(end, BootEnd)
+        for record in records:
+            if isinstance(record, TrialEnd):
+                self._setting.watch.done(boot, record.trial)
+
+        def keep() -> None:
+            attempts = found.attempts(boot.index)
+            first = self._log.adopt(attempts, boot=boot.index)
+            for number, attempt in enumerate(attempts):
+                console = RunDir(found.folder).console_path(boot.index, attempt[0].attempt)
+                _link(console, self._log.console_path(boot.index, first + number))
+
+        return Ended(boot, end.outcome, end.detail, keep)
+
+    # Second executions.
+
+    def _check_all(self) -> None:
+        """Check what sessions before this one did not."""
+        done, finished = self._journal.published("done"), self._log.finished()
+        for boot in self._setting.plan.boots:
+            key = key_of((boot,), exact=True)
+            wanted = boot.index % CHECKED == 0 and ("check", key) not in self._work
+            if wanted and key in done and boot.index in finished:
+                self._check(key, (boot,), self._journal.read("done", key))
+
+    def _check(self, key: str, piece: Piece, first: Published) -> None:
+        """Execute a piece again, on another node than the first time."""
+        if key in self._compared:
+            return
+        if len(self._nodes) < 2:
+            self._once("no boot is executed on two nodes: there is only one")
+            return
+        self._begin(_Work(key, "check", piece, self._config.minutes, avoid=(first.receipt.node,)))
+
+    def _compare(self, first: Published, second: Published) -> None:
+        found = compare(first, second)
+        self._journal.add_compared(found)
+        self._compared.add(first.receipt.key)
+        for each in found:
+            if not each.same:
+                self._note(_disagree(each))
+
+    def _compare_late(self) -> None:
+        """Compare executions that were complete after the first one."""
+        known = {(each.key, each.nodes) for each in self._journal.compared()}
+        for file in self._journal.late():
+            try:
+                second = read_published(file, self._journal.path)
+                first = self._journal.read("done", second.receipt.key)
+            except (ValueError, OSError):
+                continue
+            if (first.receipt.key, (first.receipt.node, second.receipt.node)) not in known:
+                self._compare(first, second)
+
+    # Jobs.
+
+    def _begin(self, work: _Work) -> None:
+        self._work[work.kind, work.key] = work
+        if self._journal.has(work.kind, work.key):
+            return
+        mine = [c for c in self._adopted if c.startswith(f"{work.kind}.{work.key}.")]
+        if mine:
+            comment = max(mine, key=lambda c: int(c.rpartition(".")[2]))
+            work.attempt, work.job = int(comment.rpartition(".")[2]), self._adopted.pop(comment)
+            work.submitted = self._backend.now()
+            return
+        self._order(work)
+
+    def _order(self, work: _Work) -> None:
+        """Write the order of a new attempt, and submit it."""
+        work.attempt, folder = self._journal.new_attempt(work.key)
+        ordering, setting = self._backend.ordering, self._setting
+        order = ordering.order(setting, work.piece, work.key, work.attempt, work.kind, self._journal.path)
+        file = folder / "order.json"
+        try:
+            # Not synced: without its order a job fails, and is submitted again.
+            file.write_text(order.model_dump_json(indent=1))
+        except OSError as error:
+            raise write_failed(error, file) from error
+        usable = set(self._nodes) - self._avoid - set(work.avoid)
+        avoid = {*work.avoid, *(self._avoid if usable else ())}
+        submission = Submission(
+            name=self._name,
+            comment=work.comment,
+            command=ordering.command(file),
+            output=str(folder / "output.log"),
+            exclusive=order.exclusive,
+            memory_mb=ordering.memory_mb(setting.plan.memory_mb),
+            minutes=work.minutes,
+            qemu=order.qemu,
+            python_path=ordering.python_path,
+            avoid=tuple(sorted(avoid)),
+        )
+        number = self._patiently(lambda: self._scheduler.submit(submission))
+        work.job = Job(number, "PENDING", "", work.comment, "")
+        work.submitted, work.over = self._backend.now(), None
+
+    def _look(self) -> None:
+        """Pause, then look for failures, and from time to time at the scheduler."""
+        if self._backend.stopped:
+            raise KeyboardInterrupt
+        self._backend.sleep(self._pause_s)
+        self._report_failures()
+        if self._backend.now() - self._polled >= self._config.poll_s:
+            self._polled = self._backend.now()
+            self._poll()
+
+    def _report_failures(self) -> None:
+        failures = self._journal.failures() if self._work else {}
+        for work in list(self._work.values()):
+            failure = failures.get((work.key, work.attempt))
+            if failure is None or self._journal.has(work.kind, work.key):
+                continue
+            if failure.host:
+                self._avoid.add(failure.node)
+            self._again(work, f"{failure.node}: {failure.reason}")
+
+    def _poll(self) -> None:
+        """Ask the scheduler about the jobs, and submit again what was lost."""
+        try:
+            jobs = self._scheduler.jobs(self._name)
+        except UnreachableError as error:
+            self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
+            return
+        self._said = {said for said in self._said if "does not answer" not in said}
+        by_comment: dict[str, Job] = {}
+        for job in jobs:
+            # Of two jobs of one attempt, one that is live.
+            if job.comment not in by_comment or job.live:
+                by_comment[job.comment] = job
+        for work in list(self._work.values()):
+            self._follow(work, by_comment.get(work.comment))
+        self._say_what_waits()
+
+    def _follow(self, work: _Work, job: Job | None) -> None:
+        now = self._backend.now()
+        if job is not None and job.live:
+            work.over = None
+            if job.state == "RUNNING" and (work.job is None or work.job.state != "RUNNING"):
+                self._setting.watch.boot(work.piece[0], f"job {job.id} on {job.node}")
+            work.job = job
+            return
+        if job is None and now - work.submitted < _UNKNOWN_S:
+            return
+        if work.over is None:
+            work.over = now
+        elif now - work.over >= self._config.grace_s:
+            self._lost(work, job)
+
+    def _lost(self, work: _Work, job: Job | None) -> None:
+        if self._journal.has(work.kind, work.key):
+            return
+        if job is None:
+            number = work.job.id if work.job else "?"
+            self._again(work, f"job {number} is not known to {self._scheduler.words} any more")
+            return
+        why = f"job {job.id} {_WHY.get(job.state, f'ended as {job.state}')}"
+        if job.state == "TIMEOUT":
+            why += f" of {work.minutes} minutes"
+            work.minutes *= 2
+        if job.state in ("NODE_FAIL", "BOOT_FAIL") and job.node:
+            self._avoid.add(job.node)
+        where = f" on {job.node}" if job.node and job.node != "(null)" else ""
+        said = _last_line(self._journal.attempt(work.key, work.attempt) / "output.log")
+        self._again(work, why + where + (f": {said}" if said else ""))
+
+    def _again(self, work: _Work, why: str) -> None:
+        """Submit a piece again. Raises LabError if that was done too often."""
+        work.lost += 1
+        most = self._config.attempts
+        self._setting.watch.ended(work.piece[0])
+        if work.lost < most:
+            self._note(f"{work.words}: {why}; submitting it again ({work.lost + 1} of {most})")
+            if self._avoid >= set(self._nodes):
+                self._avoid.clear()
+            self._order(work)
+        elif work.kind == "check":
+            del self._work[work.kind, work.key]
+            self._note(f"{work.words}: {why}; it is not compared")
+        else:
+            raise LabError(
+                f"{work.words} was lost {most} times on {self._scheduler.words}, the last time: {why}",
+                hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
+            )
+
+    def _say_what_waits(self) -> None:
+        """Say why nothing runs, with the scheduler's own reason."""
+        waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
+        running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
+        now = self._backend.now()
+        words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
+        stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
+        patient = running or now - self._progress < self._config.patience_s
+        if not waiting or (patient and not stuck):
+            return
+        reasons = ", ".join(sorted(waiting))
+        if self._waiting[0] != reasons or now - self._waiting[1] > 3600:
+            self._waiting = (reasons, now)
+            self._note(f"{waiting.total()} jobs wait in the queue of {self._scheduler.words}: {words}")
+
+    def _leave_nothing(self) -> None:
+        """Cancel what is left of attempts that were given up, and wait until it is gone."""
+        until = self._backend.now() + _LEAVE_S
+        while self._backend.now() < until:
+            left = [job for job in self._patiently(lambda: self._scheduler.jobs(self._name)) if job.live]
+            if not left:
+                return
+            self._patiently(lambda: self._scheduler.cancel(self._name))
+            self._backend.sleep(min(1.0, self._config.poll_s))
+        self._note(f"{len(left)} jobs of the run could not be cancelled: see `squeue --name={self._name}`")
+
+    def _patiently(self, ask: Callable[[], _T]) -> _T:
+        """Ask the scheduler until it answers."""
+        for attempt in range(10**9):
+            try:
+                return ask()
+            except UnreachableError as error:
+                self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
+                if self._backend.stopped:
+                    raise KeyboardInterrupt from None
+                self._backend.sleep(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
+        raise AssertionError
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._note(text)
+
+
+def key_of(piece: Piece, *, exact: bool) -> str:
+    """Return the name of a piece in the journal."""
+    first = piece[0]
+    return f"boot-{first.index:04d}" if exact else f"block-{first.block:04d}-{first.index:04d}"
+
+
+def _disagree(found: Compared) -> str:
+    where = "before its first trial" if found.trial is None else f"in trial {found.trial}"
+    return (
+        f"boot {found.boot} of {found.kernel} differed {where} between {' and '.join(found.nodes)}: one of "
+        "these nodes is at fault, or this guest is not deterministic"
+    )
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a console its name in the run directory. A console that is gone is no reason to lose a boot."""
+    with suppress(OSError):
+        target.hardlink_to(source)
+
+
+def _last_line(file: Path) -> str:
+    try:
+        lines = file.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][:200] if lines else ""

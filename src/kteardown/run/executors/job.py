@@ -1,0 +1,326 @@
+"""A job on a node of a cluster: ``python -m kteardown.run.executors.job ORDER.json``.
+
+It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the journal
+of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each file by its hash,
+and that no other guest runs on its host. A piece is published whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict
+
+from kteardown.errors import KteardownError, LabError
+from kteardown.kernels.source import file_hash
+from kteardown.kernels.source_lines import SourceLines
+from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import BootEnd, BootStart, Record
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.run.executors.local import run_boot
+from kteardown.run.executors.port import Bootable, Lab, Setting
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
+from kteardown.rundir.writer import RecordWriter
+from kteardown.vm import host
+from kteardown.vm.acceleration import best_wall_acceleration
+from kteardown.vm.host_lock import host_lock
+from kteardown.vm.job import Acceleration
+from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_command import missing_qemu
+
+_LOCK_FOLDERS = (Path("/run/lock"), Path("/tmp"))
+
+
+class KernelFiles(BaseModel):
+    """The files of a kernel."""
+
+    model_config = ConfigDict(frozen=True)
+
+    image: Path
+    modules: tuple[Path, ...] = ()
+    optional_modules: dict[str, tuple[Path, ...]] = {}
+
+    def files(self) -> Iterator[Path]:
+        """Yield every file that a guest needs."""
+        yield self.image
+        yield from self.modules
+        for paths in self.optional_modules.values():
+            yield from paths
+
+
+class Order(BaseModel):
+    """All that a job needs; the only argument of a job is the file of its order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    attempt: int
+    kind: Kind
+    journal: Path
+    plan: Plan
+    """The boots of the piece."""
+    kernels: dict[str, KernelFiles]
+    agent: Path
+    programs: tuple[Path, ...] = ()
+    hashes: dict[str, str]
+    """The SHA-256 of each file, by its path."""
+    arch: Arch
+    acceleration: Acceleration
+    kernel_args: tuple[str, ...] = ()
+    lost_limit: float | None = None
+    qemu: str
+    """The SHA-256 of the QEMU of the run."""
+    exclusive: bool
+    """Whether no other guest may run on the host."""
+    node_cache: Path | None = None
+    lock_folder: Path | None = None
+    lock_wait_s: float = 600.0
+
+
+class HostFaultError(LabError):
+    """This node cannot execute the order; another may."""
+
+
+@dataclass(frozen=True)
+class Me:
+    """This execution of the job."""
+
+    node: str
+    job: str
+    name: str
+
+    @classmethod
+    def here(cls) -> Me:
+        """Return this execution; no other has its name."""
+        node = os.environ.get("SLURMD_NODENAME") or platform.node()
+        job = os.environ.get("SLURM_JOB_ID", "0")
+        again = os.environ.get("SLURM_RESTART_COUNT", "0")
+        return cls(node, job, f"{job}-{again}-{node}-{os.getpid()}-{secrets.token_hex(3)}")
+
+
+class _Silent:
+    def boot(self, boot: PlannedBoot, doing: str = "") -> None:
+        return
+
+    def trial(self, boot: PlannedBoot, index: int) -> None:
+        return
+
+    def done(self, boot: PlannedBoot, index: int) -> None:
+        return
+
+    def ended(self, boot: PlannedBoot) -> None:
+        return
+
+
+class _Log(RecordWriter):
+    """The records of an execution, in its own folder; each boot starts with the node and the execution."""
+
+    def __init__(self, own: RunDir, me: Me) -> None:
+        super().__init__(own)
+        self._me = me
+
+    def append(self, record: Record, *, boot: int, attempt: int) -> None:
+        """Write one record."""
+        if isinstance(record, BootStart):
+            record = record.model_copy(update={"node": self._me.node, "job": self._me.name})
+        super().append(record, boot=boot, attempt=attempt)
+
+
+def run_order(order: Order, me: Me) -> bool:
+    """Boot the piece and publish its records; return whether this was the first execution to do so.
+
+    Raises KteardownError, OSError.
+    """
+    own = RunDir.create_at(order.journal / "attempts" / order.key / str(order.attempt) / me.name)
+    with _locked(order) as lock:
+        qemu = check_qemu(order)
+        log = _Log(own, me)
+        try:
+            setting = _setting(order, log, lock)
+            for boot in order.plan.boots:
+                run_boot(boot, setting)
+        finally:
+            log.close()
+    records = own.records()
+    receipt = Receipt(
+        key=order.key,
+        attempt=order.attempt,
+        name=me.name,
+        node=me.node,
+        job=me.job,
+        qemu=qemu,
+        machine=host.facts(),
+        records=len(records),
+    )
+    first = publish(order.journal, order.kind, own.path, receipt, records)
+    guests = sum(record.duration_s for record in records if isinstance(record, BootEnd))
+    beside = time.time() - psutil.Process().create_time() - guests
+    print(f"published{'' if first else ' too late'}; seconds beside the guests: {beside:.2f}")
+    return first
+
+
+def check_qemu(order: Order) -> str:
+    """Return the hash of this node's QEMU. Raises HostFaultError if it is not that of the run."""
+    try:
+        found = qemu_hash(order.arch)
+    except LabError as error:
+        raise HostFaultError(error.message, hint=error.hint) from error
+    if order.qemu and found != order.qemu:
+        raise HostFaultError(
+            f"QEMU is another build here ({found[:12]}) than in the run ({order.qemu[:12]})",
+            hint="install the same build on all nodes, or set qemu and qemu_feature in the configuration.",
+        )
+    if order.acceleration == "kvm":
+        best = best_wall_acceleration(order.arch, cache=cache_dir())
+        if best.acceleration != "kvm":
+            raise HostFaultError(best.reason, hint='set wall = "mttcg" in the configuration.')
+    return found
+
+
+def qemu_hash(arch: Arch) -> str:
+    """Return the SHA-256 of the QEMU that this host runs. Raises LabError if there is none."""
+    path = shutil.which(ARCHITECTURES[arch].qemu)
+    if path is None:
+        raise missing_qemu(arch)
+    return file_hash(Path(path).resolve())
+
+
+@contextmanager
+def _locked(order: Order) -> Iterator[int]:
+    folder = order.lock_folder or next(f for f in _LOCK_FOLDERS if f.is_dir() and os.access(f, os.W_OK))
+    try:
+        with host_lock(folder, exclusive=order.exclusive, wait_s=order.lock_wait_s) as lock:
+            yield lock
+    except HostFaultError:
+        raise
+    except LabError as error:
+        raise HostFaultError(error.message, hint=error.hint) from error
+
+
+@dataclass(frozen=True)
+class _Staged(Bootable):
+    """A kernel whose image is a copy on the node; its line table stays in the shared cache."""
+
+    lines: Path = Path()
+
+    def source_lines(self, arch: Arch) -> SourceLines:
+        return SourceLines(self.lines, arch)
+
+
+def _setting(order: Order, log: _Log, lock: int) -> Setting:
+    stage = Stage(order.hashes, order.node_cache)
+    used = {boot.kernel for boot in order.plan.boots}
+    kernels = {name: _staged(files, stage) for name, files in order.kernels.items() if name in used}
+    lab = Lab(
+        machine=QemuMachine(inherit=(lock,)),
+        agent=stage.file(order.agent),
+        arch=order.arch,
+        acceleration=order.acceleration,
+        kernel_args=order.kernel_args,
+        lost_limit=order.lost_limit,
+        programs=tuple(stage.file(path) for path in order.programs),
+    )
+    return Setting(order.plan, kernels, lab, log, _Silent(), SilentReporter())
+
+
+def _staged(files: KernelFiles, stage: Stage) -> Bootable:
+    return _Staged(
+        image=stage.file(files.image),
+        modules=stage.all(files.modules),
+        optional_modules={name: stage.all(paths) for name, paths in files.optional_modules.items()},
+        lines=files.image.parent,
+    )
+
+
+class Stage:
+    """The files of an order, each checked by its hash; with a cache of the node, its copy of each."""
+
+    def __init__(self, hashes: Mapping[str, str], cache: Path | None) -> None:
+        self._hashes = hashes
+        self._cache = cache
+
+    def all(self, paths: Sequence[Path]) -> tuple[Path, ...]:
+        """Return ``file`` of each."""
+        return tuple(self.file(path) for path in paths)
+
+    def file(self, path: Path) -> Path:
+        """Return the file to use for ``path``. Raises HostFaultError if it is not what it was."""
+        wanted = self._hashes[str(path)]
+        try:
+            place = path if self._cache is None else self._copy(path, self._cache / wanted)
+            if file_hash(place) == wanted:
+                return place
+        except OSError as error:
+            raise HostFaultError(
+                f"{error.filename or path}: {error.strerror}",
+                hint="the node needs the shared file system with the cache, and space in node_cache.",
+            ) from error
+        if place != path:
+            place.unlink(missing_ok=True)
+        raise HostFaultError(
+            f"{place} is not the file that the run began with",
+            hint="a copy on a node is made anew; if the shared file changed, run the experiment again.",
+        )
+
+    def _copy(self, path: Path, folder: Path) -> Path:
+        # Under its own name, which is that of a module in the guest.
+        place = folder / path.name
+        if not place.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            partial = folder / f"{path.name}.{os.getpid()}.{secrets.token_hex(3)}"
+            try:
+                shutil.copyfile(path, partial)
+                partial.replace(place)
+            finally:
+                partial.unlink(missing_ok=True)
+        return place
+
+
+def _fail(order: Order, me: Me, reason: str, *, at_host: bool) -> None:
+    print(reason, file=sys.stderr)
+    failure = Failure(key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host)
+    try:
+        write_failure(order.journal, failure, me.name)
+    except OSError as error:
+        print(f"cannot be reported: {error}", file=sys.stderr)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
+    order = Order.model_validate_json(Path(arguments[0]).read_bytes())
+    me = Me.here()
+    try:
+        run_order(order, me)
+    except KteardownError as error:
+        _fail(order, me, error.message, at_host=isinstance(error, LabError))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(order, me, f"{where}{error.strerror}", at_host=True)
+    else:
+        return 0
+    finally:
+        _remove_images(order, me)
+    return 1
+
+
+def _remove_images(order: Order, me: Me) -> None:
+    own = order.journal / "attempts" / order.key / str(order.attempt) / me.name
+    for left in own.glob("console/*.cpio"):
+        left.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

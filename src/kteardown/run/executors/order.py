@@ -1,0 +1,78 @@
+"""What the jobs of a run have in common, and the order of each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import kteardown
+from kteardown.inputs.config import SlurmConfig
+from kteardown.kernels.source import file_hash
+from kteardown.run.executors.job import KernelFiles, Order
+from kteardown.run.executors.port import Bootable, Piece, Setting
+from kteardown.rundir.journal import Kind
+
+_QEMU_MB = 512
+"""The memory of a job beyond that of its guest."""
+
+
+@dataclass
+class Ordering:
+    """Makes orders. ``qemu`` is the SHA-256 of the QEMU of the run."""
+
+    config: SlurmConfig
+    qemu: str
+    _hashes: dict[Path, str] = field(default_factory=dict)
+
+    def order(
+        self, setting: Setting, piece: Piece, key: str, attempt: int, kind: Kind, journal: Path
+    ) -> Order:
+        """Return the order of an attempt at a piece."""
+        lab = setting.lab
+        kernels = {boot.kernel: _files(setting.kernels[boot.kernel]) for boot in piece}
+        used = [path for files in kernels.values() for path in files.files()]
+        return Order(
+            key=key,
+            attempt=attempt,
+            kind=kind,
+            journal=journal,
+            plan=setting.plan.model_copy(update={"boots": piece, "points": ()}),
+            kernels=kernels,
+            agent=lab.agent,
+            programs=lab.programs,
+            hashes={str(path): self._hash(path) for path in (*used, lab.agent, *lab.programs)},
+            arch=lab.arch,
+            acceleration=lab.acceleration,
+            kernel_args=lab.kernel_args,
+            lost_limit=lab.lost_limit,
+            qemu=self.qemu,
+            exclusive=lab.acceleration != "icount",
+            node_cache=Path(self.config.node_cache) if self.config.node_cache else None,
+            lock_folder=Path(self.config.lock_folder) if self.config.lock_folder else None,
+            lock_wait_s=self.config.lock_wait_s,
+        )
+
+    def command(self, order: Path) -> list[str]:
+        """Return the command of a job."""
+        return [self.config.python or sys.executable, "-m", "kteardown.run.executors.job", str(order)]
+
+    @property
+    def python_path(self) -> str:
+        """Return where the jobs find this kteardown, if they run the same Python."""
+        return "" if self.config.python else str(Path(kteardown.__file__).parents[1])
+
+    def memory_mb(self, guest_mb: int) -> int:
+        """Return the memory of a job."""
+        return guest_mb + _QEMU_MB
+
+    def _hash(self, path: Path) -> str:
+        if path not in self._hashes:
+            self._hashes[path] = file_hash(path)
+        return self._hashes[path]
+
+
+def _files(kernel: Bootable) -> KernelFiles:
+    return KernelFiles(
+        image=kernel.image, modules=kernel.modules, optional_modules=dict(kernel.optional_modules)
+    )

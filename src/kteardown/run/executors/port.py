@@ -1,0 +1,171 @@
+"""The interface of what runs the boots of a plan, and what it is given.
+
+``run.execute`` decides which boots run, in which order, and which of them count; an executor only runs what
+it is given. Everything above ``run.execute`` is the same for every executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from kteardown.kernels.source_lines import SourceLines
+from kteardown.model.arch import Arch
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import BootEnd, Outcome, Record
+from kteardown.progress import Reporter
+from kteardown.vm.job import Acceleration, Machine
+
+Piece = tuple[PlannedBoot, ...]
+"""Boots that run one after another on one machine."""
+
+
+@dataclass(frozen=True)
+class Bootable:
+    """The files of a kernel of the plan."""
+
+    image: Path
+    modules: tuple[Path, ...] = ()
+    optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """By name, what to load for a module that a boot of the plan needs."""
+
+    def modules_of(self, boot: PlannedBoot) -> tuple[Path, ...]:
+        """Return the modules that ``boot`` loads, in order."""
+        more = (path for name in boot.modules for path in self.optional_modules.get(name, ()))
+        return tuple(dict.fromkeys((*self.modules, *more)))
+
+    def source_lines(self, arch: Arch) -> SourceLines:
+        """Return the source lines of the kernel, whose line table is beside the image."""
+        return SourceLines(self.image.parent, arch)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where and how the boots run."""
+
+    machine: Machine
+    agent: Path
+    arch: Arch
+    acceleration: Acceleration
+    agent_hash: str = ""
+    """SHA-256 of the agent, on which a result depends."""
+    jobs: int = 1
+    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
+    kernel_args: tuple[str, ...] = ()
+    programs: tuple[Path, ...] = ()
+    """The programs that the guests have in addition to the agent."""
+    lost_limit: float | None = None
+    """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
+    backend: Backend | None = None
+    """What runs the boots; None: this machine."""
+
+    def stop(self) -> None:
+        """End what runs. May be called from any thread."""
+        (self.backend or self.machine).stop()
+
+
+class Log(Protocol):
+    """The part of a run directory that boots write to. Safe to call from several threads."""
+
+    def append(self, record: Record, *, boot: int, attempt: int) -> None:
+        """Write one record with its boot and attempt, and sync it to the disk."""
+
+    def console_path(self, boot: int, attempt: int) -> Path:
+        """Return the file of the console of this attempt."""
+
+    def finished(self) -> Mapping[int, BootEnd]:
+        """Return the boots that need no further attempt, with their last end record."""
+
+    def completed(self, boot: int) -> frozenset[int]:
+        """Return the indices of the trials of this boot that need not be run again."""
+
+    def to_repeat(self, boot: int) -> frozenset[int]:
+        """Return the indices of the disturbed trials of this boot that are to be run again."""
+
+    def next_attempt(self, boot: int) -> int:
+        """Return the number of the next attempt at this boot, from 0."""
+
+
+class Watch(Protocol):
+    """Shows what runs, in the displayed progress. Safe to call from several threads."""
+
+    def boot(self, boot: PlannedBoot, doing: str = "starting") -> None:
+        """Show that ``boot`` is being started, or what it does."""
+
+    def trial(self, boot: PlannedBoot, index: int) -> None:
+        """Show that trial ``index`` of ``boot`` began."""
+
+    def done(self, boot: PlannedBoot, index: int) -> None:
+        """Add trial ``index`` of ``boot`` to the completed ones."""
+
+    def ended(self, boot: PlannedBoot) -> None:
+        """Remove the guest of ``boot`` from the display."""
+
+
+def _kept() -> None:
+    return
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A boot that has ended. ``keep`` writes its records to the log, unless they are there already."""
+
+    boot: PlannedBoot
+    outcome: Outcome
+    detail: str
+    keep: Callable[[], None] = _kept
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an executor is given for one plan."""
+
+    plan: Plan
+    kernels: Mapping[str, Bootable]
+    lab: Lab
+    log: Log
+    watch: Watch
+    reporter: Reporter
+
+
+class Executor(Protocol):
+    """Runs pieces of a plan."""
+
+    ahead: bool
+    """Whether boots run before it is known whether they count. Their records are not in the log before
+    ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
+
+    def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
+        """Divide the boots of ``plan`` that have to run into pieces, in the order of the plan."""
+
+    def room(self) -> bool:
+        """Return whether another piece may be submitted now."""
+
+    def submit(self, piece: Piece) -> None:
+        """Begin to run ``piece``. Raises LabError, InputError."""
+
+    def wait(self) -> Sequence[Ended]:
+        """Wait until boots have ended, and return them; each boot of each piece is returned once.
+
+        Raises LabError if a boot cannot be run, KeyboardInterrupt after ``Backend.stop``.
+        """
+
+
+class Backend(Protocol):
+    """Makes executors."""
+
+    @property
+    def words(self) -> str:
+        """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
+
+    def unsettled(self, log: Log) -> bool:
+        """Return whether an interrupted run left something to do, even if every boot has ended."""
+
+    def open(self, setting: Setting) -> AbstractContextManager[Executor]:
+        """Return an executor for one plan. Nothing of it is left running on this machine when it is left."""
+
+    def stop(self) -> None:
+        """End every executor: ``wait`` raises KeyboardInterrupt. May be called from any thread."""

@@ -1,0 +1,119 @@
+"""Slurm, by its commands: sbatch, squeue, scancel and sinfo. No accounting database is needed.
+
+Every value is an argument of its own or is quoted in the script, so that no shell reads a name. Of the
+environment, jobs get only what is listed here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+
+from kteardown.errors import LabError, MissingError
+from kteardown.inputs.config import SlurmConfig
+from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
+
+_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+|KTEARDOWN_CACHE")
+_TIMEOUT_S = 60.0
+_TRANSIENT = re.compile(
+    r"Unable to contact slurm controller|Socket timed out|temporarily unable|Connection refused"
+    r"|Connection timed out|Zero Bytes were transmitted|Communication connection failure|try again"
+    r"|Resource temporarily unavailable|Transport endpoint|Slurm backup controller in standby|munge",
+    re.IGNORECASE,
+)
+_FIELDS = "%i|%T|%N|%k|%r"
+
+
+class Slurm:
+    """The scheduler of this machine's cluster, with the settings and the partition of the user."""
+
+    def __init__(self, config: SlurmConfig, partition: str = "") -> None:
+        self._config = config
+        self._partition = partition or config.partition
+
+    @property
+    def words(self) -> str:
+        """Return the name of the cluster for readers."""
+        return f"Slurm's partition {self._partition}" if self._partition else "Slurm"
+
+    def submit(self, job: Submission) -> str:
+        """Submit a job and return its id. Raises UnreachableError, LabError."""
+        answer = _run(self.sbatch(job), script(job.command, job.python_path))
+        return answer.strip().split(";")[0]
+
+    def sbatch(self, job: Submission) -> list[str]:
+        """Return the command that submits ``job``; its script is the standard input."""
+        config = self._config
+        build = [f"qemu-{job.qemu[:12]}"] if config.qemu_feature and not job.any_qemu else []
+        features = [*([] if job.any_qemu else [config.constraint]), *build]
+        constraint = "&".join(f"({each})" if "|" in each else each for each in features if each)
+        given = {
+            "partition": self._partition,
+            "account": config.account,
+            "qos": config.qos,
+            "constraint": constraint,
+            "exclude": ",".join(job.avoid),
+            "nodelist": job.node,
+        }
+        return [
+            *("sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1"),
+            *(f"--job-name={job.name}", f"--comment={job.comment}", f"--time={job.minutes}"),
+            *(f"--output={_pattern(job.output)}", "--open-mode=append", "--input=/dev/null"),
+            *(["--exclusive"] if job.exclusive else ["--cpus-per-task=1", f"--mem={job.memory_mb}M"]),
+            *(f"--{name}={value}" for name, value in given.items() if value),
+            *config.options,
+        ]
+
+    def jobs(self, name: str) -> list[Job]:
+        """Return the jobs with this name that Slurm remembers. Raises UnreachableError, LabError."""
+        text = _run(["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"])
+        rows = (line.split("|", 4) for line in text.splitlines())
+        return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
+
+    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
+        """Cancel the jobs with this name, or only ``ids``. Raises UnreachableError, LabError."""
+        _run(["scancel", "--quiet", *(ids or [f"--name={name}"])])
+
+    def nodes(self) -> list[Node]:
+        """Return the nodes of the partition. Raises UnreachableError, LabError."""
+        where = [f"--partition={self._partition}"] if self._partition else []
+        text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
+        rows = (line.split("|", 2) for line in text.splitlines())
+        found = {row[0].strip(): Node(*(field.strip() for field in row)) for row in rows if len(row) == 3}
+        return list(found.values())
+
+
+def script(command: Sequence[str], python_path: str = "") -> str:
+    """Return the script of a job: one command, every word of it quoted."""
+    path = f"export PYTHONPATH={shlex.quote(python_path)}\n" if python_path else ""
+    return f"#!/bin/sh\n{path}exec {shlex.join(command)}\n"
+
+
+def _pattern(path: str) -> str:
+    """Return a path in which Slurm replaces nothing."""
+    return path.replace("\\", "\\\\").replace("%", "%%")
+
+
+def _run(argv: Sequence[str], text: str | None = None) -> str:
+    environment = {name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)}
+    try:
+        done = subprocess.run(
+            argv, input=text, capture_output=True, text=True, env=environment, timeout=_TIMEOUT_S, check=False
+        )
+    except FileNotFoundError:
+        raise MissingError(f"{argv[0]} is not installed", ["slurm-client"]) from None
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from None
+    if done.returncode == 0:
+        return done.stdout
+    lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+    message = lines[-1].removeprefix(f"{argv[0]}: ").removeprefix("error: ").removeprefix("fatal: ")
+    if _TRANSIENT.search(done.stderr):
+        raise UnreachableError(message)
+    raise LabError(
+        f"{argv[0]}: {message}",
+        hint="check --on, the section [slurm] of the configuration (docs/cluster.md), and `sinfo`.",
+    )

@@ -1,0 +1,171 @@
+"""What each node of a cluster is like, found by one job on each: ``kteardown doctor --on slurm``.
+
+The job is this module: ``python -m kteardown.run.survey FILE CACHE NODE_CACHE`` writes what it finds to FILE.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import kteardown
+from kteardown.errors import LabError
+from kteardown.inputs.config import SlurmConfig
+from kteardown.paths import cache_dir
+from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
+from kteardown.run.executors.job import qemu_hash
+from kteardown.rundir.directory import write_failed
+from kteardown.vm import host
+from kteardown.vm.acceleration import best_wall_acceleration
+from kteardown.vm.qemu import qemu_version
+
+_JOB_MB = 512
+_PAUSE_S = 0.5
+
+
+class Found(BaseModel):
+    """What a job found on its node."""
+
+    model_config = ConfigDict(frozen=True)
+
+    qemu: str
+    """The SHA-256 of QEMU for x86-64; empty if there is none."""
+    qemu_version: str
+    kvm: str
+    """Why guests do not run on KVM; empty if a probe guest ran."""
+    cores: int
+    cpu: str
+    memory_mb: int
+    disk_mb: int
+    """What is free where the node keeps copies of kernels."""
+    cache: bool
+    """Whether the node sees the shared cache."""
+    load: float
+    smt: str
+    governor: str
+
+
+class Surveyed(BaseModel):
+    """A node with what was found, or with the reason why nothing was."""
+
+    model_config = ConfigDict(frozen=True)
+
+    node: str
+    state: str
+    found: Found | None = None
+    reason: str = ""
+
+
+def look(cache: Path, node_cache: Path) -> Found:
+    """Look at this host."""
+    facts = host.facts()
+    cpu = facts["cpu"]
+    try:
+        qemu, version = qemu_hash("x86_64"), qemu_version("x86_64")
+        kvm = best_wall_acceleration("x86_64", cache=cache).reason
+    except LabError as error:
+        qemu, version, kvm = "", "", error.message
+    return Found(
+        qemu=qemu,
+        qemu_version=version,
+        kvm=kvm.removeprefix("KVM is not used: ").partition(". ")[0],
+        cores=cpu["topology"]["cores"] or cpu["online"] or 0,
+        cpu=cpu["model"] or "",
+        memory_mb=facts["memory_kb"] // 1024,
+        disk_mb=psutil.disk_usage(str(_existing(node_cache))).free >> 20,
+        cache=cache.is_dir(),
+        load=os.getloadavg()[0],
+        smt=cpu["smt"] or "",
+        governor=cpu["governor"] or "",
+    )
+
+
+def _existing(folder: Path) -> Path:
+    return next(each for each in (folder, *folder.parents) if each.exists())
+
+
+def survey(
+    scheduler: Scheduler,
+    config: SlurmConfig,
+    root: Path,
+    *,
+    limit_s: float = 60.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Surveyed]:
+    """Look at every node by a job; ``root`` is a folder that the nodes share. Raises LabError.
+
+    A node whose job has not ended after ``limit_s`` is returned with what the scheduler says of it.
+    """
+    name = f"kt-survey-{secrets.token_hex(4)}"
+    folder = root / f".{name}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise write_failed(error, folder) from error
+    try:
+        nodes = scheduler.nodes()
+        for node in nodes:
+            scheduler.submit(_submission(node, name, folder, config))
+        left = limit_s
+        while left > 0 and not all((folder / f"{node.name}.json").is_file() for node in nodes):
+            sleep(_PAUSE_S)
+            left -= _PAUSE_S
+            if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
+                break
+        jobs = {job.comment: job for job in scheduler.jobs(name)}
+        scheduler.cancel(name)
+        return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
+    except UnreachableError as error:
+        raise LabError(f"{scheduler.words} does not answer: {error}", hint="see `sinfo`.") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _submission(node: Node, name: str, folder: Path, config: SlurmConfig) -> Submission:
+    arguments = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
+    return Submission(
+        name=name,
+        comment=node.name,
+        command=(config.python or sys.executable, "-m", "kteardown.run.survey", *arguments),
+        output=str(folder / f"{node.name}.log"),
+        exclusive=False,
+        memory_mb=_JOB_MB,
+        minutes=2,
+        python_path="" if config.python else str(Path(kteardown.__file__).parents[1]),
+        node=node.name,
+        any_qemu=True,
+    )
+
+
+def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
+    try:
+        found = Found.model_validate_json((folder / f"{node.name}.json").read_bytes())
+        return Surveyed(node=node.name, state=node.state, found=found)
+    except (OSError, ValidationError):
+        pass
+    log = folder / f"{node.name}.log"
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    said = lines[-1] if lines else (job.reason if job else "the job is gone")
+    state = f"the job is {job.state}: " if job else ""
+    return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what this host is like to the file that is named."""
+    file, cache, node_cache = map(Path, arguments)
+    partial = file.with_suffix(".partial")
+    partial.write_text(look(cache, node_cache).model_dump_json())
+    partial.rename(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

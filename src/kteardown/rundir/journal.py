@@ -1,0 +1,307 @@
+"""What the jobs of a cluster made: the folder ``jobs`` of a run directory.
+
+- ``token``: the part of the jobs' names that belongs to this run;
+- ``attempts/KEY/N/``: the order of attempt N at a piece of the plan, its output, and a folder of each time
+  that it was executed, since a scheduler may execute a job twice;
+- ``done/KEY.ndjson``: the records of the piece, from the execution that was complete first;
+- ``check/KEY.ndjson``: the same of a second execution on another node, on the instruction clock;
+- ``aside/``: complete executions that were too late; ``failed/``: why executions failed;
+- ``compared.ndjson``: whether what was executed twice was the same;
+- ``unsettled``: is there while a session uses the cluster, and after it if that was interrupted.
+
+A file gets its name in ``done`` by a link, which is atomic on a shared file system as well: no piece has two
+results, none is incomplete, and none has parts of two executions. Nothing here depends on what the scheduler
+remembers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kteardown.model.record import BootEnd, BootStart, Record, parse
+from kteardown.rundir import counting
+from kteardown.rundir.directory import RunDir, write_failed
+
+Kind = Literal["done", "check"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Receipt(_Model):
+    """The first line of a result: which execution of the piece ``key`` it is."""
+
+    key: str
+    attempt: int
+    name: str
+    """The name of the execution; no other has it."""
+    node: str
+    job: str
+    """The id of the job. A scheduler that was killed may use an id again."""
+    qemu: str
+    """The SHA-256 of the QEMU that booted the guests."""
+    machine: dict[str, Any]
+    records: int
+
+
+class Failure(_Model):
+    """Why an execution has no result. ``host``: because of its node, so that another node is better."""
+
+    key: str
+    attempt: int
+    node: str
+    reason: str
+    host: bool = False
+
+
+class Compared(_Model):
+    """A boot that was executed on two nodes."""
+
+    key: str
+    boot: int
+    kernel: str
+    nodes: tuple[str, str]
+    same: bool
+    trial: int | None = None
+    """The first trial that differs, if the boots differ in a trial."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The result of a piece: the records of each boot, from its start to its end."""
+
+    receipt: Receipt
+    folder: Path
+    boots: Mapping[int, Sequence[Record]]
+
+    def attempts(self, boot: int) -> list[Sequence[Record]]:
+        """Return the attempts at ``boot`` on that node, without those that failed because of the host.
+
+        The number of each is that of its console.
+        """
+        found: dict[int, list[Record]] = {}
+        for record in self.boots[boot]:
+            found.setdefault(record.attempt, []).append(record)
+        return [each for each in found.values() if not _failed(each[-1])]
+
+
+class Journal:
+    """The folder ``jobs`` of a run directory."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.path = run.path / "jobs"
+
+    def create(self) -> None:
+        """Make the folders. Raises LabError."""
+        try:
+            for name in ("attempts", "done", "check", "aside", "failed"):
+                (self.path / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_failed(error, self.path) from error
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a session began to use a cluster and did not come to its end."""
+        return (self.path / "unsettled").is_file()
+
+    def mark(self, *, unsettled: bool) -> None:
+        """Write whether a session is using a cluster. Raises LabError."""
+        file = self.path / "unsettled"
+        try:
+            if unsettled:
+                file.touch()
+            else:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise write_failed(error, file) from error
+
+    def token(self) -> str:
+        """Return the token of the run, which is made with the first call. Raises LabError."""
+        file = self.path / "token"
+        try:
+            if not file.is_file():
+                partial = file.with_suffix(f".{os.getpid()}")
+                partial.write_text(secrets.token_hex(5))
+                with suppress(FileExistsError):
+                    os.link(partial, file)
+                partial.unlink()
+            return file.read_text()
+        except OSError as error:
+            raise write_failed(error, file) from error
+
+    def new_attempt(self, key: str) -> tuple[int, Path]:
+        """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""
+        parent = self.path / "attempts" / key
+        try:
+            parent.mkdir(exist_ok=True)
+            number = max((int(each.name) for each in parent.iterdir() if each.name.isdecimal()), default=-1)
+            while True:
+                number += 1
+                with suppress(FileExistsError):
+                    (parent / str(number)).mkdir()
+                    return number, parent / str(number)
+        except OSError as error:
+            raise write_failed(error, parent) from error
+
+    def attempt(self, key: str, number: int) -> Path:
+        """Return the folder of an attempt."""
+        return self.path / "attempts" / key / str(number)
+
+    def published(self, kind: Kind) -> set[str]:
+        """Return the keys of the pieces that have a result."""
+        names = os.listdir(self.path / kind)
+        return {name.removesuffix(".ndjson") for name in names if name.endswith(".ndjson")}
+
+    def has(self, kind: Kind, key: str) -> bool:
+        """Return whether a piece has a result."""
+        return os.path.exists(f"{self.path}/{kind}/{key}.ndjson")
+
+    def read(self, kind: Kind, key: str) -> Published:
+        """Return the result of a piece. Raises ValueError if the file is damaged."""
+        return read_published(self.path / kind / f"{key}.ndjson", self.path)
+
+    def put_aside(self, kind: Kind, key: str) -> None:
+        """Take back a result that cannot be used. Raises LabError."""
+        file = self.path / kind / f"{key}.ndjson"
+        try:
+            file.rename(self.path / "aside" / f"{key}.damaged-{secrets.token_hex(4)}")
+        except OSError as error:
+            raise write_failed(error, file) from error
+
+    def late(self) -> Iterator[Path]:
+        """Yield the files of complete executions that were too late."""
+        yield from sorted((self.path / "aside").glob("*.ndjson"))
+
+    def failures(self) -> dict[tuple[str, int], Failure]:
+        """Return why executions failed, by key and attempt."""
+        found: dict[tuple[str, int], Failure] = {}
+        for file in sorted((self.path / "failed").glob("*.json")):
+            with suppress(OSError, ValidationError):
+                failure = Failure.model_validate_json(file.read_bytes())
+                found[failure.key, failure.attempt] = failure
+        return found
+
+    def compared(self) -> list[Compared]:
+        """Return which boots were executed twice, and whether they were the same."""
+        try:
+            lines = (self.path / "compared.ndjson").read_bytes().splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            with suppress(ValidationError):
+                found.append(Compared.model_validate_json(line))
+        return found
+
+    def add_compared(self, found: Sequence[Compared]) -> None:
+        """Write what was compared. Raises LabError."""
+        file = self.path / "compared.ndjson"
+        try:
+            with file.open("a", encoding="utf-8") as stream:
+                stream.writelines(each.model_dump_json() + "\n" for each in found)
+        except OSError as error:
+            raise write_failed(error, file) from error
+
+
+def publish(journal: Path, kind: Kind, own: Path, receipt: Receipt, records: Sequence[Record]) -> bool:
+    """Write a result into the folder ``own`` and publish it; return whether it was the first.
+
+    Raises OSError: nothing is published then.
+    """
+    file = own / "result.ndjson"
+    with file.open("w", encoding="utf-8") as stream:
+        stream.write(receipt.model_dump_json() + "\n")
+        stream.writelines(record.model_dump_json() + "\n" for record in records)
+        stream.flush()
+        os.fsync(stream.fileno())
+    if _link(file, journal / kind / f"{receipt.key}.ndjson"):
+        return True
+    _link(file, journal / "aside" / f"{receipt.key}.{receipt.name}.ndjson")
+    return False
+
+
+def write_failure(journal: Path, failure: Failure, name: str) -> None:
+    """Write why an execution failed. Raises OSError."""
+    partial = journal / "failed" / f"{name}.partial"
+    partial.write_text(failure.model_dump_json())
+    partial.rename(journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json")
+
+
+def _failed(end: Record) -> bool:
+    return isinstance(end, BootEnd) and end.outcome == "infrastructure-error"
+
+
+def _link(file: Path, name: Path) -> bool:
+    """Give ``file`` a further name unless that exists; return whether ``name`` is ``file`` now.
+
+    A network file system may answer a request that it has carried out with an error, if it was sent twice.
+    """
+    try:
+        os.link(file, name)
+    except FileExistsError:
+        return file.samefile(name)
+    return True
+
+
+def read_published(file: Path, journal: Path) -> Published:
+    """Return the result in ``file``. Raises ValueError if it is damaged, OSError."""
+    first, *lines = file.read_bytes().splitlines()
+    receipt = Receipt.model_validate_json(first)
+    records = [parse(line) for line in lines]
+    boots: dict[int, list[Record]] = {}
+    for record in records:
+        boots.setdefault(record.boot, []).append(record)
+    whole = all(isinstance(b[0], BootStart) and isinstance(b[-1], BootEnd) for b in boots.values())
+    if len(records) != receipt.records or not boots or not whole:
+        raise ValueError(f"{file} is incomplete")
+    folder = journal / "attempts" / receipt.key / str(receipt.attempt) / receipt.name
+    return Published(receipt, folder, boots)
+
+
+def compare(first: Published, second: Published) -> list[Compared]:
+    """Compare two executions of the same piece on the instruction clock, boot by boot."""
+    found = []
+    for boot, records in first.boots.items():
+        one, other = _comparable(records), _comparable(second.boots.get(boot, ()))
+        pairs = (n for n in range(max(len(one), len(other))) if one[n : n + 1] != other[n : n + 1])
+        differs = next(pairs, None)
+        start = records[0]
+        assert isinstance(start, BootStart)
+        found.append(
+            Compared(
+                key=first.receipt.key,
+                boot=boot,
+                kernel=start.kernel,
+                nodes=(first.receipt.node, second.receipt.node),
+                same=differs is None,
+                trial=None if differs is None else _trial(one[differs : differs + 1] or other[differs:]),
+            )
+        )
+    return found
+
+
+def _comparable(records: Sequence[Record]) -> list[str]:
+    """Return what the guest wrote in the attempt that counts, line by line, and how the boot ended."""
+    lines: list[str] = []
+    for boot in counting.boots(records):
+        lines += [record.model_dump_json() for record in counting.as_guest_wrote(boot.records)]
+        lines.append(boot.end.outcome)
+    return lines
+
+
+def _trial(lines: Sequence[str]) -> int | None:
+    try:
+        trial = json.loads(lines[0]).get("trial")
+    except (ValueError, IndexError):
+        return None
+    return trial if isinstance(trial, int) else None

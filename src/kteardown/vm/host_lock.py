@@ -1,0 +1,61 @@
+"""A lock of the host, so that a guest on the wall clock has the host for itself.
+
+It is an advisory lock (flock) on a file of the host. QEMU inherits its descriptor: when the process that took
+the lock is gone and its guest is still running, the lock is still held. Guests on the instruction clock
+share it, since they do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kteardown.errors import LabError
+
+_NAME = "kteardown-guests.lock"
+_EVERY_S = 0.25
+
+
+@contextmanager
+def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
+    """Yield the descriptor of the lock. Raises LabError if others still hold it after ``wait_s``."""
+    file = folder / _NAME
+    fd = _open(file)
+    try:
+        _take(fd, file, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, wait_s)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open(file: Path) -> int:
+    """Open the file for reading, which is enough for a lock: another user may have made it."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644))
+        return os.open(file, flags)
+    except OSError as error:
+        raise LabError(
+            f"{file}: the lock of the host cannot be opened: {error.strerror}",
+            hint="set lock_folder in the section [slurm] of the configuration to a folder of each host.",
+        ) from error
+
+
+def _take(fd: int, file: Path, how: int, wait_s: float) -> None:
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise LabError(
+                    f"another guest has run on this host for {wait_s:g} s ({file} is locked)",
+                    hint=f"see which process holds it: fuser -v {file}",
+                ) from None
+            time.sleep(_EVERY_S)

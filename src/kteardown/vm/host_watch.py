@@ -1,0 +1,184 @@
+"""What the host took from a guest: counters of the kernel, read when a trial begins and when it ends.
+
+The marks are the records ``trial_start`` and ``trial_end`` as the lab receives them, so they are late by the
+time in which the lab writes the records before them: milliseconds, and setting up the trial is inside of
+them. That is enough for a share of a trial, and not for what happened in one repetition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kteardown.model.record import LostTime
+
+_ROOT = Path("/")
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+WAKEUP_S = 50e-6
+"""What an idle host may take to run a thread that becomes runnable; it is not counted as lost."""
+
+
+@dataclass(frozen=True)
+class ThreadTimes:
+    """One thread by ``/proc/PID/task/TID/schedstat``: how long it waited for a CPU, and how often it ran."""
+
+    run_delay_s: float
+    times_run: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    """All counters at one moment; empty or None where this host has none."""
+
+    at_s: float
+    threads: Mapping[int, ThreadTimes] = field(default_factory=dict)
+    """By thread id, those of the virtual CPUs."""
+    steal_s: Mapping[int, float] = field(default_factory=dict)
+    """By CPU of the host, the time that a hypervisor under the host gave to others."""
+    throttled_s: float | None = None
+    """How long the CPU quota of our own control groups stopped us; of nested ones the largest."""
+    hot_s: Mapping[int, float] = field(default_factory=dict)
+    """By CPU of the host, the time at a lower frequency because of its temperature."""
+
+
+class HostWatch:
+    """Reads the counters around each trial of one guest."""
+
+    def __init__(self, root: Path = _ROOT) -> None:
+        self._root = root
+        self._threads: Sequence[int] = ()
+        self._before: Counters | None = None
+
+    def vcpus(self, threads: Sequence[int]) -> None:
+        """Use these threads of QEMU, which run the virtual CPUs."""
+        self._threads = tuple(threads)
+
+    def begin(self) -> None:
+        """Note that a trial begins."""
+        self._before = self._read()
+
+    def end(self) -> LostTime | None:
+        """Return what the trial lost that began last; None if none has begun."""
+        before, self._before = self._before, None
+        return lost_between(before, self._read()) if before else None
+
+    def _read(self) -> Counters:
+        return read(self._threads, _cpus_of(self._threads), self._root)
+
+
+def _cpus_of(threads: Sequence[int]) -> list[int]:
+    """Return the CPUs of the host on which ``threads`` may run; those of this process if none is known."""
+    found: set[int] = set()
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            found |= os.sched_getaffinity(thread)
+    return sorted(found or os.sched_getaffinity(0))
+
+
+def read(threads: Sequence[int], cpus: Sequence[int], root: Path = _ROOT) -> Counters:
+    """Return the counters of ``threads`` and of those CPUs of the host on which they may run."""
+    times = {thread: found for thread in threads if (found := _thread_times(root, thread))}
+    return Counters(
+        at_s=time.monotonic(),
+        threads=times,
+        steal_s=steal(_text(root / "proc/stat"), cpus),
+        throttled_s=_throttled(root),
+        hot_s={cpu: hot for cpu in cpus if (hot := _hot(root, cpu)) is not None},
+    )
+
+
+def lost_between(before: Counters, after: Counters) -> LostTime:
+    """Return what was lost between two readings: of the virtual CPU and of the CPU that lost most."""
+    both = before.threads.keys() & after.threads.keys()
+    waits = [_wait(before.threads[thread], after.threads[thread]) for thread in both]
+    stolen = _most(before.steal_s, after.steal_s)
+    throttled = None
+    if before.throttled_s is not None and after.throttled_s is not None:
+        throttled = max(0.0, after.throttled_s - before.throttled_s)
+    return LostTime(
+        elapsed_s=round(after.at_s - before.at_s, 6),
+        run_delay_s=_rounded(max(waits, default=None)),
+        # The first tick of a counter may have gathered before the trial.
+        steal_s=_rounded(None if stolen is None else max(0.0, stolen - _TICK_S)),
+        throttled_s=_rounded(throttled),
+        hot_s=_rounded(_most(before.hot_s, after.hot_s)),
+    )
+
+
+def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
+    """Return the steal time of each of ``cpus`` from the text of ``/proc/stat``, in seconds."""
+    found = {}
+    for line in re.findall(r"^cpu(\d+) (.*)$", stat, re.MULTILINE):
+        ticks = line[1].split()
+        if int(line[0]) in cpus and len(ticks) > 7:
+            found[int(line[0])] = int(ticks[7]) * _TICK_S
+    return found
+
+
+def own_groups(cgroups: str, root: Path = _ROOT) -> list[Path]:
+    """Return the folders of the control groups of this process and of those above them, for the CPU.
+
+    ``cgroups`` is the text of ``/proc/self/cgroup``.
+    """
+    folders = []
+    for line in cgroups.splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        mounts = ["sys/fs/cgroup", "sys/fs/cgroup/unified"] if number == "0" else []
+        if "cpu" in controllers.split(","):
+            mounts = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
+        own = Path(path.strip("/"))
+        folders += [root / mount / part for mount in mounts for part in (own, *own.parents)]
+    return [folder for folder in dict.fromkeys(folders) if (folder / "cpu.stat").is_file()]
+
+
+def _wait(old: ThreadTimes, new: ThreadTimes) -> float:
+    """Return how long a thread waited for a CPU, without what an idle host needs to wake it."""
+    usual = (new.times_run - old.times_run) * WAKEUP_S
+    return max(0.0, new.run_delay_s - old.run_delay_s - usual)
+
+
+def _most(before: Mapping[int, float], after: Mapping[int, float]) -> float | None:
+    return max((after[cpu] - old for cpu, old in before.items() if cpu in after), default=None)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
+
+
+def _thread_times(root: Path, thread: int) -> ThreadTimes | None:
+    """Return the times of a thread; None if it has exited, or if the kernel does not keep them."""
+    fields = _text(root / f"proc/{thread}/schedstat").split()
+    if len(fields) != 3 or fields[2] == "0":
+        return None
+    return ThreadTimes(int(fields[1]) / 1e9, int(fields[2]))
+
+
+def _throttled(root: Path) -> float | None:
+    found = []
+    for folder in own_groups(_text(root / "proc/self/cgroup"), root):
+        stat = dict(line.split() for line in _text(folder / "cpu.stat").splitlines() if line.count(" ") == 1)
+        if "throttled_usec" in stat:
+            found.append(int(stat["throttled_usec"]) / 1e6)
+        elif "throttled_time" in stat:  # Version 1, in nanoseconds.
+            found.append(int(stat["throttled_time"]) / 1e9)
+    return max(found, default=None)
+
+
+def _hot(root: Path, cpu: int) -> float | None:
+    """Return the time for which a CPU was throttled because of its temperature; None without the counter."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
+    texts = [_text(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
+    times = [int(text) / 1e3 for text in texts if text.strip().isdigit()]
+    return max(times, default=None)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

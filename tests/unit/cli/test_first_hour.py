@@ -1,0 +1,153 @@
+"""What a first hour with the command line met: errors that name the cause, options that are never ignored."""
+
+from __future__ import annotations
+
+import errno
+import io
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from kteardown import cli, pipeline
+from kteardown.cli import app, options
+from kteardown.cli.doctor import _memory_and_disk
+from kteardown.cli.run import gate
+from kteardown.cli.terminal import interim_table
+from kteardown.errors import GateError, InputError, KteardownError
+from kteardown.inputs.load import load_experiment
+from kteardown.inputs.override import Overrides, apply
+from kteardown.kernels.source import Sources
+from kteardown.progress import InterimResult, SilentReporter
+from kteardown.run import create, past_boots
+from kteardown.run.resolve import resolve
+from kteardown.rundir.directory import RunDir
+from kteardown.vm import host
+from unit.report.contexts import instructions, write_run
+from unit.simulation import WORKLOADS, freezer
+
+
+def failure(*command: str) -> KteardownError:
+    """Return the error that ends a command."""
+    done = CliRunner().invoke(app, list(command))
+    assert isinstance(done.exception, KteardownError), done.exception
+    return done.exception
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    run = write_run(tmp_path)
+    pipeline.analyse_and_save(run)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("clock", "option", "use"), [("instructions", "boots", "--seeds 3"), ("wall", "seeds", "--boots 3")]
+)
+def test_a_number_of_the_other_clock_is_not_ignored(clock: str, option: str, use: str) -> None:
+    error = failure("plan", "freezer", "--quick", "--clock", clock, f"--{option}", "3")
+    assert error.message.startswith(f"--{option} 3: has no effect on the clock of this run")
+    assert use in error.hint
+
+
+def test_on_both_clocks_each_takes_its_number() -> None:
+    designed = options.Designed(clock=options.ClocksChoice.both, boots=5, seeds=2)
+    exact, wall = options.on_clocks(load_experiment("freezer"), options.Parts(), options.Kernels(), designed)
+    assert (exact.design.seeds, wall.design.boots) == (2, 5)
+
+
+def test_guests_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="a guest has at most 255 CPUs"):
+        apply(load_experiment("freezer"), Overrides(cpus=9999))
+    monkeypatch.setattr(host, "memory_mb", lambda: 1000)
+    large = apply(load_experiment("freezer"), Overrides(memory_mb=2000))
+    with pytest.raises(InputError, match="2,000 MB does not fit into this host, which has 1,000 MB"):
+        create.plan_boots(resolve(large))
+
+
+def test_a_chart_of_a_text_is_refused(runs: RunDir) -> None:
+    assert failure("report", "last", "--chart", "forest").message.startswith("--chart forest: --format text")
+
+
+def test_a_cache_with_a_space_in_its_path_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spaced = tmp_path / "my cache"
+    with pytest.raises(InputError, match="its path has a space or a colon"):
+        Sources(spaced, SilentReporter())
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(spaced))
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    assert next(iter(_memory_and_disk())).name == "memory"
+    assert any(not finding.ok and "space" in finding.detail for finding in _memory_and_disk())
+
+
+def test_runs_that_are_a_file_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs").write_text("")
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    assert "is not a folder" in failure("list", "runs").message
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS])
+def test_an_error_of_the_host_is_no_traceback(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(number, "text of the system", "/cache/kernels")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 5
+    printed = capsys.readouterr().err
+    assert "kteardown: /cache/kernels: text of the system" in printed
+    assert "set KTEARDOWN_CACHE" in printed
+
+
+def test_a_failed_gate_always_has_a_reason() -> None:
+    result = instructions().result
+    rows = tuple(c.model_copy(update={"verdict": "worse", "reason": ""}) for c in result.comparisons)
+    update = {"comparisons": rows, "metric_verdicts": ()}
+    with pytest.raises(GateError) as failed:
+        gate("run", result.model_copy(update=update), WORKLOADS, options.FailOn.worse)
+    assert "at zombies=0 (" in failed.value.message
+    assert not failed.value.message.rstrip().endswith(":")
+
+
+def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None:
+    printed = CliRunner().invoke(app, ["list", "runs"]).stdout
+    assert "freezer-skip-exited makes freezing" in " ".join(printed.split())
+    (runs.path / "experiment.json").write_text("{}")
+    assert "unreadable: " in CliRunner().invoke(app, ["list", "runs"]).stdout
+
+
+def test_the_live_table_fits_into_80_columns() -> None:
+    names = ("freeze_user_ns", "zombies=15,000", "1,028,754", "freezer-skip-exited", "323,852")
+    row = InterimResult(*names, "-68.5% [-68.5, -68.5]", "inconclusive", "better: 5 better, 1 same")
+    for width in (80, 120):
+        out = io.StringIO()
+        Console(file=out, width=width).print(interim_table([row], width))
+        text = out.getvalue()
+        assert "…" not in text
+        assert "freeze_user_ns" in text
+        assert "inconclusive" in text
+        assert ("1,028,754" in text) == (width == 120)
+
+
+def test_a_forecast_looks_for_runs_of_each_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The records of simulated runs have no times.
+    monkeypatch.setattr(past_boots, "seen_boot", lambda run, *_: SimpleNamespace(run=run))
+    old = write_run(tmp_path, freezer(zombies=(0, 3000), boots=2, cgroup=True))
+    newer = [write_run(tmp_path, freezer(zombies=(0, 3000), boots=2)) for _ in range(5)]
+    found = past_boots.seen(freezer(cgroup=True), [old, *newer])
+    assert {boot.run for boot in found} == {old.name, *(run.name for run in newer[1:])}
+
+
+def test_the_version_does_not_load_the_statistics() -> None:
+    code = "import kteardown.cli, sys; print([name for name in ('scipy', 'duckdb') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

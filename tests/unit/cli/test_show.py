@@ -1,0 +1,101 @@
+"""``kteardown show``: what a workload, a series, an experiment and a kernel are, and the boots of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kteardown import pipeline
+from kteardown.cli import app
+from kteardown.cli.things import Thing, known_names
+from kteardown.errors import InputError
+from unit.report.contexts import write_run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def shown(*words: str) -> str:
+    done = CliRunner().invoke(app, ["show", *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def fields(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(shown(*words, "--json"))
+    return found
+
+
+def refused(*words: str) -> InputError:
+    error = CliRunner().invoke(app, ["show", *words]).exception
+    assert isinstance(error, InputError)
+    return error
+
+
+def test_a_workload_has_its_metrics_in_words_and_what_it_executes() -> None:
+    found = fields("workload", "zombies")
+    metric = next(one for one in found["metrics"] if one["key"] == "freeze_user_ns")
+    assert metric["name"] == "freezing user space"
+    assert (metric["in"], metric["better"], metric["use"]) == ("instructions or time", "lower", "headline")
+    assert "the time between the kernel's two messages" in metric["what it is"]
+    assert {row["key"] for row in found["parameters"]} == {"zombies", "make", "until"}
+    assert "kernel/power/process.c" in {row["file"] for row in found["executes"]}
+    assert {"page": "docs/freezer.md"} in found["more"]
+    assert "freezing user space" in shown("workload", "zombies")
+
+
+def test_a_series_has_what_it_changes_and_what_executes_that() -> None:
+    found = fields("series", "freezer-skip-exited")
+    assert len(found["patches"]) == 2
+    assert found["changes"] == [
+        {"file": "kernel/power/process.c", "functions": "try_to_freeze_tasks, thaw_processes"}
+    ]
+    assert found["workloads that execute it"][0]["name"] == "zombies"
+    assert "freezer" in {row["name"] for row in found["experiments"]}
+
+
+def test_an_experiment_has_its_last_result(home: Path) -> None:
+    assert fields("experiment", "freezer")["last run"] == []
+    run = write_run(home / "runs")
+    pipeline.analyse_and_save(run)
+    (last,) = fields("experiment", "freezer")["last run"]
+    assert last["name"] == run.name
+    assert last["result"].startswith("freezer-skip-exited makes freezing user space")
+
+
+def test_a_source_has_its_map() -> None:
+    found = fields("kernel", "debian:6.12")
+    assert found["exact source of the coverage map"].startswith("debian:6.12.")
+    assert "zombies" in {row["workload"] for row in found["workloads"]}
+
+
+@pytest.mark.parametrize("kind", list(Thing))
+def test_everything_that_is_listed_can_be_shown(kind: Thing) -> None:
+    for name in known_names(kind):
+        assert shown(kind.value, name).startswith(name)
+
+
+def test_a_wrong_name_gets_the_right_one() -> None:
+    assert "did you mean 'zombies'" in refused("workload", "zombie").message
+    assert "did you mean 'freezer-skip-exited'" in refused("series", "freezer-skip-exite").message
+    assert "did you mean 'freezer'" in refused("experiment", "freezr").message
+    assert "no kernel 'debian612'" in refused("kernel", "debian612").message
+    assert refused("workload").message == "no workload is named"
+    assert "kteardown show workload zombies" in refused("zombies").hint
+    assert "is not one of workload, series" in refused("worklod", "zombies").message
+
+
+def test_the_boots_of_a_run_are_json_too(home: Path) -> None:
+    run = write_run(home / "runs")
+    rows = json.loads(shown("last", "--json"))
+    assert {row["run"] for row in rows} == {run.name}
+    assert {row["outcome"] for row in rows} == {"ok"}

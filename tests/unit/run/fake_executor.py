@@ -1,0 +1,80 @@
+"""An executor that boots nothing: every piece ends at once, in an order that the test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import BootEnd, BootStart, Outcome
+from kteardown.run.executors.port import Ended, Executor, Log, Piece, Setting
+
+
+class FakeBackend:
+    """``outcome`` says how each boot ends; ``choose`` picks, of so many that run, which one ends next."""
+
+    def __init__(
+        self,
+        outcome: Callable[[PlannedBoot], Outcome],
+        choose: Callable[[int], int] = lambda running: 0,
+        room: int = 1000,
+    ) -> None:
+        self.outcome = outcome
+        self.choose = choose
+        self.most = room
+        self.stopped = False
+        self.submitted: list[int] = []
+
+    words = " on a fake cluster"
+
+    def unsettled(self, log: Log) -> bool:
+        return False
+
+    @contextmanager
+    def open(self, setting: Setting) -> Iterator[Executor]:
+        yield _Fake(self, setting.log)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class _Fake:
+    ahead = True
+
+    def __init__(self, backend: FakeBackend, log: Log) -> None:
+        self._backend = backend
+        self._log = log
+        self._running: list[Piece] = []
+
+    def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
+        return [(boot,) for boot in plan.boots if boot.index not in finished]
+
+    def room(self) -> bool:
+        return len(self._running) < self._backend.most
+
+    def submit(self, piece: Piece) -> None:
+        self._backend.submitted += [boot.index for boot in piece]
+        self._running.append(piece)
+
+    def wait(self) -> Sequence[Ended]:
+        piece = self._running.pop(self._backend.choose(len(self._running)))
+        return [self._ended(boot) for boot in piece]
+
+    def _ended(self, boot: PlannedBoot) -> Ended:
+        outcome = self._backend.outcome(boot)
+
+        def keep() -> None:
+            start = BootStart(
+                kernel=boot.kernel,
+                block=boot.block,
+                seed=1,
+                acceleration="icount",
+                host_load=0,
+                started_at="",
+            )
+            end = BootEnd(outcome=outcome, duration_s=1, first_record_s=0.5, command=[], host_load=0)
+            attempt = self._log.next_attempt(boot.index)
+            self._log.append(start, boot=boot.index, attempt=attempt)
+            self._log.append(end, boot=boot.index, attempt=attempt)
+
+        return Ended(boot, outcome, "", keep)

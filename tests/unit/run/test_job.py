@@ -1,0 +1,154 @@
+"""A job on a node: it trusts nothing that it can check, and publishes all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import BootStart
+from kteardown.run.executors import job as jobs
+from kteardown.run.executors.job import HostFaultError, KernelFiles, Order, Stage
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.journal import Journal
+from kteardown.rundir.writer import open_writer
+from kteardown.vm.job import BootJob
+from unit.fake_machine import FakeBoot, FakeMachine
+
+GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "ok"}).encode(),))
+
+
+def _sha(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
+    run = RunDir.create(tmp_path / "runs", "test")
+    journal = Journal(run)
+    journal.create()
+    attempt, _ = journal.new_attempt("block-0000-0000")
+    for name in ("image", "agent", "qemu-system-x86_64"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "qemu-system-x86_64").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    boots = tuple(
+        PlannedBoot(index=n, block=0, kernel=kernel, seed=7, trials=())
+        for n, kernel in enumerate(("base", "base-twin"))
+    )
+    files = KernelFiles(image=tmp_path / "image")
+    return Order(
+        key="block-0000-0000",
+        attempt=attempt,
+        kind="done",
+        journal=journal.path,
+        plan=Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1),
+        kernels={"base": files, "base-twin": files},
+        agent=tmp_path / "agent",
+        hashes={str(path): _sha(path) for path in (tmp_path / "image", tmp_path / "agent")},
+        arch="x86_64",
+        acceleration="mttcg",
+        qemu=_sha(tmp_path / "qemu-system-x86_64"),
+        exclusive=True,
+        lock_folder=tmp_path,
+        lock_wait_s=0,
+    )
+
+
+def _run(order: Order, monkeypatch: pytest.MonkeyPatch, script: Callable[[BootJob], FakeBoot]) -> int:
+    monkeypatch.setattr(jobs, "QemuMachine", lambda inherit: FakeMachine(script))
+    monkeypatch.setattr("kteardown.vm.host.facts", lambda: {"kernel": "6"})
+    file = order.journal / "attempts" / order.key / "0" / "order.json"
+    file.write_text(order.model_dump_json())
+    return jobs.main([str(file)])
+
+
+def _journal(order: Order) -> Journal:
+    return Journal(RunDir(order.journal.parent))
+
+
+def test_a_block_is_published_whole_with_its_node(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(order, monkeypatch, lambda job: GOOD) == 0
+    found = _journal(order).read("done", order.key)
+    assert (found.receipt.node, found.receipt.job, list(found.boots)) == ("n1", "7", [0, 1])
+    start = found.boots[1][0]
+    assert isinstance(start, BootStart)
+    assert (start.node, start.job) == ("n1", found.receipt.name)
+    assert not list(order.journal.rglob("*.cpio"))
+
+
+def test_a_host_that_fails_in_the_middle_of_a_block_publishes_nothing(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, broken = iter([GOOD]), FakeBoot(outcome="infrastructure-error", detail="QEMU ended by itself")
+    assert _run(order, monkeypatch, lambda job: next(answers, broken)) == 1
+    assert not _journal(order).published("done")
+    (failure,) = _journal(order).failures().values()
+    reason = "boot 1 of base-twin failed 3 times because of the host: QEMU ended by itself"
+    assert (failure.node, failure.reason, failure.host) == ("n1", reason, True)
+
+
+def test_an_attempt_that_failed_because_of_the_host_is_left_out_of_the_run(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([FakeBoot(outcome="infrastructure-error", detail="QEMU ended by itself")])
+    assert _run(order, monkeypatch, lambda job: next(answers, GOOD)) == 0
+    found = _journal(order).read("done", order.key)
+    run = RunDir.create(order.journal.parent / "other", "test")
+    with open_writer(run) as log:
+        for _ in range(2):
+            assert [log.adopt(found.attempts(boot), boot=boot) for boot in found.boots] == [0, 0]
+    assert [(boot.boot, boot.attempt, boot.end.outcome) for boot in run.boots()] == [
+        (0, 0, "ok"),
+        (1, 0, "ok"),
+    ]
+
+
+def test_a_guest_that_fails_is_a_result(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(order, monkeypatch, lambda job: FakeBoot(outcome="panic", detail="Kernel panic")) == 0
+    assert _journal(order).published("done") == {order.key}
+
+
+def test_another_build_of_qemu_is_refused(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = order.model_copy(update={"qemu": "0" * 64})
+    assert _run(other, monkeypatch, lambda job: GOOD) == 1
+    (failure,) = _journal(order).failures().values()
+    assert "QEMU is another build here" in failure.reason
+    assert failure.host
+
+
+def test_a_full_disk_is_reported(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(28, "No space left on device", "/var/tmp/x")
+    assert _run(order, monkeypatch, lambda job: FakeBoot(raises=full)) == 1
+    (failure,) = _journal(order).failures().values()
+    assert failure.reason == "/var/tmp/x: No space left on device"
+
+
+def test_the_second_execution_is_put_aside(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [_run(order, monkeypatch, lambda job: GOOD) for _ in range(2)] == [0, 0]
+    assert len(list(_journal(order).late())) == 1
+
+
+def test_files_are_staged_by_their_hash(tmp_path: Path) -> None:
+    shared, cache = tmp_path / "image", tmp_path / "cache"
+    shared.write_text("kernel")
+    stage = Stage({str(shared): _sha(shared)}, cache)
+    copy = stage.file(shared)
+    assert copy.read_text() == "kernel"
+    shared.unlink()
+    assert stage.file(shared) == copy
+    copy.write_text("damaged")
+    with pytest.raises(HostFaultError, match="is not the file that the run began with"):
+        stage.file(shared)
+    assert not copy.exists()
+
+
+def test_a_file_that_is_not_on_the_node_is_a_fault_of_the_node(tmp_path: Path) -> None:
+    with pytest.raises(HostFaultError, match="No such file"):
+        Stage({str(tmp_path / "x"): "0"}, None).file(tmp_path / "x")
