@@ -1,0 +1,114 @@
+"""The lab from end to end on a host with KVM, as a user runs it. No time is asserted."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvm.l1 import L1
+
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
+
+FREEZER = ("run", "freezer", "--clock", "wall", "--workload", "zombies")
+SERIES = ("--variant", "freezer-skip-exited")
+SILENT_S = 1200.0
+"""Seconds of the processor for a command, which says little while it runs."""
+
+
+def command(*arguments: str | Path) -> str:
+    return shlex.join(map(str, (sys.executable, "-m", "kteardown", *arguments)))
+
+
+def kteardown(l1: L1, runs: Path, *arguments: str | Path) -> str:
+    """Run the command line in L1, with the run directories in ``runs``."""
+    script = f"export KTEARDOWN_RUNS={shlex.quote(str(runs))}\n{command(*arguments)}"
+    done = l1.run(script, silent_s=SILENT_S)
+    assert done.status == 0, done.output
+    return done.output
+
+
+@pytest.fixture
+def runs(l1: L1, request: pytest.FixtureRequest) -> Path:
+    """A folder for the run directories of this test, which L1 and the host share."""
+    return l1.jobs / str(request.node.name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """Build on this host what the tests boot: L1 finds it in the cache."""
+    build = ("build", "freezer", *SERIES, "--layout-twin")
+    subprocess.run(shlex.split(command(*build)), check=True, stdout=subprocess.DEVNULL)
+
+
+def experiment(l1: L1, machine: str, *, boots: int) -> Path:
+    """An experiment without variants on ``machine``, as a file that L1 sees."""
+    file = l1.jobs / "experiment.toml"
+    file.write_text(
+        'name = "machines"\nquestion = "Does it boot?"\nsource = "debian:6.12"\n'
+        '[[workloads]]\nworkload = "zombies"\nparams.zombies = [30]\n'
+        f'[machine]\n{machine}\n[design]\nclock = "wall"\nboots = {boots}\nrepetitions = 1\n'
+    )
+    return file
+
+
+def result_of(runs: Path) -> dict[str, Any]:
+    (run,) = runs.iterdir()
+    assert {start["acceleration"] for start in records(runs, "boot_start")} == {"kvm"}
+    result: dict[str, Any] = json.loads((run / "result.json").read_text())
+    return result
+
+
+def records(runs: Path, kind: str) -> list[dict[str, Any]]:
+    (run,) = runs.iterdir()
+    read = map(json.loads, (run / "records.ndjson").read_text().splitlines())
+    return [record for record in read if record["type"] == kind]
+
+
+def test_a_series_on_one_and_two_cpus_with_the_layout_twin(l1: L1, runs: Path) -> None:
+    design = ("--boots", "1", "--repetitions", "2", "--set", "zombies=0,300", "--set", "cpus=1,2")
+    kteardown(l1, runs, *FREEZER, *SERIES, *design, "--layout-twin")
+    result = result_of(runs)
+    assert set(result["kernels"]) == {"base", "base-layout", "freezer-skip-exited"}
+    assert result["boots"]["ok"] == 8
+    ratios = {
+        (row["point"]["cpus"], row["point"]["zombies"]): row["ratio"]
+        for row in result["comparisons"]
+        if row["metric"] == "freeze_user_ns" and row["variant"] == "freezer-skip-exited"
+    }
+    assert ratios.keys() == {(cpus, zombies) for cpus in (1, 2) for zombies in (0, 300)}
+    assert ratios[1, 300] < 1 and ratios[2, 300] < 1
+
+
+def test_possible_cpus_and_numa_nodes(l1: L1, runs: Path) -> None:
+    file = experiment(l1, "cpus = 2\npossible_cpus = [2, 8]\nnuma_nodes = 2", boots=1)
+    kteardown(l1, runs, "run", file)
+    # Each machine boots base and its twin.
+    assert result_of(runs)["boots"]["ok"] == 4
+    machines = [start["machine"] for start in records(runs, "boot_start")]
+    assert sorted(machine["possible_cpus"] for machine in machines) == [2, 2, 8, 8]
+
+
+def test_a_run_that_is_killed_is_finished_by_resume(l1: L1, runs: Path) -> None:
+    file = experiment(l1, "cpus = 1", boots=2)
+    killed = f"""
+export KTEARDOWN_RUNS={shlex.quote(str(runs))}
+{command("run", file)} &
+boots() {{ cat "$KTEARDOWN_RUNS"/*/records.ndjson 2>/dev/null | grep -c '"boot_start"'; }}
+until [ "$(boots)" -ge 2 ]; do sleep 0.1; done
+kill -KILL $!
+wait
+sleep 1
+! pgrep qemu-system && {command("run", "--resume", "last")}
+"""
+    done = l1.run(killed, silent_s=SILENT_S)
+    assert done.status == 0, done.output
+    assert result_of(runs)["boots"]["ok"] == 4
+    starts = Counter(start["boot"] for start in records(runs, "boot_start"))
+    assert sorted(starts.values()) == [1, 1, 1, 2], "the boot that was killed was started again"
