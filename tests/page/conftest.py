@@ -1,0 +1,106 @@
+"""For the tests of the pages in a real browser: the pages, in every way in which they are looked at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from kteardown import pipeline
+from kteardown.inputs.load import load_workload
+from kteardown.inputs.published import load_posting
+from kteardown.report.context import Material
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats.html import html_report
+from kteardown.rundir.directory import RunDir
+from kteardown.vm.kernel_log import problems
+from unit.conftest import browser
+from unit.report.contexts import rich, wall, write_run
+from unit.run import killable
+from unit.serve.test_serve import serving
+from unit.simulation import freezer
+
+__all__ = ["browser"]
+
+ROOT = Path(__file__).parents[2]
+Open = Callable[..., Page]
+
+
+def published() -> Material:
+    """Return the published result of the freezer."""
+    result = result_json.loads((ROOT / "results/freezer/result.json").read_bytes())
+    names = {c.workload for c in result.comparisons}
+    workloads = {name: load_workload(name) for name in names}
+    evidence = replace(rich().evidence, stacks=())
+    return Material("freezer", result, workloads, load_posting("freezer"), evidence)
+
+
+def panicked(root: Path) -> RunDir:
+    """Make a finished run of which one boot panicked, with the console of a real panic."""
+    run = write_run(root)
+    console = (ROOT / "tests/data/console/crash.txt").read_text(encoding="utf-8", errors="replace")
+    lines = run.records_file.read_text().splitlines()
+    at = max(n for n, line in enumerate(lines) if '"boot_end"' in line)
+    end = json.loads(lines[at])
+    reports = [problem.model_dump(mode="json") for problem in problems(console)]
+    detail = "Kernel panic - not syncing"
+    lines[at] = json.dumps({**end, "outcome": "panic", "detail": detail, "problems": reports})
+    run.records_file.write_text("\n".join(lines) + "\n")
+    run.console_path(end["boot"], end["attempt"]).write_text(console)
+    pipeline.analyse_and_save(run)
+    return run
+
+
+@pytest.fixture(scope="session")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """Return the address of every page by a name."""
+    home = tmp_path_factory.mktemp("home")
+    found = {}
+    for name, material in (("published", published()), ("rich", rich()), ("wall", wall())):
+        file = home / f"{name}.html"
+        file.write_text(html_report(material), encoding="utf-8")
+        found[name] = file.as_uri()
+    unfinished = killable.make_run(home / "runs", "instructions")
+    bad = panicked(home / "runs")
+    done = []
+    for experiment in (freezer(), freezer("wall", boots=6, zombies=(0, 3000, 15000))):
+        done.append(write_run(home / "runs", experiment))
+        pipeline.analyse_and_save(done[-1])
+    with serving(home) as site:
+        here = f"http://127.0.0.1:{site.port}"
+        found |= {
+            "runs": f"{here}/",
+            "run": f"{here}/runs/{done[-1].name}",
+            "broken": f"{here}/runs/{bad.name}",
+            "unfinished": f"{here}/runs/{unfinished.name}",
+            "boots": f"{here}/runs/{bad.name}/boots",
+            "console": f"{here}/runs/{bad.name}/boots/{bad.records()[-1].boot}",
+            "compare": f"{here}/compare?a={done[0].name}&b={done[1].name}",
+            "history": f"{here}/history?metric=freeze_user_ns",
+            "nowhere": f"{here}/nowhere",
+        }
+        yield found
+    shutil.rmtree(home)
+
+
+@pytest.fixture
+def open_page(browser: Browser, addresses: Mapping[str, str]) -> Iterator[Open]:
+    """Return a function that opens a page by its name, ``width`` pixels wide."""
+    contexts = []
+
+    def opened(name: str, width: int = 1400, height: int = 900, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(addresses[name])
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -1,0 +1,107 @@
+"""What is to be seen: on paper, without JavaScript, on a telephone; and the pictures of the documentation.
+
+`make screenshots` writes the pictures to docs/images; without it they are only made.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page
+
+from page.conftest import ROOT, Open
+
+TARGET = os.environ.get("KTEARDOWN_SCREENSHOTS")
+LARGEST = 100_000
+"""Bytes of a picture."""
+BLANK = """() => [...document.querySelectorAll(".plot, .forest .rows")].filter((plot) => {
+  const drawn = [...plot.querySelectorAll("svg.canvas, svg.picture")].map((e) => e.getBoundingClientRect());
+  return !drawn.some(({ width, height }) => width > 100 && height > 15);
+}).length"""
+OVERLAPS = """() => {
+  const found = [];
+  for (const axis of document.querySelectorAll("svg.numbers, svg.ticks, .strip.axis svg")) {
+    const every = [...axis.querySelectorAll("text")].map((e) => e.getBoundingClientRect());
+    const boxes = every.filter((box) => box.width);
+    boxes.sort((a, b) => a.left - b.left);
+    boxes.forEach((box, n) => { if (n && box.left < boxes[n - 1].right) found.push(axis.textContent); });
+  }
+  return found;
+}"""
+
+
+def save(page: Page, name: str, **options: object) -> Image.Image:
+    """Take a picture with few colours; write it where `make screenshots` asks for it."""
+    picture = Image.open(io.BytesIO(page.screenshot(**options)))  # type: ignore[arg-type]
+    small = io.BytesIO()
+    picture.convert("RGB").quantize(128).save(small, "png", optimize=True)
+    assert len(small.getvalue()) < LARGEST
+    if TARGET:
+        (ROOT / TARGET / f"{name}.png").write_bytes(small.getvalue())
+    return picture
+
+
+def colours(picture: Image.Image) -> int:
+    """Return how many colours a picture has, which are few if it is blank."""
+    return len(picture.convert("RGB").getcolors(2**24) or [])
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize("media", ["screen", "print"])
+@pytest.mark.parametrize("name", ["published", "rich", "wall"])
+def test_no_chart_is_blank(name: str, media: str, scripts: bool, open_page: Open) -> None:
+    page = open_page(name, java_script_enabled=scripts)
+    page.emulate_media(media=media)  # type: ignore[arg-type]
+    assert page.locator(".plot, .forest .rows").count() > 5
+    for plot in page.locator(".plot").all():
+        box = plot.locator("svg.canvas").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 100
+    if scripts:
+        assert page.evaluate(BLANK) == 0
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("name", ["published", "rich", "wall"])
+def test_the_labels_of_an_axis_do_not_overlap(name: str, width: int, open_page: Open) -> None:
+    assert open_page(name, width).evaluate(OVERLAPS) == []
+
+
+def test_paper_has_light_colours_and_no_controls(open_page: Open) -> None:
+    page = open_page("rich", color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("#filters").is_hidden()
+    assert page.locator("button.zoom").first.is_hidden()
+
+
+def test_the_pictures_of_a_report(open_page: Open) -> None:
+    page = open_page("published", 1100, 860)
+    assert colours(save(page, "report")) > 30
+    page.evaluate("document.querySelector('#filters').remove()")
+    assert colours(save(page, "forest", **_from(page, ".forest", 620))) > 30
+    phone = open_page("published", 390, 780, color_scheme="dark")
+    assert colours(save(phone, "phone", **_from(phone, ".card", 1100))) > 30
+
+
+def _from(page: Page, selector: str, height: int) -> dict[str, object]:
+    """Return the options of a picture that begins a little above an element."""
+    top = page.evaluate(f"document.querySelector('{selector}').getBoundingClientRect().top + scrollY")
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    return {"full_page": True, "clip": {"x": 0, "y": top - 12, "width": width, "height": height}}
+
+
+def test_the_pictures_of_serve(open_page: Open) -> None:
+    assert colours(save(open_page("runs", 1100, 560), "runs")) > 30
+    assert colours(save(open_page("console", 1100, 860), "console")) > 30
+
+
+def test_the_documentation_has_every_picture() -> None:
+    named = {"report", "forest", "phone", "runs", "console"}
+    assert {path.stem for path in (ROOT / "docs/images").glob("*.png")} == named
+    every = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    pages = "".join(path.read_text(encoding="utf-8") for path in every)
+    assert [name for name in named if f"images/{name}.png" not in pages] == []
