@@ -210,7 +210,7 @@ class L1:
         script.chmod(0o755)
 
     def _share(self, tag: str, source: Path, cache: str) -> Path:
-        """Start a server of files for ``source``. In a user namespace it needs no privileges."""
+        """Start a server of files for ``source``. It needs privileges for its sandbox, or a user namespace."""
         daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
         if not daemon:
             raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")
@@ -220,10 +220,11 @@ class L1:
             listening.bind(str(path))
             listening.listen(1)
             options = ("-o", f"source={source}", "-o", "sandbox=chroot", "-o", f"cache={cache}")
+            namespace = ("unshare", "--map-root-user") if os.geteuid() else ()
             self._spawn(
                 tag,
                 [
-                    *("unshare", "--map-root-user", "setpriv", "--pdeathsig", "KILL", daemon),
+                    *(*namespace, "setpriv", "--pdeathsig", "KILL", daemon),
                     *(f"--fd={listening.fileno()}", *options, "--thread-pool-size=1", "--rlimit-nofile=0"),
                 ],
                 listening.fileno(),
