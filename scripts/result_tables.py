@@ -20,20 +20,25 @@ import io
 import math
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 
 from claims import Claim, TableSpec
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.load import load_workload
+from kteardown.model.experiment import Clock
 from kteardown.model.record import BASE, ParamValue
 from kteardown.model.result import Comparison, Law, Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
+from kteardown.report.sections.both_clocks_table import clock_tables
+from kteardown.report.table import Table
 from markdown_table import markdown
 from replications import findings
 
@@ -66,6 +71,8 @@ class Fact:
 
 def table(spec: TableSpec, claim: Claim) -> str:
     """The table, without what is written around it. Raises NoFigure."""
+    if spec.both_clocks:
+        return _on_both(spec, claim)
     result = result_of(claim, spec)
     if spec.terminal:
         return _on_terminal(spec, result)
@@ -235,6 +242,32 @@ def _in_heading(spec: TableSpec, axis: str, value: str) -> str:
 def _is_of(spec: TableSpec, one: Any) -> bool:
     kernel = getattr(one, "variant", None) or getattr(one, "kernel", None)
     return not spec.kernels or kernel in spec.kernels
+
+
+def _on_both(spec: TableSpec, claim: Claim) -> str:
+    """A table for each metric and variant: a row for each point, with both changes and their reading."""
+    if len(claim.results) != len(get_args(Clock)):
+        raise NoFigure("not measured on both clocks")
+    both = both_clocks(claim.results["instructions"], claim.results["wall"])
+    chosen = tuple(
+        one
+        for one in both.readings
+        if one.metric in spec.metrics
+        and _is_of(spec, one)
+        and all(one.point.get(name) in values for name, values in spec.where.items())
+    )
+    workloads = {one.workload: load_workload(one.workload) for one in chosen}
+    tables = clock_tables(both.model_copy(update={"readings": chosen}), workloads)
+    if not tables:
+        raise NoFigure(f"the result has no headline figures of {', '.join(spec.metrics)} there")
+    return "\n\n".join(_in_markdown(one) for one in tables)
+
+
+def _in_markdown(shown: Table) -> str:
+    (block,) = shown.cut(sys.maxsize, gap=0)
+    lines = [block.columns, *([cell.text for cell in row] for row in block.rows)]
+    left = [number for number, name in enumerate(block.columns) if name in block.left]
+    return "\n\n".join((f"{shown.title}:", markdown(lines, 0, left), *shown.notes))
 
 
 def _on_terminal(spec: TableSpec, result: Result) -> str:

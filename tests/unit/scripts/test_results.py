@@ -406,3 +406,26 @@ def test_the_table_of_a_replication(measured: Path) -> None:
     table = replications.findings(claims.Claim(measured, "zombie", spec), result)
     assert "freeze_user_ns at 3,000 zombies" in table
     assert table.endswith("on the log scale.")
+
+
+def test_the_table_of_both_clocks(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    spec = claims.TableSpec(
+        metrics=("freeze_user_ns",),
+        kernels=("freezer-skip-exited",),
+        where={"zombies": (1200,)},
+        both_clocks=True,
+    )
+    with pytest.raises(result_tables.NoFigure, match="not measured on both clocks"):
+        result_tables.table(spec, claim)
+    (counted,) = claim.results.values()
+    # The same changes on the other clock: both agree.
+    vars(claim)["results"] = {"instructions": counted, "wall": counted.model_copy(update={"clock": "wall"})}
+    lines = result_tables.table(spec, claim).splitlines()
+    assert lines[0].endswith("change on both clocks; lower is better:")
+    (row,) = (line for line in lines if line.startswith("|   1,200 |"))
+    _, _, exact, wall, *_, reading, _ = (cell.strip() for cell in row.split("|"))
+    assert exact == wall != ""
+    assert reading == "agree"
+    with pytest.raises(result_tables.NoFigure, match="no headline figures"):
+        result_tables.table(spec.model_copy(update={"where": {"zombies": (7,)}}), claim)
