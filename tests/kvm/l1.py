@@ -210,7 +210,7 @@ class L1:
         script.chmod(0o755)
 
     def _share(self, tag: str, source: Path, cache: str) -> Path:
-        """Start a server of files for ``source``. It needs privileges for its sandbox, or a user namespace."""
+        """Start a server of files for ``source``. Its sandbox needs privileges or a user namespace."""
         daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
         if not daemon:
             raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")
