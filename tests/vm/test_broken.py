@@ -33,7 +33,7 @@ SLOW = {
     "hang": ("hang", "of the guest's clock"),
     "hang-irqs-off": ("hang", "try_to_freeze_tasks"),
     "leak-lock": ("hang", "no record"),
-    "slow-oom": ("oom", "ut of memory"),
+    "slow-oom": ("oom", "deadlocked on memory"),
 }
 NULLS = 20
 
