@@ -1,18 +1,20 @@
 """Keeps the last result of `make test-all` in tests/full-run.json, and says what has changed since.
 
     full_run.py begin              before the tests: notes what they are about to test
+    full_run.py keep               during them: keeps which tests have passed, for another day or machine
     full_run.py record SUITE...    after them: writes the result, from the journal of each suite
     full_run.py check              warns of what changed since the recorded run; never fails
 
 A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
 A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
+Its hours need not be those of one day: what ``keep`` wrote is in the tree, and ``begin`` goes on from there.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,64 @@ def begin(root: Path) -> int:
         for old in begun.parent.glob("*.ndjson"):
             old.unlink()
     begun.write_text(json.dumps(now))
+    _restore(root, now)
     return 0
+
+
+def _restore(root: Path, now: Ids) -> None:
+    """Write the journals of a run that was kept and is of the same content, where there is none yet."""
+    kept = _recorded(root)
+    if kept.get("vouches_for") != now:
+        return
+    for suite, tests in kept.get("passed", {}).items():
+        file = begun_file(root).parent / f"{suite}.ndjson"
+        if not file.exists():
+            entries = (
+                {"test": test, "outcome": "passed", "duration_s": duration_s, "date": kept["date"]}
+                for test, duration_s in tests.items()
+            )
+            file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def keep(root: Path) -> int:
+    """Write which tests have passed on the present content, or say why they are not kept."""
+    if moved := _moved(root):
+        print(moved, file=sys.stderr)
+        return 1
+    journals = {file.stem: journal.read(file) for file in sorted(begun_file(root).parent.glob("*.ndjson"))}
+    passed = {
+        suite: {
+            test: entry["duration_s"]
+            for test, entry in sorted(entries.items())
+            if entry["outcome"] == "passed"
+        }
+        for suite, entries in journals.items()
+    }
+    dates = [entry["date"] for entries in journals.values() for entry in entries.values()]
+    result = {"date": max(dates, default=""), "passed": passed, "vouches_for": content_ids(root)}
+    recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"full run: kept, {_counted(passed)}; `make test-all` runs the others")
+    return 0
+
+
+def _counted(passed: Mapping[str, Sized]) -> str:
+    return ", ".join(f"{len(tests)} tests of {suite} passed" for suite, tests in passed.items())
+
+
+def _recorded(root: Path) -> dict[str, Any]:
+    """Read the recorded or kept run; empty without one."""
+    file = recorded_file(root)
+    return dict(json.loads(file.read_text())) if file.is_file() else {}
+
+
+def _moved(root: Path) -> str:
+    """Say what changed since the run began; empty if nothing did."""
+    moved = changed(json.loads(begun_file(root).read_text()), content_ids(root))
+    return (
+        f"full run: not recorded, {', '.join(moved)} changed while the tests ran; run `make test-all` again"
+        if moved
+        else ""
+    )
 
 
 def record(root: Path, names: list[str]) -> int:
@@ -89,19 +148,14 @@ def record(root: Path, names: list[str]) -> int:
     if bad := [name for name, suite in suites.items() if suite["failed"] or not suite["passed"]]:
         print(f"full run: not recorded, tests failed in {', '.join(bad)}", file=sys.stderr)
         return 1
-    now = content_ids(root)
-    if moved := changed(json.loads(begun_file(root).read_text()), now):
-        print(
-            f"full run: not recorded, {', '.join(moved)} changed while the tests ran; "
-            "run `make test-all` again",
-            file=sys.stderr,
-        )
+    if moved := _moved(root):
+        print(moved, file=sys.stderr)
         return 1
     result = {
         "date": max(suite.pop("date") for suite in suites.values()),
         "duration_s": sum(suite["duration_s"] for suite in suites.values()),
         "suites": suites,
-        "vouches_for": now,
+        "vouches_for": content_ids(root),
     }
     recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
     for done in folder.iterdir():
@@ -112,23 +166,28 @@ def record(root: Path, names: list[str]) -> int:
 
 def check(root: Path) -> str:
     """The warning that `make lint` prints, or that the recorded run is up to date."""
-    file = recorded_file(root)
-    if not file.is_file():
+    recorded = _recorded(root)
+    if not recorded:
         return "warning: no full run of the tests is recorded: `make test-all` was never run on this tree"
-    recorded = json.loads(file.read_text())
     if stale := changed(recorded["vouches_for"], content_ids(root)):
         return (
             f"warning: changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
             "run `make test-all` before this is handed over"
         )
+    if passed := recorded.get("passed"):
+        return (
+            f"warning: the full run of the tests is not complete: {_counted(passed)}; `make test-all` goes on"
+        )
     return f"full run: nothing that it vouches for has changed since {recorded['date']}"
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of the three commands."""
+    """Run one of the commands."""
     match arguments:
         case ["begin"]:
             return begin(ROOT)
+        case ["keep"]:
+            return keep(ROOT)
         case ["record", *names] if names:
             return record(ROOT, names)
         case ["check"]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import full_run
+import journal
 
 UNITS = {
     "agent/core/main.c": "agent",
@@ -118,3 +120,39 @@ def test_a_run_is_continued_on_the_same_content_alone(tree: Path) -> None:
 
 def test_after_a_recorded_run_all_tests_run_again(recorded: Path) -> None:
     assert not list(full_run.begun_file(recorded).parent.iterdir())
+
+
+def test_a_run_is_continued_from_what_was_kept_in_the_tree(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full_run.begin(tree)
+    journaled(tree, "vm", a="passed", b="failed", c="passed")
+    assert full_run.keep(tree) == 0
+    assert "2 tests of vm passed" in capsys.readouterr().out
+    assert "is not complete: 2 tests of vm passed" in full_run.check(tree)
+
+    shutil.rmtree(full_run.begun_file(tree).parent)
+    full_run.begin(tree)
+    file = full_run.begun_file(tree).parent / "vm.ndjson"
+    assert {test: entry["outcome"] for test, entry in journal.read(file).items()} == {
+        "a": "passed",
+        "c": "passed",
+    }
+    with file.open("a") as stream:
+        stream.write(
+            json.dumps({"test": "b", "outcome": "passed", "duration_s": 1.0, "date": "2026-01-03"}) + "\n"
+        )
+    full_run.begin(tree)
+    assert full_run.record(tree, ["vm"]) == 0
+    assert full_run.check(tree).startswith("full run: nothing")
+
+
+def test_what_was_kept_of_other_content_is_not_gone_on_from(tree: Path) -> None:
+    full_run.begin(tree)
+    journaled(tree, "vm", a="passed")
+    full_run.keep(tree)
+    (tree / "agent/core/main.c").write_text("changed")
+    assert "changed since the full run of the tests on 2026-01-02: agent" in full_run.check(tree)
+    assert full_run.keep(tree) == 1
+    full_run.begin(tree)
+    assert not list(full_run.begun_file(tree).parent.glob("*.ndjson"))
