@@ -30,7 +30,7 @@ from content_ids import agent_files, files_id, listed, text_id, workload_id
 from kteardown import analysis
 from kteardown.cli import app
 from kteardown.cli.compare import base_and_variants, experiment_for
-from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.cli.options import Designed, Kernels, Parts, on_clocks
 from kteardown.cli.replicate import experiment_of as replication
 from kteardown.inputs.load import fragments, load_experiment
 from kteardown.inputs.published import read_posting
@@ -203,18 +203,20 @@ def _guest(experiment: Experiment) -> list[str]:
 
 def ids(root: Path, command: str) -> dict[str, str]:
     """The content id of everything in the tree that the result of ``command`` depends on, by its name."""
-    experiment, switches = experiment_of(root, command)
+    experiments, switches = experiments_of(root, command)
+    # With both clocks there are two, which differ in their design alone.
+    experiment = experiments[0]
     names = sorted({sweep.workload for sweep in experiment.workloads})
     workloads = {name: _workload(root, name) for name in names}
-    design = experiment.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE)
+    designs = [e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments]
     symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
     found = {
         "agent": files_id(root, agent_files(root, names)),
         "analysis": str(analysis.RULES),
-        "design": text_id(json.dumps([design, switches], sort_keys=True)),
+        "design": text_id(json.dumps([*designs, switches], sort_keys=True)),
         "kernels": wanted_digest(symbols)[:16],
     }
-    found["guest"] = text_id(" ".join(_guest(experiment)))
+    found["guest"] = text_id(" ".join(word for e in experiments for word in _guest(e)))
     for name, workload in workloads.items():
         found[f"workloads/{name}"] = workload_id(workload)
     for variant in experiment.variants:
@@ -225,8 +227,11 @@ def ids(root: Path, command: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]:
-    """The experiment that a command measures, and the options that are no part of one. Raises ValueError."""
+def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], dict[str, str]]:
+    """The experiment that a command measures, on each of its clocks, and the options that are no part of one.
+
+    Raises ValueError.
+    """
     program, verb, *arguments = shlex.split(command)
     if program != "kteardown" or verb not in ("run", "compare", "replicate"):
         raise ValueError(f"not a command that measures: {command}")
@@ -241,7 +246,7 @@ def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]
         posting = read_posting(root / "postings" / f"{given['posting']}.toml")
         patch = f"lore:{posting.run.patch}" if posting.run and posting.run.patch else given["patch"]
         switches = {"ablate": "False", "clock": str(designed.clock or "")}
-        return changed(replication(posting, patch), Parts(), Kernels(), designed), switches
+        return on_clocks(replication(posting, patch), Parts(), Kernels(), designed), switches
     kernels = _group(Kernels, given)
     if verb == "run":
         parts = _group(Parts, given)
@@ -251,7 +256,7 @@ def experiment_of(root: Path, command: str) -> tuple[Experiment, dict[str, str]]
         source, variants = base_and_variants(given["source"] or "", given["series"] or [], [])
         known, parts = experiment_for(given["workload"], source), Parts(variant=variants)
     switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
-    return changed(known, parts, kernels, designed), switches
+    return on_clocks(known, parts, kernels, designed), switches
 
 
 def _group(kind: Any, given: Mapping[str, Any]) -> Any:

@@ -251,6 +251,16 @@ def test_a_series_on_another_source_is_depended_on(tree: Path) -> None:
     assert found[SERIES] == claims.load(tree, "zombie").now[SERIES]
 
 
+def test_both_clocks_are_depended_on(tree: Path) -> None:
+    both = "kteardown run freezer --clock both"
+    designs = {claims.ids(tree, f"{both} {more}")["design"] for more in ("", "--boots 8", "--seeds 8")}
+    assert len(designs) == 3
+    one = claims.ids(tree, "kteardown run freezer --clock wall")
+    assert (
+        one["guest"] != claims.ids(tree, both)["guest"] != claims.ids(tree, "kteardown run freezer")["guest"]
+    )
+
+
 def test_a_series_that_is_named_by_its_folder_is_depended_on(tree: Path) -> None:
     command = f"kteardown run freezer --variant ./{SERIES}"
     before = claims.ids(tree, command)
