@@ -37,7 +37,10 @@ def _open(file: Path) -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with suppress(FileExistsError):
-            os.close(os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644))
+            made = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            # Whatever the umask of the first user.
+            os.fchmod(made, 0o644)
+            os.close(made)
         return os.open(file, flags)
     except OSError as error:
         raise LabError(

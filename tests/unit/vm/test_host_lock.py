@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -43,3 +44,12 @@ def test_a_guest_that_is_left_behind_keeps_the_lock(tmp_path: Path) -> None:
 def test_a_lock_is_not_taken_through_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "kteardown-guests.lock").symlink_to(tmp_path / "elsewhere")
     _refused(tmp_path, "cannot be opened")
+
+
+def test_another_user_can_take_the_lock_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with host_lock(tmp_path, exclusive=False, wait_s=0):
+            assert (tmp_path / "kteardown-guests.lock").stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
