@@ -167,13 +167,14 @@ def counted(earlier: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
     """Return the records that count of a boot, from its last attempt and those before it.
 
     In real time these include the trials that attempts which were cut or ended ok completed, and ``last``
-    did not begin. Of a trial that was completed twice, the later one counts.
+    did not begin. Of a trial that was completed twice, the later one counts. Attempts of other executions of
+    a job on a node, or on another host than the node, never count: they are of another machine.
     """
     if last.exact:
         return last.records
     completed: dict[int, list[Record]] = {}
     for attempt in earlier:
-        if attempt.end is None or _ended_ok(attempt):
+        if attempt.start.job == last.start.job and (attempt.end is None or _ended_ok(attempt)):
             completed.update(completed_trials(attempt))
     begun = {record.trial for record in last.records if isinstance(record, TrialStart)}
     kept = (record for trial, lines in completed.items() if trial not in begun for record in lines)

@@ -74,7 +74,8 @@ class RecordWriter:
             self._end = self._drop_cut_line()
             self._finished: dict[int, BootEnd] = {}
             self._attempts: dict[int, int] = {}
-            self._jobs: dict[tuple[int, int], str] = {}
+            self._jobs: dict[int, str] = {}
+            """By boot, the job of its last attempt; empty if that was on this host."""
             self._nodes: dict[str, Any] = {}
             self._completed: dict[tuple[int, int], set[int]] = {}
             self._disturbed: dict[int, Counter[int]] = {}
@@ -100,7 +101,7 @@ class RecordWriter:
         start, end = attempts[-1][0], attempts[-1][-1]
         with self._lock:
             last = self._attempts.get(boot, -1)
-            known = isinstance(start, BootStart) and self._jobs.get((boot, last)) == start.job
+            known = isinstance(start, BootStart) and self._jobs.get(boot) == start.job
             if known and self._finished.get(boot) == self._stamped(end, boot, last):
                 return last + 1 - len(attempts)
             self._write(
@@ -163,10 +164,16 @@ class RecordWriter:
     def completed(self, boot: int) -> frozenset[int]:
         """Return the indices of the trials of ``boot`` that earlier attempts completed in real time.
 
-        These trials are not run again. A disturbed trial is one of them after its last try.
+        These trials are not run again. A disturbed trial is one of them after its last try. None of a boot of
+        a job on a node of a cluster is: a boot is never put together from two machines.
         """
         with self._lock:
-            return self._completed_of(boot)
+            return frozenset() if self._jobs.get(boot) else self._completed_of(boot)
+
+    def of_jobs(self) -> frozenset[int]:
+        """Return the boots whose last attempt was a job on a node of a cluster."""
+        with self._lock:
+            return frozenset(boot for boot, job in self._jobs.items() if job)
 
     def to_repeat(self, boot: int) -> frozenset[int]:
         """Return the indices of the disturbed trials of ``boot`` that are to be run again."""
@@ -185,8 +192,10 @@ class RecordWriter:
     def _note(self, record: Record) -> None:
         self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
         attempt = (record.boot, record.attempt)
-        if isinstance(record, BootStart) and record.job:
-            self._jobs[attempt] = record.job
+        if isinstance(record, BootStart) and self._jobs.get(record.boot, "") != record.job:
+            self._forget(record.boot)
+        if isinstance(record, BootStart):
+            self._jobs[record.boot] = record.job
         if isinstance(record, BootStart) and record.acceleration != EXACT:
             self._completed[attempt] = set()
         elif isinstance(record, TrialEnd) and attempt in self._completed:
@@ -198,6 +207,12 @@ class RecordWriter:
             self._finished[record.boot] = record
             if record.outcome != "ok":
                 self._completed.pop(attempt, None)
+
+    def _forget(self, boot: int) -> None:
+        """Forget the trials of a boot that another machine begins anew."""
+        self._disturbed.pop(boot, None)
+        for attempt in [attempt for attempt in self._completed if attempt[0] == boot]:
+            del self._completed[attempt]
 
     def _completed_of(self, boot: int) -> frozenset[int]:
         return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))

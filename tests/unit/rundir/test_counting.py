@@ -75,6 +75,19 @@ def test_in_real_time_completed_trials_count_and_are_not_run_again(run: RunDir) 
     assert [record.attempt for record in boot.records if isinstance(record, TrialEnd)] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("jobs", [("", "7-n1"), ("7-n1", ""), ("7-n1", "8-n2")])
+def test_a_boot_is_not_put_together_from_two_machines(run: RunDir, jobs: tuple[str, str]) -> None:
+    first, second = (start("kvm").model_copy(update={"job": job}) for job in jobs)
+    with open_writer(run) as log:
+        write(log, 0, first, *trial(0, 1), *trial(1, 2))
+    with open_writer(run) as log:
+        assert log.completed(0) == (frozenset() if jobs[0] else {0, 1})
+        write(log, 1, second, *trial(0, 11))
+        assert log.completed(0) == (frozenset() if jobs[1] else {0})
+        write(log, 1, end("panic"))
+    assert values(run) == {0: [11]}
+
+
 def test_a_trial_that_an_older_version_repeated_counts_once(run: RunDir) -> None:
     with open_writer(run) as log:
         write(log, 0, start("mttcg"), *trial(0, 10), *trial(1, 11))

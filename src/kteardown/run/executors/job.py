@@ -138,6 +138,10 @@ class _Log(RecordWriter):
             record = record.model_copy(update={"node": self._me.node, "job": self._me.name})
         super().append(record, boot=boot, attempt=attempt)
 
+    def completed(self, boot: int) -> frozenset[int]:
+        """Return the trials that attempts of this execution completed."""
+        return self._completed_of(boot)
+
 
 def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish its records; return whether this was the first execution to do so.

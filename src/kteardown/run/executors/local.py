@@ -11,6 +11,7 @@ from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd
 from kteardown.run.boot import attempt_boot
 from kteardown.run.executors.port import Ended, Executor, Lab, Log, Piece, Setting
+from kteardown.rundir.counting import EXACT
 from kteardown.vm.job import BootResult
 
 _ATTEMPTS = 3
@@ -52,31 +53,45 @@ class _Local:
     def __init__(self, setting: Setting, pool: ThreadPoolExecutor) -> None:
         self._setting = setting
         self._pool = pool
-        self._running: dict[Future[BootResult], PlannedBoot] = {}
+        self._running: dict[Future[list[BootResult]], Piece] = {}
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
-        """Return each boot by itself."""
-        return [(boot,) for boot in plan.boots if boot.index not in finished]
+        """Return each boot by itself; a block that was begun on a node of a cluster whole."""
+        elsewhere = self._setting.log.of_jobs() if self._setting.lab.acceleration != EXACT else frozenset()
+        left = {boot.block for boot in plan.boots if boot.index not in finished}
+        torn = left & {boot.block for boot in plan.boots if boot.index in elsewhere}
+        blocks: dict[int, list[PlannedBoot]] = {}
+        for boot in plan.boots:
+            if boot.block in torn or boot.index not in finished:
+                blocks.setdefault(boot.block if boot.block in torn else -1 - boot.index, []).append(boot)
+        return [tuple(boots) for boots in blocks.values()]
 
     def room(self) -> bool:
         """Return whether fewer guests run than may run at the same time."""
         return len(self._running) < self._setting.lab.jobs
 
     def submit(self, piece: Piece) -> None:
-        """Begin a boot."""
-        (boot,) = piece
-        self._setting.watch.boot(boot)
-        self._running[self._pool.submit(run_boot, boot, self._setting)] = boot
+        """Begin to run boots, one after another."""
+        self._running[self._pool.submit(self._run, piece)] = piece
 
     def wait(self) -> Sequence[Ended]:
         """Wait for the next boots to end. Raises LabError if one failed three times because of the host."""
         ended: list[Ended] = []
         for future in wait(self._running, return_when=FIRST_COMPLETED).done:
-            boot = self._running.pop(future)
-            self._setting.watch.ended(boot)
-            result = future.result()
-            ended.append(Ended(boot, result.outcome, result.detail))
+            piece = self._running.pop(future)
+            for boot, result in zip(piece, future.result(), strict=True):
+                ended.append(Ended(boot, result.outcome, result.detail))
         return ended
+
+    def _run(self, piece: Piece) -> list[BootResult]:
+        results = []
+        for boot in piece:
+            self._setting.watch.boot(boot)
+            try:
+                results.append(run_boot(boot, self._setting))
+            finally:
+                self._setting.watch.ended(boot)
+        return results
 
 
 def run_boot(boot: PlannedBoot, setting: Setting) -> BootResult:

@@ -82,6 +82,9 @@ class Log(Protocol):
     def completed(self, boot: int) -> frozenset[int]:
         """Return the indices of the trials of this boot that need not be run again."""
 
+    def of_jobs(self) -> frozenset[int]:
+        """Return the boots whose last attempt was a job on a node of a cluster."""
+
     def to_repeat(self, boot: int) -> frozenset[int]:
         """Return the indices of the disturbed trials of this boot that are to be run again."""
 
