@@ -40,7 +40,8 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str =
         agent_hash=file_hash(agent),
         arch=spec.arch,
         acceleration=best,
-        lost_limit=lost_limit(experiment, best, snapshot.plan.cpus),
+        lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, on_nodes=backend is not None),
+        lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, jobs),
         kernel_args=spec.kernel_args,
         programs=guest_programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
@@ -58,19 +59,22 @@ def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Accelerat
     return found.acceleration
 
 
-def lost_limit(experiment: Experiment, acceleration: Acceleration, cpus: int) -> float | None:
+def lost_limit(
+    experiment: Experiment, acceleration: Acceleration, cpus: int, *, on_nodes: bool = False
+) -> float | None:
     """Return the share of its time that a trial of a guest with ``cpus`` CPUs may lose; None: any.
 
     There is no default under emulation, whose own threads compete with each other, nor where the host has no
     CPU besides those of the guest: there a guest loses time to QEMU and to the lab, and the more it does, the
-    more it loses.
+    more it loses. ``on_nodes``: each node of a cluster decides that for itself.
     """
     asked = experiment.design.lost_limit
     if acceleration == "icount":
         return None
     if asked is not None:
         return asked if asked < 1 else None
-    return LOST_LIMIT if acceleration == "kvm" and len(os.sched_getaffinity(0)) > cpus else None
+    spare = on_nodes or len(os.sched_getaffinity(0)) > cpus
+    return LOST_LIMIT if acceleration == "kvm" and spare else None
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

@@ -11,17 +11,18 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-import kteardown
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.paths import cache_dir
 from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
 from kteardown.run.executors.job import qemu_hash
+from kteardown.run.executors.order import python_command, python_path
 from kteardown.rundir.directory import write_failed
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
@@ -121,11 +122,12 @@ def survey(
             if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
                 break
         jobs = {job.comment: job for job in scheduler.jobs(name)}
-        scheduler.cancel(name)
         return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
     except UnreachableError as error:
         raise LabError(f"{scheduler.words} does not answer: {error}", hint="see `sinfo`.") from error
     finally:
+        with suppress(LabError, UnreachableError):
+            scheduler.cancel(name)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -134,12 +136,12 @@ def _submission(node: Node, name: str, folder: Path, config: SlurmConfig) -> Sub
     return Submission(
         name=name,
         comment=node.name,
-        command=(config.python or sys.executable, "-m", "kteardown.run.survey", *arguments),
+        command=python_command(config, "kteardown.run.survey", *arguments),
         output=str(folder / f"{node.name}.log"),
         exclusive=False,
         memory_mb=_JOB_MB,
         minutes=2,
-        python_path="" if config.python else str(Path(kteardown.__file__).parents[1]),
+        python_path=python_path(config),
         node=node.name,
         any_qemu=True,
     )

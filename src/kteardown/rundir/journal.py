@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kteardown.errors import LabError
 from kteardown.model.record import BootEnd, BootStart, Record, parse
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir, write_failed
@@ -72,6 +73,8 @@ class Compared(_Model):
     kernel: str
     nodes: tuple[str, str]
     same: bool
+    second: str = ""
+    """The name of the second execution."""
     trial: int | None = None
     """The first trial that differs, if the boots differ in a trial."""
 
@@ -99,7 +102,9 @@ class Journal:
     """The folder ``jobs`` of a run directory."""
 
     def __init__(self, run: RunDir) -> None:
-        self.path = run.path / "jobs"
+        self._run = run
+        # Jobs run in another folder.
+        self.path = run.path.absolute() / "jobs"
 
     def create(self) -> None:
         """Make the folders. Raises LabError."""
@@ -128,16 +133,12 @@ class Journal:
     def token(self) -> str:
         """Return the token of the run, which is made with the first call. Raises LabError."""
         file = self.path / "token"
+        if not file.is_file():
+            self._run.save(file, secrets.token_hex(5))
         try:
-            if not file.is_file():
-                partial = file.with_suffix(f".{os.getpid()}")
-                partial.write_text(secrets.token_hex(5))
-                with suppress(FileExistsError):
-                    os.link(partial, file)
-                partial.unlink()
             return file.read_text()
         except OSError as error:
-            raise write_failed(error, file) from error
+            raise _read_failed(error, file) from error
 
     def new_attempt(self, key: str) -> tuple[int, Path]:
         """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""
@@ -167,8 +168,12 @@ class Journal:
         return os.path.exists(f"{self.path}/{kind}/{key}.ndjson")
 
     def read(self, kind: Kind, key: str) -> Published:
-        """Return the result of a piece. Raises ValueError if the file is damaged."""
-        return read_published(self.path / kind / f"{key}.ndjson", self.path)
+        """Return the result of a piece. Raises ValueError if the file is damaged, LabError."""
+        file = self.path / kind / f"{key}.ndjson"
+        try:
+            return read_published(file, self.path)
+        except OSError as error:
+            raise _read_failed(error, file) from error
 
     def put_aside(self, kind: Kind, key: str) -> None:
         """Take back a result that cannot be used. Raises LabError."""
@@ -182,13 +187,16 @@ class Journal:
         """Yield the files of complete executions that were too late."""
         yield from sorted((self.path / "aside").glob("*.ndjson"))
 
-    def failures(self) -> dict[tuple[str, int], Failure]:
-        """Return why executions failed, by key and attempt."""
+    def failures(self, of: Collection[tuple[str, int]]) -> dict[tuple[str, int], Failure]:
+        """Return why executions of these pieces and attempts failed. Other files are not read."""
         found: dict[tuple[str, int], Failure] = {}
-        for file in sorted((self.path / "failed").glob("*.json")):
-            with suppress(OSError, ValidationError):
-                failure = Failure.model_validate_json(file.read_bytes())
-                found[failure.key, failure.attempt] = failure
+        for name in sorted(os.listdir(self.path / "failed")) if of else ():
+            key, _, rest = name.partition(".")
+            number = rest.partition(".")[0]
+            if name.endswith(".json") and number.isdecimal() and (key, int(number)) in of:
+                with suppress(OSError, ValidationError):
+                    file = self.path / "failed" / name
+                    found[key, int(number)] = Failure.model_validate_json(file.read_bytes())
         return found
 
     def compared(self) -> list[Compared]:
@@ -204,13 +212,12 @@ class Journal:
         return found
 
     def add_compared(self, found: Sequence[Compared]) -> None:
-        """Write what was compared. Raises LabError."""
-        file = self.path / "compared.ndjson"
-        try:
-            with file.open("a", encoding="utf-8") as stream:
-                stream.writelines(each.model_dump_json() + "\n" for each in found)
-        except OSError as error:
-            raise write_failed(error, file) from error
+        """Write what was compared. Raises LabError.
+
+        The whole file is replaced: a line that is appended to one which a full disk cut would be lost.
+        """
+        lines = [each.model_dump_json() + "\n" for each in (*self.compared(), *found)]
+        self._run.save(self.path / "compared.ndjson", "".join(lines))
 
 
 def publish(journal: Path, kind: Kind, own: Path, receipt: Receipt, records: Sequence[Record]) -> bool:
@@ -235,6 +242,12 @@ def write_failure(journal: Path, failure: Failure, name: str) -> None:
     partial = journal / "failed" / f"{name}.partial"
     partial.write_text(failure.model_dump_json())
     partial.rename(journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json")
+
+
+def _read_failed(error: OSError, file: Path) -> LabError:
+    return LabError(
+        f"{file}: cannot be read: {error.strerror}", hint="check the file system, then resume the run."
+    )
 
 
 def _failed(end: Record) -> bool:
@@ -283,6 +296,7 @@ def compare(first: Published, second: Published) -> list[Compared]:
                 boot=boot,
                 kernel=start.kernel,
                 nodes=(first.receipt.node, second.receipt.node),
+                second=second.receipt.name,
                 same=differs is None,
                 trial=None if differs is None else _trial(one[differs : differs + 1] or other[differs:]),
             )

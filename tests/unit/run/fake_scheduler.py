@@ -51,6 +51,7 @@ class FakeScheduler:
         self.step: Callable[[], None] = self.run_all
         self.outcome: Callable[[int], Outcome] = lambda boot: "ok"
         self.unreachable = 0
+        self.down: set[str] = set()
 
     def submit(self, job: Submission) -> str:
         self._answer()
@@ -69,7 +70,7 @@ class FakeScheduler:
 
     def nodes(self) -> list[Node]:
         self._answer()
-        return [Node(name, "idle") for name in self.names]
+        return [Node(name, "down*" if name in self.down else "idle") for name in self.names]
 
     def sleep(self, seconds: float) -> None:
         self.time += seconds
@@ -87,8 +88,9 @@ class FakeScheduler:
     def execute(self, number: int, *, state: str = "COMPLETED", value: int = 0) -> bool:
         """Execute a job, perhaps once more; return whether it was the first to publish."""
         job, order = self.queue[number]
-        avoid = self.submissions[int(job.id) - 1].avoid
-        node = next((name for name in self.names if name not in avoid), self.names[0])
+        submission = self.submissions[int(job.id) - 1]
+        wanted = [submission.node] if submission.node else self.names
+        node = next((name for name in wanted if name not in submission.avoid), self.names[0])
         name = f"{job.id}-{len(self.executed)}-{node}"
         self.executed.append(job.comment)
         own = order.journal / "attempts" / order.key / str(order.attempt) / name
@@ -108,13 +110,15 @@ class FakeScheduler:
         self.queue[number] = (replace(self._as(job, state), node=node), order)
         return publish(order.journal, order.kind, own, receipt, records)
 
-    def lose(self, number: int, state: str | None) -> None:
-        """End a job without a result; None: forget it."""
+    def lose(self, number: int, state: str | None, *, node: str = "", output: str | None = "") -> None:
+        """End a job without a result; None: forget it. ``output``: what it printed, None if nowhere."""
         if state is None:
             del self.queue[number]
         else:
             job, order = self.queue[number]
-            self.queue[number] = (self._as(job, state), order)
+            if output is not None:
+                Path(self.submissions[int(job.id) - 1].output).write_text(output)
+            self.queue[number] = (replace(self._as(job, state), node=node), order)
 
     def fail(self, number: int, reason: str, node: str, *, host: bool) -> None:
         """Let a job say why it has no result."""

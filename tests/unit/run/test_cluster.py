@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import BootStart, Sample
+from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import execute
 from kteardown.run.executors.cluster import ClusterBackend
@@ -23,7 +24,7 @@ from kteardown.run.executors.port import Bootable, Lab
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.journal import Journal
-from kteardown.rundir.writer import open_writer
+from kteardown.rundir.writer import RecordWriter, open_writer
 from kteardown.vm.job import Acceleration
 from unit.fake_machine import FakeBoot, FakeMachine
 from unit.run.fake_scheduler import FakeScheduler
@@ -31,6 +32,19 @@ from unit.run.fake_scheduler import FakeScheduler
 TRIAL = PlannedTrial(index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1)
 KERNELS = ("base", "variant")
 CONFIG = SlurmConfig(poll_s=0.5, grace_s=1, patience_s=60, attempts=50)
+
+
+GUEST = FakeBoot(
+    lines=tuple(
+        json.dumps(line).encode()
+        for line in (
+            {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}},
+            {"type": "sample", "trial": 0, "repetition": 0, "metric": "freeze_user_ns", "value": 5},
+            {"type": "trial_end", "trial": 0, "status": "ok"},
+        )
+    )
+)
+"""A guest of this host; its figure is another than those of the jobs."""
 
 
 class Notes(SilentReporter):
@@ -68,9 +82,10 @@ def drive(
     config: SlurmConfig = CONFIG,
     acceleration: Acceleration = "icount",
     sleep: Callable[[float], None] | None = None,
+    notes: Notes | None = None,
 ) -> list[str]:
     """Execute the plan in one session, and return the notes."""
-    folder, notes = run.path.parent, Notes()
+    folder, notes = run.path.parent, notes or Notes()
     backend = ClusterBackend(
         scheduler, config, Ordering(config, "q" * 64), sleep=sleep or scheduler.sleep, now=scheduler.now
     )
@@ -199,6 +214,165 @@ def test_a_piece_that_is_lost_too_often_is_an_error(run: RunDir) -> None:
         drive(run, scheduler, plan_of(1), config=CONFIG.model_copy(update={"attempts": 3}))
 
 
+def test_an_error_says_what_becomes_of_the_other_jobs(run: RunDir) -> None:
+    scheduler, notes = FakeScheduler(), Notes()
+
+    def step() -> None:
+        if scheduler.queue[0][0].live:
+            scheduler.lose(0, "CANCELLED")
+
+    scheduler.step = step
+    with pytest.raises(LabError, match="was lost 1 times"):
+        drive(run, scheduler, plan_of(2), config=CONFIG.model_copy(update={"attempts": 1}), notes=notes)
+    assert "may still wait or run" in notes.lines[-1]
+    assert f"scancel --name={scheduler.submissions[0].name}" in notes.lines[-1]
+
+
+def test_a_run_folder_that_no_node_sees_is_one_error(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+
+    def step() -> None:
+        for number, (job, _) in enumerate(scheduler.queue):
+            if job.live:
+                scheduler.lose(number, "FAILED", node=f"n{1 + number % 2}", output=None)
+
+    scheduler.step = step
+    with pytest.raises(LabError, match=r"no node of the cluster can run.*does not see .*/jobs.*all nodes"):
+        drive(run, scheduler, plan_of(1))
+    assert len(scheduler.submissions) <= 3
+
+
+def test_a_fault_that_every_node_has_is_one_error(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+
+    def step() -> None:
+        for number, (job, _) in enumerate(scheduler.queue):
+            if job.live:
+                scheduler.fail(number, "QEMU is another build here", f"n{1 + number % 2}", host=True)
+
+    scheduler.step = step
+    with pytest.raises(LabError, match=r"no node of the cluster can run the jobs; the last one, n.: QEMU"):
+        drive(run, scheduler, plan_of(1))
+    assert len(scheduler.submissions) <= 3
+
+
+def test_a_fault_that_every_node_has_for_a_while_is_waited_for(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+    full = [True]
+
+    def step() -> None:
+        if not scheduler.executed:
+            scheduler.execute(0)
+        for number, (job, _) in enumerate(scheduler.queue):
+            if job.live and full[0] and len(scheduler.submissions) < 9:
+                scheduler.fail(number, "No space left on device", f"n{1 + number % 2}", host=True)
+            elif job.live:
+                scheduler.execute(number)
+
+    scheduler.step = step
+    drive(run, scheduler, plan_of(1))
+    assert counted(run) == expected(plan_of(1))
+
+
+def test_nodes_of_another_cluster_are_not_named(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+
+    def step() -> None:
+        scheduler.execute(0)
+        raise _Crash
+
+    scheduler.step = step
+    with pytest.raises(_Crash):
+        drive(run, scheduler, plan_of(1))
+    moved = FakeScheduler(nodes=("m1", "m2"))
+    drive(run, moved, plan_of(1))
+    assert {name for job in moved.submissions for name in job.avoid} <= {"m1", "m2"}
+    assert counted(run) == expected(plan_of(1))
+
+
+def test_the_second_execution_does_not_wait_for_a_node_that_is_down(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+    scheduler.down = {"n2"}
+
+    def step() -> None:
+        for number, (job, order) in enumerate(scheduler.queue):
+            if job.live and order.kind == "done":
+                scheduler.execute(number)
+
+    scheduler.step = step
+    notes = drive(run, scheduler, plan_of(1))
+    assert "boot 0 of base on a second node: no other node is up; it is not compared" in notes
+    assert not any(job.live for job in scheduler.jobs(""))
+
+
+def test_a_result_that_was_damaged_after_it_was_read_does_not_end_the_run(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+    drive(run, scheduler, plan_of(1))
+    journal = Journal(run)
+    (journal.path / "compared.ndjson").unlink()
+    (journal.path / "done" / "boot-0000.ndjson").write_text("damaged")
+    journal.mark(unsettled=True)
+    drive(run, scheduler, plan_of(1))
+    assert counted(run) == expected(plan_of(1))
+
+
+def test_late_executions_are_compared_and_do_not_replace_the_second_node(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+    late = [0]
+
+    def step() -> None:
+        scheduler.run_all()
+        while late[0] < 2 and len(scheduler.queue) > 1:
+            late[0] += 1
+            # The first job of boot 0 is executed again, on the same node.
+            scheduler.execute(0, value=late[0])
+
+    scheduler.step = step
+    drive(run, scheduler, plan_of(1))
+    compared = [(each.nodes, each.same) for each in Journal(run).compared()]
+    assert sorted(compared) == [(("n1", "n1"), False), (("n1", "n1"), False), (("n1", "n2"), True)]
+    # A later session compares what is new, once.
+    for _ in range(2):
+        late[0] = 2
+        if len(Journal(run).compared()) == 3:
+            scheduler.execute(0, value=9)
+        Journal(run).mark(unsettled=True)
+        drive(run, scheduler, plan_of(1))
+    assert len(Journal(run).compared()) == 4
+
+
+def test_the_rest_of_a_boot_runs_on_the_node_of_its_block(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+    plan = plan_of(1)
+    drive(run, scheduler, plan, acceleration="mttcg")
+    (node,) = {boot.start.node for boot in run.boots()}
+    rest = plan.boots[1].model_copy(update={"index": 2})
+    scheduler.names = ["n0", "n1", "n2"]
+    drive(run, scheduler, plan.model_copy(update={"boots": (*plan.boots, rest)}), acceleration="mttcg")
+    assert scheduler.submissions[-1].node == node == "n1"
+
+
+def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> None:
+    scheduler, plan = FakeScheduler(), plan_of(2)
+    # The driver is killed between the boots of a block.
+    adopted = RecordWriter.adopt
+
+    def cut(log: RecordWriter, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
+        if boot == 1:
+            raise _Crash
+        return adopted(log, attempts, boot=boot)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RecordWriter, "adopt", cut)
+        with pytest.raises(_Crash):
+            drive(run, scheduler, plan, acceleration="mttcg")
+    lab = Lab(FakeMachine(lambda job: GUEST), run.path.parent / "agent", "x86_64", "mttcg")
+    kernels = {name: Bootable(run.path.parent / name) for name in KERNELS}
+    with open_writer(run, {"kernel": "6"}) as log:
+        execute(plan, kernels, lab, log, SilentReporter())
+    assert counted(run) == {boot.index: [5] for boot in plan.boots}
+
+
 def test_a_node_at_fault_is_avoided(run: RunDir) -> None:
     scheduler = FakeScheduler()
 
@@ -237,6 +411,20 @@ def test_a_long_queue_is_reported_with_the_reason_of_the_scheduler(run: RunDir) 
     scheduler.step = lambda: scheduler.run_all() if scheduler.time > 200 else None
     notes = drive(run, scheduler, plan_of(1))
     assert notes == ["2 jobs wait in the queue of the cluster: Priority (2)"]
+
+
+def test_reasons_that_alternate_are_said_once(run: RunDir) -> None:
+    scheduler = FakeScheduler()
+
+    def step() -> None:
+        reason = ("Priority", "Resources")[int(scheduler.time) % 2]
+        scheduler.queue = [(replace(job, reason=reason), order) for job, order in scheduler.queue]
+        if scheduler.time > 200:
+            scheduler.run_all()
+
+    scheduler.step = step
+    notes = drive(run, scheduler, plan_of(1))
+    assert sorted(note.rpartition(": ")[2] for note in notes) == ["Priority (2)", "Resources (2)"]
 
 
 def test_a_controller_that_does_not_answer_is_asked_again(run: RunDir) -> None:
@@ -301,6 +489,9 @@ def test_any_order_of_events_gives_each_boot_once(data: st.DataObject, accelerat
                 break
             except _Crash:
                 _cut(run, data)
+            except LabError as error:
+                # Each node had a fault before anything worked.
+                assert "no node of the cluster can run the jobs" in error.message
         assert counted(run) == expected(plan)
         assert not any(job.live for job in scheduler.jobs(""))
         assert all(each.same for each in Journal(run).compared())

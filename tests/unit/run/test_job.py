@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from kteardown.model.plan import Plan, PlannedBoot
-from kteardown.model.record import BootStart
+from kteardown.errors import LabError
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
+from kteardown.model.record import BootStart, LostTime, TrialEnd
 from kteardown.run.executors import job as jobs
-from kteardown.run.executors.job import HostFaultError, KernelFiles, Order, Stage
+from kteardown.run.executors.job import KernelFiles, Order, Stage
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.journal import Journal
+from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
 GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "ok"}).encode(),))
+
+
+TRIAL = PlannedTrial(index=0, workload="zombies", params={}, warmup=0, repetitions=1)
+
+
+def _good(job: BootJob) -> FakeBoot:
+    return GOOD
 
 
 def _sha(path: Path) -> str:
@@ -69,6 +80,10 @@ def _run(order: Order, monkeypatch: pytest.MonkeyPatch, script: Callable[[BootJo
     return jobs.main([str(file)])
 
 
+def _failures(order: Order) -> list[Failure]:
+    return list(_journal(order).failures({(order.key, order.attempt)}).values())
+
+
 def _journal(order: Order) -> Journal:
     return Journal(RunDir(order.journal.parent))
 
@@ -89,7 +104,7 @@ def test_a_host_that_fails_in_the_middle_of_a_block_publishes_nothing(
     answers, broken = iter([GOOD]), FakeBoot(outcome="infrastructure-error", detail="QEMU ended by itself")
     assert _run(order, monkeypatch, lambda job: next(answers, broken)) == 1
     assert not _journal(order).published("done")
-    (failure,) = _journal(order).failures().values()
+    (failure,) = _failures(order)
     reason = "boot 1 of base-twin failed 3 times because of the host: QEMU ended by itself"
     assert (failure.node, failure.reason, failure.host) == ("n1", reason, True)
 
@@ -115,10 +130,62 @@ def test_a_guest_that_fails_is_a_result(order: Order, monkeypatch: pytest.Monkey
     assert _journal(order).published("done") == {order.key}
 
 
+def test_a_trial_that_the_node_disturbed_is_repeated_there(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = iter([0.5, 0.01, 0.01])
+    monkeypatch.setattr(
+        "kteardown.run.boot.HostWatch", lambda: SimpleNamespace(begin=lambda: None, vcpus=None, end=end)
+    )
+
+    def end() -> LostTime:
+        return LostTime(elapsed_s=1, run_delay_s=next(lost))
+
+    boots = tuple(
+        boot.model_copy(update={"trials": (TRIAL,) if boot.index == 0 else ()}) for boot in order.plan.boots
+    )
+    limited = order.model_copy(
+        update={"lost_limit": 0.05, "plan": order.plan.model_copy(update={"boots": boots})}
+    )
+    started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}}
+    guest = FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
+    assert _run(limited, monkeypatch, lambda job: guest) == 0
+    attempts = _journal(order).read("done", order.key).attempts(0)
+    tried = [record for records in attempts for record in records if isinstance(record, TrialEnd)]
+    assert [bool(record.disturbed) for record in tried] == [True, False]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_limit_that_is_not_asked_for_needs_a_spare_cpu(
+    order: Order, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    assert _run(order.model_copy(update={"lost_limit": 0.05, "lost_asked": asked}), monkeypatch, _good) == 0
+    start = _journal(order).read("done", order.key).boots[0][0]
+    assert isinstance(start, BootStart)
+    assert start.lost_limit == (0.05 if asked else None)
+
+
+def test_a_job_that_slurm_ends_leaves_no_image_behind(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(job: BootJob) -> FakeBoot:
+        job.initramfs.with_suffix(".left.cpio").touch()
+        os.kill(os.getpid(), signal.SIGTERM)
+        return GOOD
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit):
+            _run(order, monkeypatch, ended)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not list(order.journal.rglob("*.cpio"))
+    assert not _journal(order).published("done")
+
+
 def test_another_build_of_qemu_is_refused(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     other = order.model_copy(update={"qemu": "0" * 64})
     assert _run(other, monkeypatch, lambda job: GOOD) == 1
-    (failure,) = _journal(order).failures().values()
+    (failure,) = _failures(order)
     assert "QEMU is another build here" in failure.reason
     assert failure.host
 
@@ -126,7 +193,7 @@ def test_another_build_of_qemu_is_refused(order: Order, monkeypatch: pytest.Monk
 def test_a_full_disk_is_reported(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(28, "No space left on device", "/var/tmp/x")
     assert _run(order, monkeypatch, lambda job: FakeBoot(raises=full)) == 1
-    (failure,) = _journal(order).failures().values()
+    (failure,) = _failures(order)
     assert failure.reason == "/var/tmp/x: No space left on device"
 
 
@@ -143,12 +210,15 @@ def test_files_are_staged_by_their_hash(tmp_path: Path) -> None:
     assert copy.read_text() == "kernel"
     shared.unlink()
     assert stage.file(shared) == copy
+    shared.write_text("kernel")
     copy.write_text("damaged")
-    with pytest.raises(HostFaultError, match="is not the file that the run began with"):
+    assert stage.file(shared).read_text() == "kernel"
+    shared.write_text("another")
+    copy.write_text("damaged")
+    with pytest.raises(LabError, match="image is not the file that the run began with"):
         stage.file(shared)
-    assert not copy.exists()
 
 
 def test_a_file_that_is_not_on_the_node_is_a_fault_of_the_node(tmp_path: Path) -> None:
-    with pytest.raises(HostFaultError, match="No such file"):
+    with pytest.raises(LabError, match="No such file"):
         Stage({str(tmp_path / "x"): "0"}, None).file(tmp_path / "x")

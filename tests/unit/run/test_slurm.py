@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,7 @@ from kteardown.errors import InputError, LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import places
 from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
+from kteardown.run.executors.order import python_command, python_path
 from kteardown.run.executors.slurm import Slurm, script
 
 JOB = Submission(
@@ -38,11 +40,17 @@ def test_a_boot_of_the_instruction_clock_takes_one_cpu() -> None:
 
 
 def test_a_block_has_its_node_for_itself_and_the_build_of_qemu_is_a_constraint() -> None:
-    config = SlurmConfig(qemu_feature=True, constraint="amd", options=("--mem=0",))
+    config = SlurmConfig(qemu_feature=True, constraint="amd", options=("--nice=9",))
     argv = Slurm(config, "fast").sbatch(replace(JOB, exclusive=True, avoid=("n1", "n2"), node="n3"))
-    wanted = {"--exclusive", "--constraint=amd&qemu-0123456789ab", "--partition=fast", "--exclude=n1,n2"}
+    wanted = {
+        "--exclusive",
+        "--mem=0",
+        "--constraint=amd&qemu-0123456789ab",
+        "--partition=fast",
+        "--exclude=n1,n2",
+    }
     assert wanted <= set(argv)
-    assert argv[-1] == "--mem=0"
+    assert argv[-1] == "--nice=9"
     assert "--nodelist=n3" in argv
 
 
@@ -79,10 +87,12 @@ def test_a_submission_gives_the_id_and_only_some_of_the_environment(
     _fake(tmp_path, "sbatch", f"cd {tmp_path}; env > env; cat > script; echo '12;cluster'", monkeypatch)
     monkeypatch.setenv("MY_TOKEN", "secret")
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    monkeypatch.setenv("KTEARDOWN_CACHE", "cache")
     assert Slurm(SlurmConfig()).submit(JOB) == "12"
     environment = (tmp_path / "env").read_text()
     assert "SLURM_CONF=/etc/slurm.conf" in environment
     assert "secret" not in environment
+    assert f"KTEARDOWN_CACHE={Path('cache').absolute()}" in environment
     assert (tmp_path / "script").read_text() == "#!/bin/sh\nexec python -m x\n"
 
 
@@ -101,6 +111,26 @@ def test_an_answer_that_may_change_is_another_error_than_one_that_will_not(
     _fake(tmp_path, "sbatch", f"echo 'sbatch: error: {said}' >&2; exit 1", monkeypatch)
     with pytest.raises(error, match=said.partition("(")[0].strip()):
         Slurm(SlurmConfig()).submit(JOB)
+
+
+def test_a_limit_of_the_cluster_is_an_error_that_names_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+    _fake(tmp_path, "sbatch", f'echo "sbatch: error: {said}" >&2; exit 1', monkeypatch)
+    with pytest.raises(LabError, match="submit limit") as raised:
+        Slurm(SlurmConfig()).submit(JOB)
+    assert "max_jobs" in raised.value.hint
+
+
+def test_a_job_reads_no_module_from_the_folder_in_which_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "secrets.py").write_text("raise SystemExit(3)")
+    command = python_command(SlurmConfig(), "kteardown.run.executors.job", "no-such-order")
+    environment = {**os.environ, "PYTHONPATH": python_path(SlurmConfig())}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert b"No such file" in done.stderr
+    assert done.returncode == 1
+    assert "--chdir=/" in Slurm(SlurmConfig()).sbatch(JOB)
 
 
 def test_slurm_that_is_not_installed_is_an_error_that_names_the_package(

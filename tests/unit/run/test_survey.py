@@ -40,7 +40,7 @@ class _Cluster:
         self.cancelled = False
 
     def submit(self, job: Submission) -> str:
-        file, state = Path(job.command[3]), "PENDING"
+        file, state = Path(job.command[4]), "PENDING"
         if job.node == "n1":
             file.write_text(FOUND.model_dump_json())
             state = "COMPLETED"

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.journal import Failure, Journal, Receipt, compare, publish, write_failure
+from kteardown.rundir.journal import Compared, Failure, Journal, Receipt, compare, publish, write_failure
 
 
 def _records(value: int = 7, at_s: float = 1.0) -> list[Record]:
@@ -87,4 +87,20 @@ def test_the_token_and_the_attempts_of_a_run_are_its_own(journal: Journal) -> No
 def test_a_failure_is_found_by_its_attempt(journal: Journal) -> None:
     failure = Failure(key="boot-0003", attempt=2, node="n1", reason="full", host=True)
     write_failure(journal.path, failure, "n1-a")
-    assert journal.failures() == {("boot-0003", 2): failure}
+    assert journal.failures({("boot-0003", 2), ("boot-0004", 0)}) == {("boot-0003", 2): failure}
+    assert journal.failures({("boot-0003", 1)}) == {}
+
+
+def test_a_comparison_that_a_full_disk_cut_takes_no_other_with_it(journal: Journal) -> None:
+    first = Compared(key="a", boot=0, kernel="base", nodes=("n1", "n2"), same=True)
+    journal.add_compared([first])
+    with (journal.path / "compared.ndjson").open("a") as stream:
+        stream.write('{"key":"b","boo')
+    second = Compared(key="c", boot=2, kernel="base", nodes=("n1", "n2"), same=False)
+    journal.add_compared([second])
+    assert journal.compared() == [first, second]
+
+
+def test_paths_are_those_of_a_job_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Journal(RunDir(Path("runs") / "one")).path == tmp_path / "runs" / "one" / "jobs"

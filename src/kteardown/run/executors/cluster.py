@@ -11,6 +11,7 @@ same. On the wall clock a job is one block, on a node of its own.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.run.executors.order import Ordering
+from kteardown.run.executors.order import Ordering, python_path
 from kteardown.run.executors.port import Ended, Executor, Log, Piece, Setting
 from kteardown.rundir.directory import RunDir, write_failed
 from kteardown.rundir.journal import Compared, Journal, Kind, Published, compare, read_published
@@ -62,6 +63,10 @@ _UNKNOWN_S = 5.0
 """How long after it was submitted a job must be unknown before it is taken for lost."""
 _BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _LEAVE_S = 60.0
+_SAY_AGAIN_S = 3600.0
+
+
+_USABLE = frozenset({"idle", "mixed", "mix", "allocated", "completing", "planned", "reserved"})
 
 
 class UnreachableError(Exception):
@@ -116,7 +121,7 @@ class Node:
     @property
     def usable(self) -> bool:
         """Whether jobs can run there, now or when those before them have ended."""
-        return self.state.rstrip("*~#!%$@^-+").lower() in ("idle", "mixed", "allocated", "completing", "mix")
+        return self.state.rstrip("*~#!%$@^-+").lower() in _USABLE
 
 
 class Scheduler(Protocol):
@@ -200,13 +205,13 @@ class ClusterBackend:
     def open(self, setting: Setting) -> Iterator[Executor]:
         """Yield the executor. Jobs of a run that is interrupted go on; its next session finds them."""
         cluster = _Cluster(self, setting)
-        cluster.begin()
         try:
+            cluster.begin()
             yield cluster
-        except KeyboardInterrupt:
-            setting.reporter.note(cluster.left_behind())
+            cluster.finish()
+        except BaseException:
+            cluster.say_what_goes_on()
             raise
-        cluster.finish()
 
     def stop(self) -> None:
         """Make ``wait`` raise KeyboardInterrupt."""
@@ -230,19 +235,26 @@ class _Cluster:
         self._adopted: dict[str, Job] = {}
         """Live jobs of a session before this one, by their comment."""
         self._compared: set[str] = set()
+        """The pieces that were executed on two nodes and compared."""
         self._avoid: set[str] = set()
+        """Nodes that could not run a job, as long as there are others."""
+        self._worked = False
+        """Whether a job has had a result in this session."""
         self._nodes: tuple[str, ...] = ()
+        self._homes: dict[int, str] = {}
+        """By index of a boot, the only node on which it may run."""
         self._polled = self._progress = backend.now()
         self._pause_s = _LOOK_S
         self._said: set[str] = set()
-        self._waiting: tuple[str, float] = ("", 0.0)
+        self._reasons: dict[str, float] = {}
+        """When it was last said that jobs wait, by the scheduler's reason."""
 
     def begin(self) -> None:
         """Look at the cluster, and at what sessions before this one left there. Raises LabError."""
         self._journal.create()
         self._journal.mark(unsettled=True)
         self._name = f"kt-{self._journal.token()}"
-        self._compared = {each.key for each in self._journal.compared()}
+        self._compared = {each.key for each in self._journal.compared() if len(set(each.nodes)) == 2}
         nodes = self._patiently(self._scheduler.nodes)
         if not nodes:
             raise LabError(
@@ -256,7 +268,7 @@ class _Cluster:
         left = self._patiently(lambda: self._scheduler.jobs(self._name))
         self._adopted = {job.comment: job for job in left if job.live}
         if self._adopted:
-            self._note(f"{len(self._adopted)} jobs of an earlier session are still in the queue or running")
+            self._note(f"{_jobs(len(self._adopted))} of an earlier session may still wait or run")
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
         """Return single boots; on the wall clock whole blocks, those with boots that ended as well."""
@@ -264,8 +276,11 @@ class _Cluster:
             return [(boot,) for boot in plan.boots if boot.index not in finished]
         blocks: dict[tuple[int, int], list[PlannedBoot]] = {}
         later = rests(plan)
+        if later:
+            nodes = {boot.start.block: boot.start.node for boot in self._log.run.boots()}
+            self._homes = {b.index: nodes.get(b.block, "") for b in plan.boots if b.index in later}
         for boot in plan.boots:
-            # The rest of a boot that failed is measured by itself, after its block.
+            # The rest of a boot that failed is measured by itself, after its block, and on the same node.
             alone = boot.index if boot.index in later else -1
             blocks.setdefault((boot.block, alone), []).append(boot)
         return [tuple(block) for block in blocks.values() if any(b.index not in finished for b in block)]
@@ -293,16 +308,19 @@ class _Cluster:
             while any(kind == "check" for kind, _ in self._work):
                 self._collect("check")
                 self._look()
+                self._drop_hopeless_checks()
             self._compare_late()
         self._leave_nothing()
         self._journal.mark(unsettled=False)
 
-    def left_behind(self) -> str:
-        """Return what becomes of the jobs of a run that is interrupted."""
-        return (
-            f"{len(self._work)} jobs go on; when the run is resumed it collects their results. "
-            f"To end them: scancel --name={self._name}"
-        )
+    def say_what_goes_on(self) -> None:
+        """Print what becomes of the jobs of a run that ends before its last boot."""
+        jobs = [*self._adopted.values(), *(work.job for work in self._work.values() if work.job)]
+        if jobs:
+            self._note(
+                f"{_jobs(len(jobs))} of this run may still wait or run; when the run is resumed it collects "
+                f"their results. To end them: scancel --name={self._name}"
+            )
 
     # What has a result.
 
@@ -330,11 +348,12 @@ class _Cluster:
             self._again(work, f"its result is damaged: {str(error).splitlines()[0]}")
             return []
         del self._work[work.kind, work.key]
-        self._progress = self._backend.now()
+        self._worked, self._progress = True, self._backend.now()
         for boot in work.piece:
             self._setting.watch.ended(boot)
         if work.kind == "check":
-            self._compare(self._journal.read("done", work.key), found)
+            if first := self._first(work.key):
+                self._compare(first, found)
             return []
         self._log.add_node(found.receipt.node, found.receipt.machine)
         if self._exact and work.piece[0].index % CHECKED == 0:
@@ -366,8 +385,8 @@ class _Cluster:
         for boot in self._setting.plan.boots:
             key = key_of((boot,), exact=True)
             wanted = boot.index % CHECKED == 0 and ("check", key) not in self._work
-            if wanted and key in done and boot.index in finished:
-                self._check(key, (boot,), self._journal.read("done", key))
+            if wanted and key in done and boot.index in finished and (first := self._first(key)):
+                self._check(key, (boot,), first)
 
     def _check(self, key: str, piece: Piece, first: Published) -> None:
         """Execute a piece again, on another node than the first time."""
@@ -378,25 +397,41 @@ class _Cluster:
             return
         self._begin(_Work(key, "check", piece, self._config.minutes, avoid=(first.receipt.node,)))
 
+    def _drop_hopeless_checks(self) -> None:
+        """Do not wait for a second node if none is up: every figure is there."""
+        if self._backend.now() - self._progress < self._config.patience_s:
+            return
+        self._progress = self._backend.now()
+        up = {node.name for node in self._patiently(self._scheduler.nodes) if node.usable}
+        for work in [work for work in self._work.values() if work.job and work.job.state == "PENDING"]:
+            if up <= set(work.avoid):
+                del self._work[work.kind, work.key]
+                self._note(f"{work.words}: no other node is up; it is not compared")
+
     def _compare(self, first: Published, second: Published) -> None:
         found = compare(first, second)
         self._journal.add_compared(found)
-        self._compared.add(first.receipt.key)
+        if first.receipt.node != second.receipt.node:
+            self._compared.add(first.receipt.key)
         for each in found:
             if not each.same:
                 self._note(_disagree(each))
 
     def _compare_late(self) -> None:
         """Compare executions that were complete after the first one."""
-        known = {(each.key, each.nodes) for each in self._journal.compared()}
+        known = {each.second for each in self._journal.compared()}
         for file in self._journal.late():
-            try:
+            with suppress(ValueError, OSError):
                 second = read_published(file, self._journal.path)
-                first = self._journal.read("done", second.receipt.key)
-            except (ValueError, OSError):
-                continue
-            if (first.receipt.key, (first.receipt.node, second.receipt.node)) not in known:
-                self._compare(first, second)
+                first = self._first(second.receipt.key)
+                if first and second.receipt.name not in known:
+                    self._compare(first, second)
+
+    def _first(self, key: str) -> Published | None:
+        """Return the result of a piece that counts; None if it was damaged since it was read."""
+        with suppress(ValueError):
+            return self._journal.read("done", key)
+        return None
 
     # Jobs.
 
@@ -423,8 +458,10 @@ class _Cluster:
             file.write_text(order.model_dump_json(indent=1))
         except OSError as error:
             raise write_failed(error, file) from error
+        home = self._homes.get(work.piece[0].index, "")
         usable = set(self._nodes) - self._avoid - set(work.avoid)
-        avoid = {*work.avoid, *(self._avoid if usable else ())}
+        # Slurm refuses the name of a node that it does not have, as after a move to another cluster.
+        avoid = {*work.avoid, *(self._avoid if usable else ())} & set(self._nodes)
         submission = Submission(
             name=self._name,
             comment=work.comment,
@@ -434,8 +471,9 @@ class _Cluster:
             memory_mb=ordering.memory_mb(setting.plan.memory_mb),
             minutes=work.minutes,
             qemu=order.qemu,
-            python_path=ordering.python_path,
-            avoid=tuple(sorted(avoid)),
+            python_path=python_path(self._config),
+            avoid=() if home in self._nodes else tuple(sorted(avoid)),
+            node=home if home in self._nodes else "",
         )
         number = self._patiently(lambda: self._scheduler.submit(submission))
         work.job = Job(number, "PENDING", "", work.comment, "")
@@ -452,14 +490,23 @@ class _Cluster:
             self._poll()
 
     def _report_failures(self) -> None:
-        failures = self._journal.failures() if self._work else {}
+        failures = self._journal.failures({(work.key, work.attempt) for work in self._work.values()})
         for work in list(self._work.values()):
             failure = failures.get((work.key, work.attempt))
             if failure is None or self._journal.has(work.kind, work.key):
                 continue
             if failure.host:
-                self._avoid.add(failure.node)
+                self._refused(failure.node, failure.reason)
             self._again(work, f"{failure.node}: {failure.reason}")
+
+    def _refused(self, node: str, why: str) -> None:
+        """Avoid a node that cannot run the jobs. Raises LabError if none could since the session began."""
+        self._avoid.add(node)
+        if not self._worked and self._avoid >= set(self._nodes):
+            raise LabError(
+                f"no node of {self._scheduler.words} can run the jobs; the last one, {node}: {why}",
+                hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
+            )
 
     def _poll(self) -> None:
         """Ask the scheduler about the jobs, and submit again what was lost."""
@@ -482,7 +529,7 @@ class _Cluster:
         now = self._backend.now()
         if job is not None and job.live:
             work.over = None
-            if job.state == "RUNNING" and (work.job is None or work.job.state != "RUNNING"):
+            if job.state == "RUNNING":
                 self._setting.watch.boot(work.piece[0], f"job {job.id} on {job.node}")
             work.job = job
             return
@@ -504,10 +551,16 @@ class _Cluster:
         if job.state == "TIMEOUT":
             why += f" of {work.minutes} minutes"
             work.minutes *= 2
-        if job.state in ("NODE_FAIL", "BOOT_FAIL") and job.node:
+        if job.state in ("NODE_FAIL", "BOOT_FAIL"):
             self._avoid.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
-        said = _last_line(self._journal.attempt(work.key, work.attempt) / "output.log")
+        output = self._journal.attempt(work.key, work.attempt) / "output.log"
+        said = _last_line(output)
+        if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
+            said = (
+                f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
+            )
+            self._refused(job.node, said)
         self._again(work, why + where + (f": {said}" if said else ""))
 
     def _again(self, work: _Work, why: str) -> None:
@@ -535,14 +588,12 @@ class _Cluster:
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
         now = self._backend.now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
+        unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
         stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
         patient = running or now - self._progress < self._config.patience_s
-        if not waiting or (patient and not stuck):
-            return
-        reasons = ", ".join(sorted(waiting))
-        if self._waiting[0] != reasons or now - self._waiting[1] > 3600:
-            self._waiting = (reasons, now)
-            self._note(f"{waiting.total()} jobs wait in the queue of {self._scheduler.words}: {words}")
+        if unsaid and (stuck or not patient):
+            self._reasons |= dict.fromkeys(waiting, now)
+            self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self._scheduler.words}: {words}")
 
     def _leave_nothing(self) -> None:
         """Cancel what is left of attempts that were given up, and wait until it is gone."""
@@ -553,19 +604,19 @@ class _Cluster:
                 return
             self._patiently(lambda: self._scheduler.cancel(self._name))
             self._backend.sleep(min(1.0, self._config.poll_s))
-        self._note(f"{len(left)} jobs of the run could not be cancelled: see `squeue --name={self._name}`")
+        self._note(f"{_jobs(len(left))} of the run could not be cancelled: see `squeue --name={self._name}`")
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """Ask the scheduler until it answers."""
-        for attempt in range(10**9):
+        pauses = iter(_BACKOFF_S)
+        while True:
             try:
                 return ask()
             except UnreachableError as error:
                 self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
                 if self._backend.stopped:
                     raise KeyboardInterrupt from None
-                self._backend.sleep(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
-        raise AssertionError
+                self._backend.sleep(next(pauses, _BACKOFF_S[-1]))
 
     def _once(self, text: str) -> None:
         if text not in self._said:
@@ -577,6 +628,12 @@ def key_of(piece: Piece, *, exact: bool) -> str:
     """Return the name of a piece in the journal."""
     first = piece[0]
     return f"boot-{first.index:04d}" if exact else f"block-{first.block:04d}-{first.index:04d}"
+
+
+def _jobs(count: int, verb: str = "") -> str:
+    return (
+        f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
+    )
 
 
 def _disagree(found: Compared) -> str:

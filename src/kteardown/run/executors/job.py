@@ -11,10 +11,10 @@ import os
 import platform
 import secrets
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,7 @@ class Order(BaseModel):
     acceleration: Acceleration
     kernel_args: tuple[str, ...] = ()
     lost_limit: float | None = None
+    lost_asked: bool = True
     qemu: str
     """The SHA-256 of the QEMU of the run."""
     exclusive: bool
@@ -88,10 +89,6 @@ class Order(BaseModel):
     node_cache: Path | None = None
     lock_folder: Path | None = None
     lock_wait_s: float = 600.0
-
-
-class HostFaultError(LabError):
-    """This node cannot execute the order; another may."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,8 @@ def run_order(order: Order, me: Me) -> bool:
     Raises KteardownError, OSError.
     """
     own = RunDir.create_at(order.journal / "attempts" / order.key / str(order.attempt) / me.name)
-    with _locked(order) as lock:
+    folder = order.lock_folder or next(f for f in _LOCK_FOLDERS if f.is_dir() and os.access(f, os.W_OK))
+    with host_lock(folder, exclusive=order.exclusive, wait_s=order.lock_wait_s) as lock:
         qemu = check_qemu(order)
         log = _Log(own, me)
         try:
@@ -177,20 +175,17 @@ def run_order(order: Order, me: Me) -> bool:
 
 
 def check_qemu(order: Order) -> str:
-    """Return the hash of this node's QEMU. Raises HostFaultError if it is not that of the run."""
-    try:
-        found = qemu_hash(order.arch)
-    except LabError as error:
-        raise HostFaultError(error.message, hint=error.hint) from error
+    """Return the hash of this node's QEMU. Raises LabError if it is not that of the run."""
+    found = qemu_hash(order.arch)
     if order.qemu and found != order.qemu:
-        raise HostFaultError(
+        raise LabError(
             f"QEMU is another build here ({found[:12]}) than in the run ({order.qemu[:12]})",
             hint="install the same build on all nodes, or set qemu and qemu_feature in the configuration.",
         )
     if order.acceleration == "kvm":
         best = best_wall_acceleration(order.arch, cache=cache_dir())
         if best.acceleration != "kvm":
-            raise HostFaultError(best.reason, hint='set wall = "mttcg" in the configuration.')
+            raise LabError(best.reason, hint='set wall = "mttcg" in the configuration.')
     return found
 
 
@@ -200,18 +195,6 @@ def qemu_hash(arch: Arch) -> str:
     if path is None:
         raise missing_qemu(arch)
     return file_hash(Path(path).resolve())
-
-
-@contextmanager
-def _locked(order: Order) -> Iterator[int]:
-    folder = order.lock_folder or next(f for f in _LOCK_FOLDERS if f.is_dir() and os.access(f, os.W_OK))
-    try:
-        with host_lock(folder, exclusive=order.exclusive, wait_s=order.lock_wait_s) as lock:
-            yield lock
-    except HostFaultError:
-        raise
-    except LabError as error:
-        raise HostFaultError(error.message, hint=error.hint) from error
 
 
 @dataclass(frozen=True)
@@ -234,10 +217,14 @@ def _setting(order: Order, log: _Log, lock: int) -> Setting:
         arch=order.arch,
         acceleration=order.acceleration,
         kernel_args=order.kernel_args,
-        lost_limit=order.lost_limit,
+        lost_limit=order.lost_limit if order.lost_asked or _has_spare_cpu(order) else None,
         programs=tuple(stage.file(path) for path in order.programs),
     )
     return Setting(order.plan, kernels, lab, log, _Silent(), SilentReporter())
+
+
+def _has_spare_cpu(order: Order) -> bool:
+    return len(os.sched_getaffinity(0)) > order.plan.cpus
 
 
 def _staged(files: KernelFiles, stage: Stage) -> Bootable:
@@ -261,36 +248,36 @@ class Stage:
         return tuple(self.file(path) for path in paths)
 
     def file(self, path: Path) -> Path:
-        """Return the file to use for ``path``. Raises HostFaultError if it is not what it was."""
+        """Return the file to use for ``path``. Raises LabError if it is not what it was."""
         wanted = self._hashes[str(path)]
         try:
-            place = path if self._cache is None else self._copy(path, self._cache / wanted)
-            if file_hash(place) == wanted:
-                return place
+            if self._cache is not None:
+                # Under its own name, which is that of a module in the guest.
+                copy = self._cache / wanted / path.name
+                if copy.is_file() and file_hash(copy) == wanted:
+                    return copy
+            if file_hash(path) == wanted:
+                return path if self._cache is None else _copied(path, copy)
         except OSError as error:
-            raise HostFaultError(
+            raise LabError(
                 f"{error.filename or path}: {error.strerror}",
                 hint="the node needs the shared file system with the cache, and space in node_cache.",
             ) from error
-        if place != path:
-            place.unlink(missing_ok=True)
-        raise HostFaultError(
-            f"{place} is not the file that the run began with",
-            hint="a copy on a node is made anew; if the shared file changed, run the experiment again.",
+        raise LabError(
+            f"{path} is not the file that the run began with", hint="run the experiment again from its start."
         )
 
-    def _copy(self, path: Path, folder: Path) -> Path:
-        # Under its own name, which is that of a module in the guest.
-        place = folder / path.name
-        if not place.is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            partial = folder / f"{path.name}.{os.getpid()}.{secrets.token_hex(3)}"
-            try:
-                shutil.copyfile(path, partial)
-                partial.replace(place)
-            finally:
-                partial.unlink(missing_ok=True)
-        return place
+
+def _copied(path: Path, place: Path) -> Path:
+    """Return ``place`` with the content of ``path``, whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = place.with_name(f"{place.name}.{os.getpid()}.{secrets.token_hex(3)}")
+    try:
+        shutil.copyfile(path, partial)
+        partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)
+    return place
 
 
 def _fail(order: Order, me: Me, reason: str, *, at_host: bool) -> None:
@@ -306,13 +293,15 @@ def main(arguments: Sequence[str]) -> int:
     """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
     order = Order.model_validate_json(Path(arguments[0]).read_bytes())
     me = Me.here()
+    # Slurm's first signal: leave no files behind, and let the lock go only with the guest.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         run_order(order, me)
     except KteardownError as error:
         _fail(order, me, error.message, at_host=isinstance(error, LabError))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(order, me, f"{where}{error.strerror}", at_host=True)
+        _fail(order, me, f"{where}{error.strerror or error}", at_host=True)
     else:
         return 0
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +32,8 @@ class Ordering:
         """Return the order of an attempt at a piece."""
         lab = setting.lab
         kernels = {boot.kernel: _files(setting.kernels[boot.kernel]) for boot in piece}
-        used = [path for files in kernels.values() for path in files.files()]
+        agent, programs = lab.agent.absolute(), _absolute(lab.programs)
+        used = [*(path for files in kernels.values() for path in files.files()), agent, *programs]
         return Order(
             key=key,
             attempt=attempt,
@@ -39,13 +41,14 @@ class Ordering:
             journal=journal,
             plan=setting.plan.model_copy(update={"boots": piece, "points": ()}),
             kernels=kernels,
-            agent=lab.agent,
-            programs=lab.programs,
-            hashes={str(path): self._hash(path) for path in (*used, lab.agent, *lab.programs)},
+            agent=agent,
+            programs=programs,
+            hashes={str(path): self._hash(path) for path in used},
             arch=lab.arch,
             acceleration=lab.acceleration,
             kernel_args=lab.kernel_args,
             lost_limit=lab.lost_limit,
+            lost_asked=lab.lost_asked,
             qemu=self.qemu,
             exclusive=lab.acceleration != "icount",
             node_cache=Path(self.config.node_cache) if self.config.node_cache else None,
@@ -55,12 +58,7 @@ class Ordering:
 
     def command(self, order: Path) -> list[str]:
         """Return the command of a job."""
-        return [self.config.python or sys.executable, "-m", "kteardown.run.executors.job", str(order)]
-
-    @property
-    def python_path(self) -> str:
-        """Return where the jobs find this kteardown, if they run the same Python."""
-        return "" if self.config.python else str(Path(kteardown.__file__).parents[1])
+        return python_command(self.config, "kteardown.run.executors.job", str(order))
 
     def memory_mb(self, guest_mb: int) -> int:
         """Return the memory of a job."""
@@ -74,5 +72,24 @@ class Ordering:
 
 def _files(kernel: Bootable) -> KernelFiles:
     return KernelFiles(
-        image=kernel.image, modules=kernel.modules, optional_modules=dict(kernel.optional_modules)
+        image=kernel.image.absolute(),
+        modules=_absolute(kernel.modules),
+        optional_modules={name: _absolute(paths) for name, paths in kernel.optional_modules.items()},
     )
+
+
+def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in paths)
+
+
+def python_command(config: SlurmConfig, module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of kteardown on a node.
+
+    -P: no folder in which others may write, such as /tmp, can replace a module.
+    """
+    return [config.python or sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_path(config: SlurmConfig) -> str:
+    """Return where the nodes find this kteardown, if they run the same Python; else empty."""
+    return "" if config.python else str(Path(kteardown.__file__).resolve().parents[1])

@@ -59,6 +59,8 @@ class Lab:
     """The programs that the guests have in addition to the agent."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
+    lost_asked: bool = True
+    """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
     backend: Backend | None = None
     """What runs the boots; None: this machine."""
 

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
+from kteardown.paths import cache_dir
 from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
 
-_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+|KTEARDOWN_CACHE")
+_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
 _TRANSIENT = re.compile(
     r"Unable to contact slurm controller|Socket timed out|temporarily unable|Connection refused"
@@ -24,6 +25,8 @@ _TRANSIENT = re.compile(
     r"|Resource temporarily unavailable|Transport endpoint|Slurm backup controller in standby|munge",
     re.IGNORECASE,
 )
+_WHOLE_NODE = ("--exclusive", "--mem=0")
+"""With all of its memory, also where the cluster has a smaller default."""
 _FIELDS = "%i|%T|%N|%k|%r"
 
 
@@ -59,10 +62,15 @@ class Slurm:
             "nodelist": job.node,
         }
         return [
-            *("sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1"),
+            *("sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--chdir=/"),
             *(f"--job-name={job.name}", f"--comment={job.comment}", f"--time={job.minutes}"),
             *(f"--output={_pattern(job.output)}", "--open-mode=append", "--input=/dev/null"),
-            *(["--exclusive"] if job.exclusive else ["--cpus-per-task=1", f"--mem={job.memory_mb}M"]),
+            # The memory of a job that has its node for itself is all of it, also where a default is less.
+            *(
+                ["--exclusive", "--mem=0"]
+                if job.exclusive
+                else ["--cpus-per-task=1", f"--mem={job.memory_mb}M"]
+            ),
             *(f"--{name}={value}" for name, value in given.items() if value),
             *config.options,
         ]
@@ -99,6 +107,7 @@ def _pattern(path: str) -> str:
 
 def _run(argv: Sequence[str], text: str | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)}
+    environment["KTEARDOWN_CACHE"] = str(cache_dir().absolute())
     try:
         done = subprocess.run(
             argv, input=text, capture_output=True, text=True, env=environment, timeout=_TIMEOUT_S, check=False
@@ -113,7 +122,7 @@ def _run(argv: Sequence[str], text: str | None = None) -> str:
     message = lines[-1].removeprefix(f"{argv[0]}: ").removeprefix("error: ").removeprefix("fatal: ")
     if _TRANSIENT.search(done.stderr):
         raise UnreachableError(message)
-    raise LabError(
-        f"{argv[0]}: {message}",
-        hint="check --on, the section [slurm] of the configuration (docs/cluster.md), and `sinfo`.",
-    )
+    hint = "check --on, the section [slurm] of the configuration (docs/cluster.md), and `sinfo`."
+    if "limit" in message.lower():
+        hint = "set max_jobs, or minutes, to what the cluster allows (docs/cluster.md), then resume the run."
+    raise LabError(f"{argv[0]}: {message}", hint=hint)
