@@ -112,7 +112,8 @@ def test_claims_are_in_the_notes(freezer_result: Result) -> None:
     assert len(about) == 5
     assert about[3].startswith("one boot of several CPUs")
     assert about[0].startswith(
-        "base: 1,234 samples every 99,991 ns on 2 CPUs, 3 repetitions in 1 boot, each 1,000,000 instructions "
+        "base: 1,234 samples every 99,991 instructions on 2 CPUs, 3 repetitions in 1 boot, each "
+        "1,000,000 instructions "
     )
 
 

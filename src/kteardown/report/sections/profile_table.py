@@ -97,8 +97,9 @@ def _method(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
         stretch = _largest(profile, kernel)
         lost = f", {stretch.lost:,} lost" if stretch.lost else ""
         lines.append(
-            f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} ns on {stretch.cpus} "
-            f"CPUs, {_count(stretch.stretches, 'repetition')} in {_count(stretch.boots, 'boot')}, each "
+            f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} {unit} on "
+            f"{_count(stretch.cpus, 'CPU')}, {_count(stretch.stretches, 'repetition')} in "
+            f"{_count(stretch.boots, 'boot')}, each "
             f"{stretch.stretch_ns:,.0f} {unit} long, sampling included; "
             f"CPUs idle {_share(stretch.idle_share)} of the time"
         )
