@@ -25,7 +25,7 @@ def findings(claim: Claim, result: Result) -> str:
     posting = posting_of(claim)
     if posting is None:
         raise ValueError(f"results/{claim.name}: the command replicates no posting")
-    lines = [list(row(one).values()) for one in replicate(posting, result)]
+    lines = [list(row(one, posting).values()) for one in replicate(posting, result)]
     remarks = "; ".join(notes(posting, result))
     return f"{markdown([COLUMNS, *lines], len(COLUMNS))}\n\n{remarks[:1].upper()}{remarks[1:]}."
 

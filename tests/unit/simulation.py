@@ -70,10 +70,10 @@ def zombies_workload() -> Workload:
             "until": Parameter(help="how far", default="freezer", choices=("freezer", "platform")),
         },
         metrics={
-            "thaw_ns": Metric(help="thaw", name="thaw"),
-            "freeze_user_ns": Metric(help="user-space tasks", name="user-space tasks", headline=True),
+            "thaw_ns": Metric(help="thaw", name="thawing all tasks"),
+            "freeze_user_ns": Metric(help="user-space tasks", name="freezing user space", headline=True),
             "freeze_remaining_ns": Metric(
-                help="remaining freezable tasks", name="remaining freezable tasks", headline=True
+                help="remaining freezable tasks", name="freezing the remaining tasks", headline=True
             ),
             "elapsed_us": Metric(
                 help="the kernel's own line", name="the kernel's own line", unit="us", compare=False
@@ -89,7 +89,9 @@ def cgroup_workload() -> Workload:
         silence_s=30,
         law="zombies",
         parameters={"zombies": Parameter(help="how many", default=3000)},
-        metrics={"freeze_cgroup_ns": Metric(help="until it says frozen", headline=True)},
+        metrics={
+            "freeze_cgroup_ns": Metric(help="until it says frozen", name="freezing the cgroup", headline=True)
+        },
     )
 
 

@@ -87,7 +87,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     ):
         out.print(line, highlight=False, soft_wrap=True)
     if power.rows and len(resolved.experiment.variants) > 0:
-        text.show(power_text.table(power, design), out)
+        text.show(power_text.table(power, design, resolved.workloads), out)
         out.print()
     _table(planned, out)
     sampled = len(plan_profiled_boots(resolved, planned).boots)

@@ -155,7 +155,7 @@ def _report(posting: Posting, result: Result | None) -> dict[str, Any]:
     """Print the findings, and return them for --json."""
     found = replicated(posting, result)
     text.show(replication_table(posting, found, result), options.output())
-    rows = [row(one) | {"interval": one.ours.ci} for one in found]
+    rows = [row(one, posting) | {"interval": one.ours.ci} for one in found]
     return {"clock": result.clock if result else None, "claims": rows}
 
 

@@ -19,6 +19,7 @@ from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.context import BothMaterial
+from kteardown.report.metric_names import shipped_name
 from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
 from kteardown.vm import acceleration, host, pmu
@@ -71,8 +72,9 @@ def selftest(
         typer.echo(text(found), nl=False)
     if found.disagreements:
         first = found.disagreements[0]
+        name = shipped_name(first.workload, first.metric, first.statistic)
         raise GateError(
-            f"the clocks disagree on {first.metric}: {first.reason}",
+            f"the clocks disagree on {name}: {first.reason}",
             hint=f"see both with `kteardown report {found.run}`, and send the report of this command.",
         )
 
@@ -166,7 +168,7 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
     wall = material.wall.result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
     noise = [
-        Noise(metric=c.metric, point=c.point, null_ci=c.null_ci, mde=c.mde)
+        Noise(workload=c.workload, metric=c.metric, point=c.point, null_ci=c.null_ci, mde=c.mde)
         for c in wall.comparisons
         if (c.metric, c.statistic) in headline
     ]

@@ -76,6 +76,8 @@ class Line(_Model):
     clock: Clock
     workload: str
     metric: str
+    name: str
+    """The name of the metric for people; empty if its workload has none."""
     unit: str
     better: Better
     headline: bool
@@ -180,6 +182,7 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
         clock=facts.clock,
         workload=first.workload,
         metric=first.metric,
+        name=metric.name if metric else "",
         unit=metric.unit if metric else first.metric.rpartition("_")[2],
         better=better,
         headline=metric.headline if metric else False,

@@ -9,6 +9,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import parameter
+from kteardown.report.metric_names import metric_label, metric_name
 from kteardown.report.table import Cell
 
 PointKey = tuple[tuple[str, ParamValue], ...]
@@ -17,16 +18,17 @@ PointKey = tuple[tuple[str, ParamValue], ...]
 
 @dataclass(frozen=True)
 class Group:
-    """The comparisons of one statistic of one metric, in the order of the result."""
+    """The comparisons of one statistic of one metric, in the order of the result. ``name``: in words."""
 
     workload: str
     metric: str
     statistic: str
+    name: str
     comparisons: tuple[Comparison, ...]
 
     @property
-    def name(self) -> str:
-        """Return the metric, followed by the percentile if the statistic is one."""
+    def key(self) -> str:
+        """Return the metric as options name it, followed by the percentile if the statistic is one."""
         return metric_label(self.metric, self.statistic)
 
     @property
@@ -39,22 +41,17 @@ class Group:
         return [c for c in self.comparisons if c.variant == variant]
 
 
-def metric_label(metric: str, statistic: str) -> str:
-    """Return the name of a metric and statistic: ``wakeup_ns`` or ``wakeup_ns p99``."""
-    return metric if statistic == "median" else f"{metric} {statistic}"
-
-
-def groups(result: Result) -> list[Group]:
+def groups(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
     """Return every metric and statistic that has comparisons of requested variants."""
     found: dict[tuple[str, str, str], list[Comparison]] = {}
     for c in result.asked_for:
         found.setdefault((c.workload, c.metric, c.statistic), []).append(c)
-    return [Group(*name, tuple(comparisons)) for name, comparisons in found.items()]
+    return [Group(*key, metric_name(workloads, *key), tuple(mine)) for key, mine in found.items()]
 
 
 def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
     """Return the groups of the headline metrics, which have a table each."""
-    return [g for g in groups(result) if is_headline(workloads, g.workload, g.metric)]
+    return [g for g in groups(result, workloads) if is_headline(workloads, g.workload, g.metric)]
 
 
 def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 from kteardown.inputs.published import Posting
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups, headlines, is_headline, metric_label, variants
+from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone
+from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import leading, metric_sentence, verdict_of
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
@@ -87,17 +88,17 @@ def all_tables(
         *ablation_tables(result, workloads, room),
         *law_tables(result, workloads),
         *profile_tables(result),
-        *published_tables(result, reference),
-        *distribution_tables(result),
+        *published_tables(result, workloads, reference),
+        *distribution_tables(result, workloads),
     ]
-    last = (other_metrics(result, workloads), outliers_table(result))
+    last = (other_metrics(result, workloads), outliers_table(result, workloads))
     return [*tables, *(table for table in last if table is not None)]
 
 
 def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
     """Return the table of the metrics that have no table of their own: a row for each metric and variant."""
     rows = []
-    for group in groups(result):
+    for group in groups(result, workloads):
         if is_headline(workloads, group.workload, group.metric):
             continue
         for variant in variants(result):
@@ -110,7 +111,7 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
                 _span(c.layout_ci for c in mine if c.layout_ci),
             ]
             if mine:
-                cells = (Cell(group.name), Cell(variant), Cell(counted, tone(mine)))
+                cells = (Cell(f"{group.name} ({group.key})"), Cell(variant), Cell(counted, tone(mine)))
                 rows.append((*cells, *(Cell(span) for span in spans)))
     if not rows:
         return None
@@ -127,7 +128,7 @@ def _span(intervals: Iterable[Sequence[float]]) -> str:
     return f"{percent(min(ends))} to {percent(max(ends))}" if ends else ""
 
 
-def outliers_table(result: Result) -> Table | None:
+def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
     """Return the table of the outlier boots, the most distant first; None if there are no outliers."""
     boots: dict[tuple[str, int], list[Outlier]] = {}
     for outlier in result.outliers:
@@ -142,9 +143,7 @@ def outliers_table(result: Result) -> Table | None:
             Cell(str(block)),
             Cell(str(count)),
             Cell(f"{farthest.value / farthest.median:.2f}x"),
-            Cell(
-                f"{metric_label(farthest.metric, farthest.statistic)} {point_text(farthest.point)}".rstrip()
-            ),
+            Cell(f"{_metric_of(farthest, workloads)} {point_text(farthest.point)}".rstrip()),
         )
         for kernel, block, count, farthest in found
     )
@@ -206,6 +205,10 @@ def _stopping(stopping: Stopping, unit: str) -> str:
     at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
     how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
     return f"{how}: {stopping.reason} (--until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
+
+
+def _metric_of(outlier: Outlier, workloads: Mapping[str, Workload]) -> str:
+    return metric_name(workloads, outlier.workload, outlier.metric, outlier.statistic)
 
 
 def _distance(outlier: Outlier) -> float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
 from kteardown.model.result import Result
 from kteardown.model.samples import Samples
+from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups
 from kteardown.report.context import Material
 from kteardown.report.formatting import change, decimals, interval, point_text, probability, scale, share
+from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Cell
 
 
@@ -34,17 +36,19 @@ class LongTable:
     rows: tuple[DataRow, ...]
 
 
-def comparison_table(result: Result) -> LongTable:
+def comparison_table(result: Result, workloads: Mapping[str, Workload]) -> LongTable:
     """Return every comparison of requested variants with its interval, twins and reason."""
     wall = result.clock == "wall"
     extra = ("A/A", "mde", "rank p") if wall else ("mde",)
     columns = ("variant", "metric", "point", "base", "changed", "change", *extra, "verdict", "reason")
     left = frozenset(("variant", "metric", "point", "verdict", "reason"))
-    return LongTable("Every change in figures", columns, left, tuple(_comparisons(result, wall=wall)))
+    return LongTable(
+        "Every change in figures", columns, left, tuple(_comparisons(result, workloads, wall=wall))
+    )
 
 
-def _comparisons(result: Result, *, wall: bool) -> Iterator[DataRow]:
-    for group in groups(result):
+def _comparisons(result: Result, workloads: Mapping[str, Workload], *, wall: bool) -> Iterator[DataRow]:
+    for group in groups(result, workloads):
         unit = scale(
             group.comparisons[0].unit,
             result.clock,
@@ -84,7 +88,7 @@ def _samples(s: Samples, material: Material) -> DataRow:
     statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
     cells = (
         Cell(s.kernel),
-        Cell(f"{s.metric} ({unit.unit})"),
+        Cell(f"{metric_name(material.workloads, s.workload, s.metric)} ({unit.unit})"),
         Cell(point_text(s.point)),
         Cell(f"{len(s.boots)}"),
         Cell(f"{len(values):,}"),

@@ -17,8 +17,8 @@ from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Better
-from kteardown.report.comparison_groups import metric_label
 from kteardown.report.formatting import point_text
+from kteardown.report.metric_names import shipped_name
 from kteardown.report.revision import revision
 from kteardown.rundir.environment import differences
 
@@ -275,12 +275,12 @@ def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
 
 
 def _labels(rows: Sequence[_Comparison]) -> Iterator[str]:
-    """Yield a line for each variant and workload: ``V on zombies: freeze_user_ns, thaw_ns at 6 points``."""
+    """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6 points``."""
     groups: dict[tuple[str, str], list[_Comparison]] = {}
     for row in rows:
         groups.setdefault((row.variant, row.workload), []).append(row)
     for (variant, workload), mine in groups.items():
-        metrics = dict.fromkeys(metric_label(row.metric, row.statistic) for row in mine)
+        metrics = dict.fromkeys(shipped_name(row.workload, row.metric, row.statistic) for row in mine)
         points = list(dict.fromkeys(point_text(row.point) for row in mine))
         place = f"{len(points)} points" if len(points) > 1 else points[0] or "its only point"
         yield f"{variant} on {workload}: {', '.join(metrics)} at {place}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kteardown.report.comparison_groups import metric_label
 from kteardown.report.diff import ComparedRow, Difference, SideValue
 from kteardown.report.formatting import point_text
+from kteardown.report.metric_names import metric_label, shipped_name
 from kteardown.report.table import Block, Cell, Table
 
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
@@ -48,7 +48,9 @@ def _key(row: ComparedRow) -> tuple[str, ...]:
 
 def _title(row: ComparedRow) -> str:
     variant = row.variant if row.variant == row.variant_b else f"{row.variant} (A) and {row.variant_b} (B)"
-    return f"{row.workload}: {metric_label(row.metric, row.statistic)}, {variant} against base"
+    name = shipped_name(row.workload, row.metric, row.statistic)
+    key = metric_label(row.metric, row.statistic)
+    return f"{row.workload}: {name} ({key}), {variant} against base"
 
 
 def _table(rows: Sequence[ComparedRow]) -> Table:

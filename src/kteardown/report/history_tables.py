@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from kteardown.history.lines import History, Line, RunFigure, Shift
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, point_text, scale
+from kteardown.report.metric_names import name_of
 from kteardown.report.table import Block, Cell, Table
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -82,9 +83,14 @@ def title(line: Line) -> str:
     cpus = f", {line.cpus} CPU{'s' if line.cpus != 1 else ''}{host}"
     unit = _scale(line).unit
     return (
-        f"{line.experiment}, {line.workload}: {line.metric} of the kernel {line.kernel} in {unit}, "
+        f"{line.experiment}, {line.workload}: {called(line)} of the kernel {line.kernel} in {unit}, "
         f"{line.better} is better{cpus}"
     )
+
+
+def called(line: Line) -> str:
+    """Return the name of the metric of a line, with its key, which options name it by."""
+    return f"{line.name or name_of(line.metric, None)} ({line.metric})"
 
 
 def explain(line: Line) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The names of metrics for people: ``freezing user space`` for ``freeze_user_ns``.
+"""The names of metrics for people, ``freezing user space``, and their keys, ``freeze_user_ns``.
 
 The name is that of the workload's file. Where it has none, as in runs from before workloads had names, the
 key is put into words.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload
 from kteardown.model.workload import Metric, Workload
 
 _UNITS = re.compile(r"_(ns|us|kb|per_s|count)$")
@@ -18,9 +21,18 @@ _TIMES = ("ns", "us")
 def metric_name(workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = "") -> str:
     """Return the name of a metric, followed by the statistic if that is a percentile."""
     known = workloads.get(workload)
-    spec = known.metrics.get(metric) if known else None
-    name = name_of(metric, spec) if spec else metric
+    name = name_of(metric, known.metrics.get(metric) if known else None)
     return f"{name} ({statistic})" if statistic.startswith("p") else name
+
+
+@cache
+def shipped_name(workload: str, metric: str, statistic: str = "") -> str:
+    """Return the name of a metric where only its key is known: of a workload that is not shipped, the key."""
+    try:
+        known = {workload: load_workload(workload)}
+    except InputError:
+        known = {}
+    return metric_name(known, workload, metric, statistic)
 
 
 def is_activity(name: str) -> bool:
@@ -28,9 +40,15 @@ def is_activity(name: str) -> bool:
     return name.split(" ", maxsplit=1)[0].endswith("ing")
 
 
-def name_of(key: str, spec: Metric) -> str:
+def name_of(key: str, spec: Metric | None) -> str:
     """Return the name of the metric with this key: its own, or the key in words."""
-    if spec.name:
+    if spec is not None and spec.name:
         return spec.name
+    unit = _UNITS.search(key)
     words = _UNITS.sub("", key).replace("_", " ")
-    return f"{words} time" if spec.unit in _TIMES else words
+    return f"{words} time" if unit and unit[1] in _TIMES else words
+
+
+def metric_label(metric: str, statistic: str) -> str:
+    """Return the key of a metric and statistic: ``wakeup_ns`` or ``wakeup_ns p99``."""
+    return metric if statistic == "median" else f"{metric} {statistic}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kteardown.model.experiment import Design
-from kteardown.model.power import DesignPower
+from kteardown.model.power import Decidable, DesignPower
+from kteardown.model.workload import Workload
+from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Cell, Table
 
 _LARGE = 20.0
 
 
-def table(power: DesignPower, design: Design) -> Table:
+def table(power: DesignPower, design: Design, workloads: Mapping[str, Workload]) -> Table:
     """Return the smallest change of each headline metric, and of one of its points, that can be called."""
     unit = "boots" if design.clock == "wall" else "seeds"
     most = "at most " if design.until else ""
@@ -17,7 +21,7 @@ def table(power: DesignPower, design: Design) -> Table:
     named = any(row.run for row in power.rows)
     rows = tuple(
         (
-            Cell(row.metric_name or ("any other" if named else "any")),
+            Cell(_name(row, workloads) or ("any other" if named else "any")),
             Cell(str(row.points)),
             Cell(f"{row.spread:.2g}" if row.spread >= 1 else f"{row.spread:.2%}"),
             Cell(_size(row.metric)),
@@ -34,6 +38,10 @@ def table(power: DesignPower, design: Design) -> Table:
     else:
         notes.append("the A/A twin, which must differ less than the variant, makes it somewhat larger")
     return Table(title, Block(columns, rows, frozenset(("metric", "spread from"))), notes=tuple(notes))
+
+
+def _name(row: Decidable, workloads: Mapping[str, Workload]) -> str:
+    return metric_name(workloads, row.workload, row.metric_name) if row.metric_name else ""
 
 
 def _size(change: float | None) -> str:

@@ -9,10 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kteardown.errors import InputError
-from kteardown.inputs.load import load_workload
 from kteardown.report.formatting import percent
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metric_names import shipped_name
 
 if TYPE_CHECKING:
     from kteardown.report.diff import Side, SideMetric
@@ -116,12 +114,7 @@ def _change(metric: SideMetric) -> str:
 
 
 def _name(metric: SideMetric) -> str:
-    """Return the name of a metric; a result has only its key, so a workload of the user's has that."""
-    try:
-        known = {metric.workload: load_workload(metric.workload)}
-    except InputError:
-        known = {}
-    return metric_name(known, metric.workload, metric.metric, metric.statistic)
+    return shipped_name(metric.workload, metric.metric, metric.statistic)
 
 
 def _joined(parts: Sequence[str]) -> str:

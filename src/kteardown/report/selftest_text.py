@@ -9,6 +9,7 @@ from kteardown.model.both_clocks import ClockReading, OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.model.timing import Timing
 from kteardown.report.formatting import percent, point_text
+from kteardown.report.metric_names import shipped_name
 from kteardown.report.sections.timing_lines import lines_of
 
 
@@ -54,12 +55,13 @@ def _compared(found: SelfTest) -> Iterator[str]:
 def _noise(noise: Noise) -> str:
     interval = " to ".join(percent(end) for end in noise.null_ci) if noise.null_ci else "no interval"
     least = "unknown" if noise.mde is None else f"{noise.mde:.1%}"
-    return f"{noise.metric} {point_text(noise.point)}: {interval}; {least}"
+    return f"{shipped_name(noise.workload, noise.metric)} {point_text(noise.point)}: {interval}; {least}"
 
 
 def _reading(reading: ClockReading) -> str:
     sides = f"{_side(reading.instructions)} and {_side(reading.wall)}"
-    return f"{reading.metric} {point_text(reading.point)}: {reading.reading}: {sides} ({reading.reason})"
+    name = shipped_name(reading.workload, reading.metric, reading.statistic)
+    return f"{name} {point_text(reading.point)}: {reading.reading}: {sides} ({reading.reason})"
 
 
 def _side(side: OneClock | None) -> str:

@@ -18,7 +18,7 @@ from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Resul
 from kteardown.model.workload import Better, Workload
 from kteardown.report.comparison_groups import Group, groups, is_headline
 from kteardown.report.formatting import percent
-from kteardown.report.metric_names import is_activity, metric_name
+from kteardown.report.metric_names import is_activity
 from kteardown.report.metric_words import against, points_of, verdict_of, where
 from kteardown.report.sections.fault_lines import fault_words
 
@@ -193,7 +193,7 @@ def _sort(result: Result, found: Sequence[Found], variant: str) -> str:
 def _found(result: Result, workloads: Mapping[str, Workload], variant: str) -> list[Found]:
     """Return every metric of the variant that was compared, the headline metrics first."""
     found = []
-    for group in groups(result):
+    for group in groups(result, workloads):
         rows = group.of(variant)
         if not rows:
             continue
@@ -201,9 +201,8 @@ def _found(result: Result, workloads: Mapping[str, Workload], variant: str) -> l
         verdict = _verdict_of_points(rows) if metric is None else metric.verdict
         mine = [c.ratio for c in rows if c.verdict == verdict and c.ratio is not None]
         ratio = (median(mine) if mine else None) if metric is None else metric.ratio
-        name = metric_name(workloads, group.workload, group.metric, group.statistic)
         headline = is_headline(workloads, group.workload, group.metric)
-        found.append(Found(group, rows, name, verdict, ratio, metric, headline))
+        found.append(Found(group, rows, group.name, verdict, ratio, metric, headline))
     if not any(f.headline for f in found):
         # Of a workload that this version does not know: all its metrics count.
         found = [Found(f.group, f.rows, f.name, f.verdict, f.ratio, f.metric, True) for f in found]

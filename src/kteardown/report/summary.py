@@ -9,7 +9,6 @@ from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import Material
 from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
-from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
 from kteardown.report.sections.fault_lines import (
     fault_sentence,
@@ -45,7 +44,7 @@ def claims(material: Material) -> list[Claim]:
     ]
     return broken + [
         _claim(
-            f"{metric_name(material.workloads, group.workload, group.metric)} ({group.name})",
+            group.name,
             group,
             rows,
             verdict_of(result, group, variant),

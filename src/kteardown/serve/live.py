@@ -9,6 +9,7 @@ from kteardown.model.point import key
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, scale
+from kteardown.report.metric_names import name_of
 from kteardown.report.table import Block, Cell, Table
 from kteardown.run.live_progress import Progress
 from kteardown.rundir.snapshot import Snapshot
@@ -37,7 +38,8 @@ def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
             (*cells, *(Cell(_median_text(row, name, unit)) for name in (BASE, *shown)))
             for cells, row in zip(keys, found, strict=True)
         )
-        title = f"{workload}: {metric} in {unit.unit}, medians so far, {spec.better} is better"
+        name = f"{workload}: {name_of(metric, spec)} ({metric})"
+        title = f"{name} in {unit.unit}, medians so far, {spec.better} is better"
         result.append(Table(title, Block((*names, BASE, *shown), rows)))
     return result
 

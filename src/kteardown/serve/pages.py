@@ -247,6 +247,7 @@ class Pages:
             "history.html.j2",
             experiments=experiments,
             choices=_choices(every.lines),
+            metric_names={line.metric: lines.called(line) for line in every.lines},
             query={"experiment": experiment, **dict(query)},
             order=order,
             details=[(line, lines.detail(line), picture(line)) for line in shown.lines] if in_detail else [],

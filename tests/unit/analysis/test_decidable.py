@@ -55,9 +55,14 @@ def test_metrics_are_counted_and_spreads_of_earlier_runs_are_used() -> None:
     known = {("pipechain", "unusable_ns"): Spread(0.14, 0.5, "earlier")}
     first = power_of(3, known).rows[0]
     assert (first.metric_name, first.points, first.spread, first.run) == ("unusable_ns", 12, 0.14, "earlier")
-    text = table(power_of(3, known), load_experiment("masskill").design)
+    masskill = load_experiment("masskill")
+    text = table(power_of(3, known), masskill.design, load_workloads(masskill))
     assert "with 3 seeds and 6 tests of headline metrics" in text.title
-    assert [row[0].text for row in text.keys.rows] == ["unusable_ns", *["any other"] * 3]
+    names = [row[0].text for row in text.keys.rows]
+    assert names == [
+        "the longest wait of a latency probe",
+        *["any other"] * 3,
+    ]
 
 
 def test_the_newest_result_with_the_same_clock_gives_the_spreads(tmp_path: Path) -> None:

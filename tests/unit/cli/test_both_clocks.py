@@ -79,11 +79,11 @@ def test_the_cover_letter_fits_and_has_the_limits_of_both_clocks(both: RunFolder
     assert max(map(len, text.splitlines())) <= 72
     words = " ".join(text.split())
     for sentence in (
-        "freezer-skip-exited: both clocks agree on freeze_user_ns over all points",
+        "freezer-skip-exited: both clocks agree on freezing user space over all points",
         "An instruction count shows path length, growth and memory.",
         "Real time on one machine; another machine can differ.",
         "Smallest change that the wall clock could have seen (80% power):",
-        "One instruction of freeze_user_ns took 1.00",
+        "One instruction of freezing user space took 1.00",
     ):
         assert sentence in words
 
@@ -105,7 +105,7 @@ def test_the_page_has_both_clocks_first_and_no_name_twice(both: RunFolder) -> No
     assert "wall-verdict" in ids and "wall-changes" in ids
     every = re.findall(r' id="([^"]+)"', page)
     assert len(every) == len(set(every))
-    assert page.index("both clocks agree on freeze_user_ns over all points") < page.index(
+    assert page.index("both clocks agree on freezing user space over all points") < page.index(
         '<section id="verdict"'
     )
 
@@ -212,7 +212,7 @@ def test_a_run_that_has_begun_on_one_clock_is_reported(
     found = write_both(tmp_path / "runs")
     found.runs[1].records_file.unlink()
     words = " ".join(output_of("report").split())
-    assert "undecided on freeze_user_ns over all points (the wall clock has no such comparison" in words
+    assert "undecided on freezing user space over all points (the wall clock has no such comparison" in words
 
 
 def test_a_run_on_one_clock_keeps_its_plain_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_a_run_is_compared_with_a_file(home: Path, tmp_path: Path, freezer_resul
     done = kteardown("diff", "last", str(file), home=home)
     assert done.returncode == 0, done.stderr
     assert "experiment: killed / freezer" in done.stdout
-    assert "freeze_user_ns, freezer-skip-exited against base" in done.stdout
+    assert "freezing user space (freeze_user_ns), freezer-skip-exited against base" in done.stdout
     found = json.loads(kteardown("diff", "last", "last", "--json", home=home).stdout)
     assert found["rows"] and all(row["same_verdict"] for row in found["rows"])
     assert found["environment"] == []

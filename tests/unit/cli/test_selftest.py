@@ -53,8 +53,8 @@ def test_of_the_host_alone_nothing_is_booted(host_only: SelfTest) -> None:
 
 def test_the_text_has_noise_readings_and_how_the_time_was_made(host_only: SelfTest) -> None:
     shown = text(compared(host_only, READING))
-    assert "freeze_user_ns zombies=3,000: -1.0% to +2.0%; 3.0%" in shown
-    assert "freeze_user_ns zombies=3,000: agree: -60.0% better and -60.0% better (both better)" in shown
+    assert "freezing user space zombies=3,000: -1.0% to +2.0%; 3.0%" in shown
+    assert "freezing user space zombies=3,000: agree: -60.0% better and -60.0% better (both better)" in shown
     assert "KVM on an unknown processor" in shown
 
 

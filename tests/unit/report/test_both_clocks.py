@@ -37,7 +37,7 @@ def both() -> BothMaterial:
 def test_where_the_clocks_disagree_is_said_first() -> None:
     first, *rest = clock_sentences(opposed(), WORKLOADS)
     assert first.text.startswith(
-        "freezer-skip-nofreeze: THE CLOCKS DISAGREE on 1 of 11 points of freeze_remaining_ns (-5"
+        "freezer-skip-nofreeze: THE CLOCKS DISAGREE on 1 of 11 points of freezing the remaining tasks (-5"
     )
     assert "% on the instruction clock and +20.0% on the wall clock at zombies=15,000" in first.text
     assert first.tone == "worse"
@@ -49,9 +49,9 @@ def test_points_that_one_clock_lacks_are_counted() -> None:
     (line,) = [
         line
         for line in clock_sentences(both().both, WORKLOADS)
-        if line.text.startswith("freezer-skip-exited") and "freeze_user_ns" in line.text
+        if line.text.startswith("freezer-skip-exited") and "freezing user space" in line.text
     ]
-    assert "both clocks agree on freeze_user_ns over all points (" in line.text
+    assert "both clocks agree on freezing user space over all points (" in line.text
     assert line.text.endswith("; its points: 3 agree, 8 undecided")
     assert line.tone == "better"
 
@@ -59,7 +59,9 @@ def test_points_that_one_clock_lacks_are_counted() -> None:
 def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be_seen() -> None:
     tables = clock_tables(both().both, WORKLOADS)
     first = tables[0]
-    assert first.title.startswith("zombies: freeze_user_ns with freezer-skip-exited, change on both clocks")
+    assert first.title.startswith(
+        "zombies: freezing user space (freeze_user_ns) with freezer-skip-exited, change on both clocks"
+    )
     assert first.keys.columns == ("zombies", "instructions", "wall clock", "mde", "reading")
     assert len(first.keys.rows) == 11
     # Base is -60%: a change that is detected is a lower one, and smaller than all of it.
@@ -75,8 +77,11 @@ def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be
 @pytest.mark.parametrize(
     ("residual", "words"),
     [
-        (0.12, "one instruction of freeze_user_ns took 2.500 ns on this machine, with a residual of 12.0%"),
-        (0.4, "instructions of freeze_user_ns cannot be converted to time: one took 2.000 to 3.000 ns"),
+        (
+            0.12,
+            "one instruction of freezing user space took 2.500 ns on this machine, with a residual of 12.0%",
+        ),
+        (0.4, "instructions of freezing user space cannot be converted to time: one took 2.000 to 3.000 ns"),
     ],
 )
 def test_a_rate_is_given_with_its_residual_or_not_at_all(residual: float, words: str) -> None:
@@ -108,7 +113,7 @@ def test_the_terminal_has_no_line_that_is_too_long(width: int) -> None:
     formats.render(both(), Console(file=out, width=width, force_terminal=False))
     lines = out.getvalue().splitlines()
     assert max(len(line) for line in lines if not line.startswith("  kteardown")) <= width
-    assert lines[0].startswith("Instruction clock: freezer-skip-exited cuts user-space tasks by 58%")
+    assert lines[0].startswith("Instruction clock: freezer-skip-exited makes freezing user space 2.4 times")
     assert any(line.startswith("freezer on both clocks: ") for line in lines)
     assert lines.count("The instruction clock alone") == lines.count("The wall clock alone") == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain, pairwise
 
 import plotly.graph_objects as go
@@ -27,7 +28,9 @@ from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.context import Material
 from kteardown.report.formats.html import all_charts
+from kteardown.report.metric_names import metric_name
 from unit.report.contexts import ENTRY, instructions, rich, wall
+from unit.simulation import WORKLOADS
 
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
@@ -47,7 +50,7 @@ def test_charts_have_unique_names_that_are_file_names() -> None:
 
 def test_a_forest_has_every_ratio_with_its_interval() -> None:
     material = wall()
-    for chart in forests(material.result):
+    for chart in forests(material):
         variant = chart.name.removeprefix("forest-")
         drawn: dict[object, tuple[object, ...]] = {}
         for trace in chart.figure["data"]:
@@ -62,10 +65,10 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
 
 
 def test_forest_plots_of_a_result_have_the_same_axis() -> None:
-    ranges = [tuple(chart.figure["layout"]["xaxis"]["range"]) for chart in forests(wall().result)]
+    ranges = [tuple(chart.figure["layout"]["xaxis"]["range"]) for chart in forests(wall())]
     assert len(ranges) == 2
     assert len(set(ranges)) == 1
-    assert len({plot.ticks for plot in forest_plots(wall().result)}) == 1
+    assert len({plot.ticks for plot in forest_plots(wall().result, WORKLOADS)}) == 1
 
 
 def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
@@ -75,25 +78,24 @@ def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
     cut = result.model_copy(update={"comparisons": (wide, *others)})
     low, high = shared_span(cut.asked_for)
     assert 0.25 < low < high < 2
-    plots = forest_plots(cut)
+    plots = forest_plots(cut, WORKLOADS)
     assert plots[0].ticks == plots[1].ticks
     row = plots[0].metrics[0].rows[0]
     assert (row.mark.less, row.mark.more) == (True, True)
     assert (row.mark.low, row.mark.high) == (0, 100)
-    arrows = [
-        t["marker"]["symbol"] for t in forests(cut)[0].figure["data"] if "triangle" in str(t.get("marker"))
-    ]
+    traces = forests(replace(wall(), result=cut))[0].figure["data"]
+    arrows = [t["marker"]["symbol"] for t in traces if "triangle" in str(t.get("marker"))]
     assert {"triangle-left", "triangle-right"} <= set(arrows)
 
 
 def test_the_side_that_is_better_depends_on_the_metric() -> None:
     result = wall().result
-    better = forest_plots(result)[0].metrics[0]
+    better = forest_plots(result, WORKLOADS)[0].metrics[0]
     assert (better.left, better.right) == ("better", "worse")
     rates = result.model_copy(
         update={"comparisons": tuple(c.model_copy(update={"better": "higher"}) for c in result.comparisons)}
     )
-    more = forest_plots(rates)[0].metrics[0]
+    more = forest_plots(rates, WORKLOADS)[0].metrics[0]
     assert (more.left, more.right) == ("worse", "better")
 
 
@@ -135,9 +137,9 @@ def test_the_labels_of_an_axis_are_short_round_numbers() -> None:
 
 
 def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:
-    names = [t.get("name") for chart in forests(wall().result) for t in chart.figure["data"]]
+    names = [t.get("name") for chart in forests(wall()) for t in chart.figure["data"]]
     assert "A/A: base against itself" in names
-    assert not any("A/A" in str(t.get("name")) for c in forests(rich().result) for t in c.figure["data"])
+    assert not any("A/A" in str(t.get("name")) for c in forests(rich()) for t in c.figure["data"])
 
 
 def test_growth_shows_the_medians_their_intervals_and_the_law() -> None:
@@ -173,7 +175,8 @@ def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
         mine = [
             s
             for s in material.evidence.samples
-            if s.metric == metric and at.endswith(f"{s.point['zombies']:,}")
+            if metric_name(WORKLOADS, s.workload, s.metric) == metric
+            and at.endswith(f"{s.point['zombies']:,}")
         ]
         values = sorted(v for s in mine for boot in s.boots.values() for v in boot)
         drawn = sorted(chain.from_iterable(t["y"] for t in points))
@@ -227,7 +230,7 @@ def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
     first, second = cards(instructions())
     assert (first.variant, second.variant) == ("freezer-skip-exited", "freezer-skip-nofreeze")
     assert first.figure.startswith("-57.")
-    assert first.where.startswith("freeze_user_ns over all 11 points [-58.")
+    assert first.where.startswith("freezing user space over all 11 points [-58.")
     assert dict(first.counts) == {"better": 2, "same": 1}
     marks = [dot.mark for s in first.strips for dot in s.dots]
     assert all(0 <= mark.low <= mark.x <= mark.high <= 100 for mark in marks)

@@ -11,6 +11,7 @@ from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report.diff import Side, SideFault, compare_results, read
 from kteardown.report.formats import json as result_json
+from kteardown.report.metric_names import shipped_name
 
 
 def side(result: Result, change: dict[str, Any] | None = None) -> Side:
@@ -63,7 +64,9 @@ def test_comparisons_that_only_one_side_has_are_listed(freezer_result: Result) -
     rows = comparisons(freezer_result)
     found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
     assert len(found.only_a) == 1 and not found.only_b
-    assert found.only_a == (f"{rows[0]['variant']} on zombies: {rows[0]['metric']} at zombies=0",)
+    name = shipped_name("zombies", rows[0]["metric"])
+    assert found.only_a == (f"{rows[0]['variant']} on zombies: {name} at zombies=0",)
+    assert name in ("freezing user space", "freezing the remaining tasks", "thawing all tasks")
 
 
 def test_base_values_of_different_clocks_have_no_ratio(freezer_result: Result, wall_result: Result) -> None:
@@ -108,7 +111,7 @@ def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: R
     assert (found.only_a, found.only_b) == ((), ())
     assert len(found.rows) == len(one.comparisons)
     assert {(row.variant, row.variant_b) for row in found.rows} == {("v1", "v2")}
-    assert found.revisions[0].startswith("v2 keeps all of v1's gains (user-space tasks -57") or (
+    assert found.revisions[0].startswith("v2 keeps all of v1's gains (freezing user space -57") or (
         found.revisions[0].startswith("v2 keeps all of v1's gains (freezing user space -57")
     )
 

@@ -69,7 +69,7 @@ def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
 def test_claims_give_size_points_and_intervals() -> None:
     first = claims(instructions())[0]
     assert re.fullmatch(
-        r"With freezer-skip-exited, user-space tasks \(freeze_user_ns\) is 57\.\d% lower "
+        r"With freezer-skip-exited, freezing user space is 57\.\d% lower "
         r"\(interval -58\.\d% to -57\.\d%\) over all 11 points: 5\d\.\d% to 6\d\.\d% lower "
         r"\(intervals from -6\d\.\d% "
         r"to -\d\d\.\d%\) at 10 of 11 points \(zombies=3,000 to 30,000\); and the same \(within 2%\) at "
@@ -103,7 +103,7 @@ def test_the_csv_holds_every_comparison_with_all_digits() -> None:
     result = wall().result
     rows = list(csv.DictReader(io.StringIO(TEXTS["csv"](wall()))))
     assert len(rows) == len(result.comparisons)
-    assert (rows[0]["unit"], rows[0]["metric_name"]) == ("ns", "user-space tasks")
+    assert (rows[0]["unit"], rows[0]["metric_name"]) == ("ns", "freezing user space")
     counted = list(csv.DictReader(io.StringIO(TEXTS["csv"](instructions()))))
     assert {row["unit"] for row in counted} == {"instructions"}
     for row, c in zip(rows, result.comparisons, strict=True):
@@ -123,7 +123,7 @@ def test_the_json_is_the_result() -> None:
     assert about == {
         "workload": "zombies",
         "metric": "freeze_user_ns",
-        "name": "user-space tasks",
+        "name": "freezing user space",
         "help": "user-space tasks",
         "unit": "ns",
         "better": "lower",
@@ -178,7 +178,7 @@ def broken(material: Material) -> Material:
 def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     text = TEXTS["comment"](rich())
     assert text.startswith("**freezer-skip-exited ")
-    assert "| user-space tasks | freezer-skip-exited" in re.sub(" +", " ", text)
+    assert "| freezing user space | freezer-skip-exited" in re.sub(" +", " ", text)
     assert text.count("<details>") == text.count("</details>") > 5
     assert "did not fit" not in text
     many = {

@@ -81,7 +81,7 @@ def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
 def test_the_verdict_is_first_and_every_comparison_is_in_a_table(page: Page) -> None:
     text = page.text
     assert text.index("What may be claimed") < text.index("One row is one point")
-    assert "With freezer-skip-exited, user-space tasks (freeze_user_ns) is" in text
+    assert "With freezer-skip-exited, freezing user space is" in text
     rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
     expected = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
     assert [(row["data-variant"], row["data-metric"], row["data-verdict"]) for row in rows] == expected
@@ -124,8 +124,8 @@ def test_every_section_is_present_with_its_tables_and_the_command(page: Page) ->
         "How it was measured",
         "Repeat it",
         rich().result.command,
-        "growth of freeze_user_ns with zombies",
-        "effect of each patch on freeze_user_ns",
+        "growth of freezing user space with zombies",
+        "effect of each patch on freezing user space",
         "gcc (Debian 12.2.0-14+deb12u1)",
     )
     assert [title for title in titles if title not in page.text] == []

@@ -20,7 +20,7 @@ def test_every_headline_metric_and_variant_has_a_row(freezer_result: Result, wal
 def test_a_row_has_the_last_point_and_counts_all_points(freezer_result: Result) -> None:
     row = rows(freezer_result, WORKLOADS)[0]
     mine = headlines(freezer_result, WORKLOADS)[0].of(row.variant)
-    assert (row.metric, row.point) == ("freeze_user_ns", "zombies=30,000")
+    assert (row.metric, row.point) == ("freezing user space", "zombies=30,000")
     assert row.change == change(mine[-1], decimals(mine))
     assert row.base == f"{mine[-1].base.median:,.0f}"
     assert row.verdict == mine[-1].verdict

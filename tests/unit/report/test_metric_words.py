@@ -55,12 +55,12 @@ def with_metric(result: Result, **update: object) -> Result:
 def test_opposite_changes_are_first() -> None:
     result = made({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5})
     assert words(result) == (
-        f"{VARIANT}: mixed on freeze_user_ns: better at 3 points, worse at zombies=0 (+30.0%); "
+        f"{VARIANT}: mixed on freezing user space: better at 3 points, worse at zombies=0 (+30.0%); "
         "over all 4 points (-36.5% exact)"
     )
     text = claims(Material("x", result, WORKLOADS))[0].text
     assert text == (
-        f"With {VARIANT}, user-space tasks (freeze_user_ns) is mixed: 50.0% lower at zombies=3,000, "
+        f"With {VARIANT}, freezing user space is mixed: 50.0% lower at zombies=3,000, "
         "zombies=6,000, zombies=9,000; and 30.0% higher at zombies=0; 36.5% lower (exact) over all 4 points."
     )
 
@@ -68,7 +68,7 @@ def test_opposite_changes_are_first() -> None:
 def test_a_metric_is_before_its_points() -> None:
     result = made({3000: 0.5, 6000: 0.5, 9000: 0.5})
     assert words(result) == (
-        f"{VARIANT}: better on freeze_user_ns over all 4 points (-40.5% exact); "
+        f"{VARIANT}: better on freezing user space over all 4 points (-40.5% exact); "
         "better at 3, same at zombies=0"
     )
 
@@ -105,7 +105,7 @@ def test_results_of_older_versions_are_reported_by_their_points(name: str) -> No
     text = TEXTS[name](Material(run.name, result, WORKLOADS))
     assert text.endswith("\n")
     if name == "markdown":
-        assert " points of freeze_user_ns (" in text
+        assert " points of freezing user space (" in text
         assert "Headline metrics over all" not in text
 
 
@@ -126,7 +126,7 @@ def test_the_gate_looks_at_metrics_and_for_worse_at_their_points(
     if fails:
         with pytest.raises(GateError) as error:
             gate("run", result, WORKLOADS, verdict)
-        assert "freeze_user_ns" in error.value.message
+        assert "freezing user space" in error.value.message
     else:
         gate("run", result, WORKLOADS, verdict)
 

@@ -144,7 +144,7 @@ def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
     page.locator("#filters select").select_option("freeze_remaining_ns")
     assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in comparisons)
     page.wait_for_function(
-        "document.querySelector('#samples .title').textContent.includes('freeze_remaining_ns')"
+        "document.querySelector('#samples .title').textContent.includes('freezing the remaining tasks')"
     )
     page.get_by_role("checkbox", name="freezer-skip-nofreeze").uncheck()
     for part in ("article", "figure.forest", "#growth .plot g", "#growth .legend li"):

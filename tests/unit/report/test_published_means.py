@@ -39,7 +39,8 @@ def table_rows(result: Result, *comparisons: Comparison) -> list[list[str]]:
     """Return the rows of the table, each split into its cells."""
     result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
     report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_posting("throttle"))
-    title = "**Published figures: wakeup_p99_ns, posted in us: mean (standard deviation)**"
+    name = "the 99th percentile of wakeup latency"
+    title = f"**Published figures: {name}, posted in us: mean (standard deviation)**"
     lines = report.split(title)[1].splitlines()[2:]
     table = lines[: lines.index("")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
@@ -65,7 +66,7 @@ def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked
     result = wall_result.model_copy(update={"comparisons": (ours,), "ablations": (), "laws": ()})
     posting = load_posting("throttle")
     assert posting is not None
-    notes = [note for table in published_tables(result, posting) for note in table.notes]
+    notes = [note for table in published_tables(result, {}, posting) for note in table.notes]
     assert "6 posted rows at points that were not measured here" in notes
     assert f"https://lore.kernel.org/all/{posting.source.message_id}/" in notes[-1]
 

@@ -76,11 +76,11 @@ def test_verdicts_are_coloured_and_no_color_is_respected(
 
 def test_the_report_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Result) -> None:
     report = printed(freezer_result).splitlines()
-    assert report[0].startswith("freezer-skip-exited cuts user-space tasks by 58%")
+    assert report[0].startswith("freezer-skip-exited makes freezing user space 2.4 times cheaper (58%")
     begin = report.index(next(line for line in report if line.startswith("freezer: "))) + 2
     first = " ".join(line.strip() for line in report[begin : begin + 2])
     assert first.startswith(
-        "freezer-skip-exited: better on freeze_user_ns over all 11 points (-57.8% [-58.0,"
+        "freezer-skip-exited: better on freezing user space over all 11 points (-57.8% [-58.0,"
     )
     assert first.endswith("better at 10, same at zombies=0")
     assert report[-1] == f"  {freezer_result.command}"
@@ -88,7 +88,7 @@ def test_the_report_begins_with_the_verdict_and_ends_with_the_command(freezer_re
 
 def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wall_result: Result) -> None:
     assert "does not show seconds, caches" in printed(freezer_result, 200)
-    assert "zombies: user-space tasks in instructions, lower is better (freeze_user_ns)" in printed(
+    assert "zombies: freezing user space (freeze_user_ns) in instructions, lower is better" in printed(
         freezer_result
     )
     assert "base twice (A/A)" in printed(wall_result, 200)

@@ -68,7 +68,7 @@ def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
     wall_result: Result,
 ) -> None:
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
-    header, _, row, *_ = rows(report, "zombies: user-space tasks in ")
+    header, _, row, *_ = rows(report, "zombies: freezing user space (freeze_user_ns) in ")
     assert header == [
         "zombies", "base", "A/A", "layout", "changed", "freezer-skip-exited", "mde", "rank p", "verdict"
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
 
 def test_the_instruction_clock_has_no_empty_columns(freezer_result: Result) -> None:
     report = printed(freezer_result)
-    header, *_ = rows(report, "zombies: user-space tasks in ")
+    header, *_ = rows(report, "zombies: freezing user space (freeze_user_ns) in ")
     assert header[:5] == ["zombies", "base", "changed", "freezer-skip-exited", "verdict"]
     assert not {"A/A", "layout", "mde", "rank p"} & set(header)
 
@@ -111,8 +111,8 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
         if c.metric == "freeze_user_ns"
     ]
     report = printed(wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)}))
-    assert "freezer-skip-exited: better on all 3 points of freeze_user_ns p99" in report
-    title = "zombies: user-space tasks (p99) in ms, lower is better (freeze_user_ns p99)"
+    assert "freezer-skip-exited: better on all 3 points of freezing user space (p99)" in report
+    title = "zombies: freezing user space (p99) (freeze_user_ns p99) in ms, lower is better"
     assert f"{title}; change with 95% interval" in report
     assert rows(report, title)[2][1] == "123.0"
     posted = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
@@ -173,7 +173,7 @@ def test_a_law_has_a_prediction_or_the_reason_for_its_refusal(wall_result: Resul
         for law in wall_result.laws
     )
     report = printed(wall_result.model_copy(update={"laws": laws}))
-    header, _, base, other, *_ = rows(report, "zombies: growth of freeze_user_ns")
+    header, _, base, other, *_ = rows(report, "zombies: growth of freezing user space")
     assert header[-1] == "s at 900,000"
     assert base[-1] == "31.00 (28.00 to 35.00)"
     assert other[-1] == "-"
@@ -203,8 +203,8 @@ def test_outlier_boots_are_listed_the_farthest_first(wall_result: Result) -> Non
     found = (outlier("base", 3, 149.0), outlier("base", 3, 120.0), outlier("base-twin", 7, 50.0))
     report = printed(wall_result.model_copy(update={"outliers": found}))
     _, _, one, other, note = rows(report, "Outlier boots")
-    assert one == ["base-twin", "7", "1", "0.50x", "thaw_ns zombies=3,000"]
-    assert other == ["base", "3", "2", "1.49x", "thaw_ns zombies=3,000"]
+    assert one == ["base-twin", "7", "1", "0.50x", "thawing all tasks zombies=3,000"]
+    assert other == ["base", "3", "2", "1.49x", "thawing all tasks zombies=3,000"]
     assert "they are included in all figures above" in note[0]
     many = tuple(outlier("base", block, 200.0 + block) for block in range(13))
     crowded = printed(wall_result.model_copy(update={"outliers": many}))
@@ -265,11 +265,12 @@ def test_an_ablation_shows_the_effect_of_each_patch_at_the_largest_point(wall_re
     report = printed(ablated(wall_result), 150)
     assert (
         "freezer-skip-exited: patch 2 of 2 accounts for 110.0% [105.0, 115.0] of the change of "
-        "freeze_user_ns "
-        "at zombies=30,000" in report
+        "freezing user space at zombies=30,000" in report
     )
     assert report.count("effect of each patch") == 1
-    header, _, one, two, *notes = rows(report, "effect of each patch on freeze_user_ns at zombies=30,000")
+    header, _, one, two, *notes = rows(
+        report, "effect of each patch on freezing user space at zombies=30,000"
+    )
     assert header == ["patch", "added", "share", "left out", "share"]
     assert one == ["1", "-20.0% [-25.0, -15.0]", "-10.0% [-15.0, -5.0]", "-", "-"]
     assert two[1:4] == ["-20.0% [-25.0, -15.0]", "110.0% [105.0, 115.0]", "█" * 10]
@@ -290,7 +291,11 @@ def test_a_kernel_built_for_an_ablation_is_in_no_other_table(wall_result: Result
     assert "freezer-skip-exited@1" in after
     kernels = after.split("Kernels")[1]
     assert after.count("freezer-skip-exited@1") == kernels.count("freezer-skip-exited@1") == 1
-    for title in ("zombies: user-space tasks in", "zombies: growth of freeze_user_ns", "Other metrics"):
+    for title in (
+        "zombies: freezing user space (freeze_user_ns) in",
+        "zombies: growth of freezing user space",
+        "Other metrics",
+    ):
         assert rows(before, title) == rows(after, title)
 
 

@@ -276,7 +276,7 @@ def test_of_both_clocks_a_disagreement_is_first(tmp_path: Path) -> None:
     materials = [Material(run.name, pipeline.analyse_and_save(run), dict(WORKLOADS)) for run in folder.runs]
     found = side_by_side(folder.name, *materials)
     said = sentence_of_both(found.both, WORKLOADS)
-    assert said.startswith(f"Instruction clock: {VARIANT} cuts user-space tasks by ")
+    assert said.startswith(f"Instruction clock: {VARIANT} makes freezing user space ")
     assert "; wall clock: " in said
     assert json.loads(both_clocks.TEXTS["json"](found))["sentence"] == said
     assert both_clocks.TEXTS["cover"](found).startswith("Instruction clock: ")

@@ -414,7 +414,7 @@ def test_the_table_of_a_replication(measured: Path) -> None:
         replications.findings(claim, result)
     spec = claim.spec.model_copy(update={"command": "kteardown replicate freezer --quick"})
     table = replications.findings(claims.Claim(measured, "zombie", spec), result)
-    assert "freeze_user_ns at 3,000 zombies" in table
+    assert "freezing user space at 3,000 zombies" in table
     assert table.endswith("on the log scale.")
 
 

@@ -161,7 +161,7 @@ def test_two_runs_are_compared(site: Site) -> None:
     page = site.ask(f"/compare?a={a}&b={b}")
     assert page.status == 200
     assert "clock: instructions / wall, which measure different things" in page.text
-    assert "freeze_user_ns, freezer-skip-exited against base" in page.text
+    assert "freezing user space (freeze_user_ns), freezer-skip-exited against base" in page.text
     assert "comparisons in both" in page.text
     assert "choose a run" in site.ask("/compare").text
 
@@ -336,7 +336,7 @@ def test_a_run_on_both_clocks_has_a_page_for_each_with_both_side_by_side(tmp_pat
             page = site.ask(f"/runs/{run.name}")
             assert page.status == 200
             assert f'href="/runs/{other.name}"' in page.text
-            assert "both clocks agree on freeze_user_ns over all points" in " ".join(page.text.split())
+            assert "both clocks agree on freezing user space over all points" in " ".join(page.text.split())
             assert json.loads(site.ask(f"/runs/{run.name}/result.json").text)["clock"] == run.path.name
             assert site.ask(f"/runs/{run.name}/report.html").status == 200
         assert site.ask(f"/runs/{found.name}").status == 404

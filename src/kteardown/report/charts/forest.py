@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
+from kteardown.model.workload import Workload
 from kteardown.report.charts.figure import (
     MARKS,
     Chart,
@@ -19,6 +20,7 @@ from kteardown.report.charts.figure import (
     slug,
 )
 from kteardown.report.comparison_groups import Group, groups, point_cells, variants
+from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, change, decimals, parameter
 
 _ROWS = 48
@@ -28,12 +30,12 @@ ForestRow = tuple[str, str, Comparison]
 """The key of a row, its label, and its comparison."""
 
 
-def forests(result: Result) -> list[Chart]:
+def forests(material: Material) -> list[Chart]:
     """Return a chart for each variant, or for each metric of a variant if it has many rows."""
     found = []
-    span = shared_span(result.asked_for)
-    for variant in variants(result):
-        of_variant = rows_of(result, variant)
+    span = shared_span(material.result.asked_for)
+    for variant in variants(material.result):
+        of_variant = rows_of(material.result, material.workloads, variant)
         if sum(len(rows) for _, rows in of_variant) <= _ROWS:
             found += [_chart(variant, of_variant, span)] if of_variant else []
         else:
@@ -41,11 +43,15 @@ def forests(result: Result) -> list[Chart]:
     return found
 
 
-def rows_of(result: Result, variant: str) -> list[tuple[Group, list[ForestRow]]]:
+def rows_of(
+    result: Result, workloads: Mapping[str, Workload], variant: str
+) -> list[tuple[Group, list[ForestRow]]]:
     """Return the comparisons of ``variant`` that have a ratio, by metric."""
     varying = _varying(result)
     return [
-        (group, rows) for group in groups(result) if (rows := _rows(group, variant, varying[group.workload]))
+        (group, rows)
+        for group in groups(result, workloads)
+        if (rows := _rows(group, variant, varying[group.workload]))
     ]
 
 
@@ -61,7 +67,7 @@ def _rows(group: Group, variant: str, varying: Sequence[str]) -> list[ForestRow]
     rows = [c for c in group.of(variant) if c.ratio is not None and c.ratio > 0]
     return [
         (
-            f"{group.workload}|{group.name}|{number}",
+            f"{group.workload}|{group.key}|{number}",
             " ".join(_label(name, parameter(c.point[name])) for name in varying if name in c.point),
             c,
         )
@@ -86,9 +92,9 @@ def _chart(
     for group, own in of_variant:
         keys += [_heading_key(group), *(key for key, _, _ in own)]
     single = of_variant[0][0] if len(of_variant) == 1 else None
-    where = f" {single.name}" if single else ""
+    where = f", {single.name}" if single else ""
     return Chart(
-        name=slug("forest", variant, single.workload if single else "", single.name if single else ""),
+        name=slug("forest", variant, single.workload if single else "", single.key if single else ""),
         title=f"{variant} against base{where}",
         about=_about(variant, [c for _, _, c in rows]),
         figure={"data": _legend_once(traces), "layout": _layout(keys, rows, (low, high))},
@@ -275,4 +281,4 @@ def _about(variant: str, rows: Sequence[Comparison]) -> str:
 
 
 def _heading_key(group: Group) -> str:
-    return f"{group.workload}|{group.name}"
+    return f"{group.workload}|{group.key}"

@@ -5,9 +5,11 @@ It is made of elements of the page, so it needs no script to be drawn, filtered,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kteardown.model.result import Comparison, Result, Verdict
+from kteardown.model.workload import Workload
 from kteardown.report.charts.figure import shared_span
 from kteardown.report.charts.forest import rows_of
 from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
@@ -51,14 +53,15 @@ class ForestPlot:
     """The twins that have intervals, each with its description."""
 
 
-def forest_plots(result: Result) -> list[ForestPlot]:
+def forest_plots(result: Result, workloads: Mapping[str, Workload]) -> list[ForestPlot]:
     """Return a plot for each variant, all on the same axis."""
     axis = RatioAxis(*shared_span(result.asked_for))
-    return [plot for variant in variants(result) if (plot := _plot(result, variant, axis)).metrics]
+    plots = [_plot(result, workloads, variant, axis) for variant in variants(result)]
+    return [plot for plot in plots if plot.metrics]
 
 
-def _plot(result: Result, variant: str, axis: RatioAxis) -> ForestPlot:
-    of_variant = rows_of(result, variant)
+def _plot(result: Result, workloads: Mapping[str, Workload], variant: str, axis: RatioAxis) -> ForestPlot:
+    of_variant = rows_of(result, workloads, variant)
     several = len({group.workload for group, _ in of_variant}) > 1
     metrics = []
     for group, rows in of_variant:

@@ -34,7 +34,7 @@ class Family:
 def families(material: Material) -> list[Family]:
     """Return every headline metric over the parameter of its growth law, if that has at least two values."""
     found = []
-    for group in groups(material.result):
+    for group in groups(material.result, material.workloads):
         if not is_headline(material.workloads, group.workload, group.metric):
             continue
         param = material.workloads[group.workload].law
@@ -52,16 +52,14 @@ def growth_galleries(material: Material) -> list[Gallery]:
     """Return a gallery for each headline metric; its choice is the values of the other parameters."""
     by_figure: dict[tuple[str, str], list[Family]] = {}
     for family in families(material):
-        by_figure.setdefault((family.group.workload, family.group.name), []).append(family)
+        by_figure.setdefault((family.group.workload, family.group.key), []).append(family)
     galleries = []
-    for (workload, name), mine in by_figure.items():
+    for (workload, key), mine in by_figure.items():
         charts: dict[tuple[str, ...], Chart] = {(f.label,): _chart(material, f) for f in mine}
         labels = tuple(family.label for family in mine)
         choices = (("at", labels),) if len(labels) > 1 else ()
         first = labels[-1:]
-        galleries.append(
-            Gallery(slug("growth", workload, name), choices, charts, first, mine[0].group.metric)
-        )
+        galleries.append(Gallery(slug("growth", workload, key), choices, charts, first, mine[0].group.metric))
     return galleries
 
 
@@ -83,7 +81,7 @@ def _chart(material: Material, family: Family) -> Chart:
             traces += _extrapolation(law, kernel, kernels, levels, unit)
     where = f" at {point_text(family.rest)}" if family.rest else ""
     return Chart(
-        name=slug("growth", group.workload, group.name, point_text(family.rest)),
+        name=slug("growth", group.workload, group.key, point_text(family.rest)),
         title=f"{group.name} over {family.param}{where}",
         about=_about(material, family, unit),
         figure={

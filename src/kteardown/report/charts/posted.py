@@ -12,7 +12,8 @@ from kteardown.report.charts.figure import Chart, PlotlyFigure, Trace, axis, col
 from kteardown.report.comparison_groups import PointKey
 from kteardown.report.context import Material
 from kteardown.report.formatting import change, parameter, percent, point_text
-from kteardown.report.sections.published_table import comparisons_for
+from kteardown.report.metric_names import metric_label
+from kteardown.report.sections.published_table import comparisons_for, figure_name
 
 _OTHER_MACHINE = "measured on another machine: compare the shapes and the changes, not the levels"
 
@@ -23,30 +24,30 @@ def posted_charts(material: Material) -> list[tuple[Chart, Chart]]:
     if reference is None:
         return []
     return [
-        (_levels(reference, figure, rows), _changes(material, figure, rows, ours))
+        (_levels(reference, figure, rows, name), _changes(material, figure, rows, ours, name))
         for figure in reference.figures
         if (ours := comparisons_for(material.result, figure)) and (rows := reference.rows(figure))
+        for name in [figure_name(figure, material.workloads, ours)]
     ]
 
 
-def _name(figure: PublishedFigure) -> str:
-    label = f", {figure.label}" if figure.label else ""
-    statistic = "" if figure.statistic == "median" else f" {figure.statistic}"
-    return f"{figure.metric}{statistic}{label}"
+def _slug(figure: PublishedFigure, what: str) -> str:
+    key = metric_label(figure.metric, figure.statistic)
+    return slug("posted", f"{key}, {figure.label}" if figure.label else key, figure.variant, what)
 
 
-def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow]) -> Chart:
+def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow], name: str) -> Chart:
     sides = (
         ("posted base", "$base", [row.base for row in rows]),
         ("posted changed", "$posted", _changed(rows)),
     )
-    traces = [_posted_level(name, shade, rows, values) for name, shade, values in sides]
+    traces = [_posted_level(side, shade, rows, values) for side, shade, values in sides]
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
     return Chart(
-        name=slug("posted", _name(figure), figure.variant, "levels"),
-        title=f"As posted: {_name(figure)}",
-        about=f"Published {_name(figure)} in {figure.unit} over {figure.param}, base and changed.",
+        name=_slug(figure, "levels"),
+        title=f"As posted: {name}",
+        about=f"Published {name} in {figure.unit} over {figure.param}, base and changed.",
         figure=_figure(traces, figure, rows, f"posted, {figure.unit}", rangemode="tozero"),
         height=340,
         notes=(f'"{source.title}", {source.posted}{machine}; {_OTHER_MACHINE}',),
@@ -82,6 +83,7 @@ def _changes(
     figure: PublishedFigure,
     rows: Sequence[PostedRow],
     ours: dict[PointKey, list[Comparison]],
+    name: str,
 ) -> Chart:
     with_change = [row for row in rows if row.change is not None]
     traces: list[Trace] = [
@@ -103,9 +105,9 @@ def _changes(
             with_ratio = [c for c in mine if c.variant == variant and c.ratio is not None]
             traces.append(_ours(variant, kernels, point_text(dict(rest)), with_ratio, figure.param))
     return Chart(
-        name=slug("posted", _name(figure), figure.variant, "changes"),
-        title=f"Change against base, posted and here: {_name(figure)}",
-        about=f"Changes of {_name(figure)} in percent over {figure.param}: published and ours.",
+        name=_slug(figure, "changes"),
+        title=f"Change against base, posted and here: {name}",
+        about=f"Changes of {name} in percent over {figure.param}: published and ours.",
         figure=_figure(traces, figure, rows, "change against base, %"),
         height=340,
     )

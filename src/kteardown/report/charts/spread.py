@@ -8,6 +8,7 @@ from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, number, point_text, scale
+from kteardown.report.metric_names import metric_name
 
 _GL_FROM = 3000
 """From this many samples on, the chart is drawn by WebGL if the browser has it."""
@@ -22,7 +23,8 @@ def spread_gallery(material: Material) -> Gallery | None:
     by_figure: dict[tuple[str, str], list[Samples]] = {}
     several = len({s.workload for s in material.evidence.samples}) > 1
     for s in material.evidence.samples:
-        metric = f"{s.metric} ({s.workload})" if several else s.metric
+        name = _name(material, s)
+        metric = f"{name} ({s.workload})" if several else name
         by_figure.setdefault((metric, point_text(s.point) or "all"), []).append(s)
     if not by_figure:
         return None
@@ -39,6 +41,7 @@ def spread_gallery(material: Material) -> Gallery | None:
 
 def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     first = samples[0]
+    name = _name(material, first)
     kernels = list(material.result.kernels)
     unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
     total = sum(s.count for s in samples)
@@ -49,8 +52,8 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     at = f" at {point_text(first.point)}" if first.point else ""
     return Chart(
         name=slug("samples", first.workload, first.metric, point_text(first.point)),
-        title=f"Every sample of {first.metric}{at}",
-        about=_about(samples, unit, at),
+        title=f"Every sample of {name}{at}",
+        about=_about(samples, name, unit, at),
         figure={
             "data": traces,
             "layout": layout(
@@ -62,7 +65,7 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
                     ticks="",
                     fixedrange=True,
                 ),
-                yaxis=axis(f"{first.metric}, {unit.unit}; {first.better} is better"),
+                yaxis=axis(f"{name}, {unit.unit}; {first.better} is better"),
                 height=420,
                 showlegend=False,
                 margin={"l": 64, "r": 18, "t": 14, "b": 52},
@@ -71,6 +74,10 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
         height=420,
         notes=(f"all {total:,} samples are drawn; each column is a boot, and the bar in it is its median",),
     )
+
+
+def _name(material: Material, s: Samples) -> str:
+    return metric_name(material.workloads, s.workload, s.metric)
 
 
 def _ticks(s: Samples) -> str:
@@ -139,10 +146,10 @@ def _median(values: Sequence[float]) -> float:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
-def _about(samples: Sequence[Samples], unit: Scale, at: str) -> str:
+def _about(samples: Sequence[Samples], name: str, unit: Scale, at: str) -> str:
     parts = []
     for s in samples:
         values = [value for boot in s.boots.values() for value in boot]
         low, high = number(min(values) / unit.divisor), number(max(values) / unit.divisor)
         parts.append(f"{s.kernel} {len(values)} samples of {len(s.boots)} boots from {low} to {high}")
-    return f"Every sample of {samples[0].metric}{at} in {unit.unit}: {'; '.join(parts)}."
+    return f"Every sample of {name}{at} in {unit.unit}: {'; '.join(parts)}."

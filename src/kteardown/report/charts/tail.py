@@ -8,6 +8,7 @@ from kteardown.model.result import Distribution
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, percent, point_text, scale
+from kteardown.report.metric_names import metric_name
 
 
 def tail_gallery(material: Material) -> Gallery | None:
@@ -16,7 +17,8 @@ def tail_gallery(material: Material) -> Gallery | None:
     several = len({one.workload for one in material.result.distributions}) > 1
     for one in material.result.distributions:
         if material.result.is_asked_for(one.kernel):
-            metric = f"{one.metric} ({one.workload})" if several else one.metric
+            name = _name(material, one)
+            metric = f"{name} ({one.workload})" if several else name
             found.setdefault((metric, point_text(one.point) or "all"), []).append(one)
     if not found:
         return None
@@ -31,6 +33,7 @@ def tail_gallery(material: Material) -> Gallery | None:
 
 def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     first = mine[0]
+    name = _name(material, first)
     kernels = list(material.result.kernels)
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(first.unit, material.result.clock, values)
@@ -39,21 +42,25 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     error = percent(1 + max(one.error for one in mine)).lstrip("+")
     return Chart(
         name=slug("tail", first.workload, first.metric, point_text(first.point)),
-        title=f"{first.metric} of all boots together{at}",
-        about=f"Percentiles of {first.metric}{at} in {unit.unit}: "
+        title=f"{name} of all boots together{at}",
+        about=f"Percentiles of {name}{at} in {unit.unit}: "
         + "; ".join(_values_text(one, unit) for one in mine)
         + ".",
         figure={
             "data": [_line(one, kernels, unit) for one in mine],
             "layout": layout(
                 xaxis=axis("percentile", type="category"),
-                yaxis=axis(f"{first.metric}, {unit.unit}", type="log" if min(values) > 0 else "linear"),
+                yaxis=axis(f"{name}, {unit.unit}", type="log" if min(values) > 0 else "linear"),
                 height=380,
             ),
         },
         height=380,
         notes=(f"{counts}, of all boots together, without intervals; bucket error at most {error}",),
     )
+
+
+def _name(material: Material, one: Distribution) -> str:
+    return metric_name(material.workloads, one.workload, one.metric)
 
 
 def _line(one: Distribution, kernels: Sequence[str], unit: Scale) -> Trace:

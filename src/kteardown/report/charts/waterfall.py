@@ -9,6 +9,7 @@ from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import change_of, point_text, portion
+from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import largest_ablations
 
 _WORDS = 34
@@ -17,13 +18,13 @@ _WORDS = 34
 def waterfalls(material: Material) -> list[tuple[Ablation, Chart]]:
     """Return a chart for each ablation whose steps are all known."""
     return [
-        (ablation, _chart(ablation))
+        (ablation, _chart(ablation, metric_name(material.workloads, ablation.workload, ablation.metric)))
         for ablation in largest_ablations(material.result, material.workloads)
         if ablation.ratio and all(p.step.ratio for p in ablation.patches)
     ]
 
 
-def _chart(ablation: Ablation) -> Chart:
+def _chart(ablation: Ablation, metric: str) -> Chart:
     levels = [1.0]
     for p in ablation.patches:
         levels.append(levels[-1] * (p.step.ratio or 1.0))
@@ -32,8 +33,8 @@ def _chart(ablation: Ablation) -> Chart:
         name=slug(
             "patches", ablation.variant, ablation.workload, ablation.metric, point_text(ablation.point)
         ),
-        title=f"{ablation.variant}: effect of each patch on {ablation.metric}{at}",
-        about=f"Waterfall of the change of {ablation.metric}{at} against base: "
+        title=f"{ablation.variant}: effect of each patch on {metric}{at}",
+        about=f"Waterfall of the change of {metric}{at} against base: "
         + ", ".join(f"patch {p.patch} {_step(p.step.ratio)}" for p in ablation.patches)
         + f"; whole series {_step(ablation.ratio)}.",
         figure={

@@ -13,7 +13,6 @@ from kteardown.report import contents
 from kteardown.report.comparison_groups import headlines, variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats.markdown import layout, plain
-from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, is_broken, uncompared_sentences
@@ -63,10 +62,9 @@ def _headline_table(material: Material) -> Table | None:
             mine, metric = group.of(variant), verdict_of(result, group, variant)
             if not mine or is_broken(result, variant):
                 continue
-            name = metric_name(material.workloads, group.workload, group.metric, group.statistic)
             change = metric_change(metric, mine) if metric else "-"
             points = points_of(metric) if metric else f"{len(mine)} points"
-            cells = (name, variant, change, points, leading(metric, mine))
+            cells = (group.name, variant, change, points, leading(metric, mine))
             rows.append(tuple(map(Cell, cells)))
     columns = ("metric", "variant", "change", "points", "verdict")
     return Table("Headline metrics", Block(columns, tuple(rows), frozenset(columns))) if rows else None

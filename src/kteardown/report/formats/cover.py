@@ -13,7 +13,6 @@ from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, decimals, scale
-from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.both_clocks_table import (
     clock_sentences,
     clock_tables,
@@ -82,11 +81,10 @@ def tables(material: Material) -> Iterator[Table]:
         for variant in variants(material.result):
             rows = group.of(variant)
             if rows and not is_broken(material.result, variant):
-                name = metric_name(material.workloads, group.workload, group.metric)
-                yield _table(material.result, group, variant, rows, name)
+                yield _table(material.result, group, variant, rows)
 
 
-def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison], name: str) -> Table:
+def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison]) -> Table:
     medians = [side.compared for c in rows for side in (c.base, c.changed)]
     unit = scale(rows[0].unit, result.clock, medians)
     digits = decimals(rows)
@@ -106,9 +104,8 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
         left=frozenset(("verdict",)),
     )
     title = (
-        f"{name} ({group.metric}) with {variant}: {group.statistic} in {unit.unit}, {rows[0].better} is "
-        "better, "
-        f"change with {rows[0].confidence * 100:.4g}% interval"
+        f"{group.name} ({group.key}) with {variant}: {'median ' if group.statistic == 'median' else ''}"
+        f"in {unit.unit}, {group.better} is better, change with {rows[0].confidence * 100:.4g}% interval"
     )
     return Table(title, block)
 

@@ -37,6 +37,7 @@ from kteardown.report.comparison_groups import variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formatting import VERDICTS
+from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.both_clocks_table import (
     EXPLAINED,
@@ -154,7 +155,7 @@ def _page(
         limits=limits(result, alone=opening is None),
         sections=sections,
         variants=variants(result),
-        metrics=list(dict.fromkeys(c.metric for c in compared)),
+        metrics={c.metric: metric_name(material.workloads, c.workload, c.metric) for c in compared},
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
         environment_tables=_about_the_run(material),
         facts=contents.facts(result, alone=opening is None),
@@ -182,7 +183,7 @@ def _of_wall(section: Section) -> Section:
 
 def all_charts(material: Material) -> list[Chart]:
     """Return every chart of the page as a figure, in the page's order."""
-    every = (*forests(material.result), *_charts(_sections(material)))
+    every = (*forests(material), *_charts(_sections(material)))
     return list({chart.name: chart for chart in every}.values())
 
 
@@ -196,8 +197,8 @@ def _sections(material: Material) -> Iterator[Section]:
         "the same logarithmic axis; an arrow says that an interval goes on beyond it.",
         (),
         (*metric_tables(result, workloads), *headline_tables(result, workloads)),
-        comparison_table(result) if result.asked_for else None,
-        tuple(forest_plots(result)),
+        comparison_table(result, workloads) if result.asked_for else None,
+        tuple(forest_plots(result, workloads)),
     )
     yield Section(
         "Growth",
@@ -212,7 +213,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "posting",
         "The figures of the public posting of the change, and those measured here.",
         tuple(_single_chart(chart) for pair in posted_charts(material) for chart in pair),
-        tuple(published_tables(result, material.reference)),
+        tuple(published_tables(result, workloads, material.reference)),
         thread=_thread(material),
     )
     yield Section(
@@ -229,7 +230,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "tail",
         "Percentiles of metrics with thousands of values in a trial, over the values of all boots together.",
         tuple(gallery for gallery in (tail_gallery(material),) if gallery),
-        tuple(distribution_tables(result)),
+        tuple(distribution_tables(result, workloads)),
     )
     yield Section(
         "Effect of each patch",
@@ -251,7 +252,7 @@ def _about_the_run(material: Material) -> list[Table]:
     result = material.result
     found = (
         contents.other_metrics(result, material.workloads),
-        contents.outliers_table(result),
+        contents.outliers_table(result, material.workloads),
         contents.kernels_table(result),
     )
     return [table for table in found if table]

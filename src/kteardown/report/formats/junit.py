@@ -15,7 +15,6 @@ from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, point_text
-from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence, sentence_of_both
@@ -90,15 +89,14 @@ def _of_metric(
     material: Material, group: Group, variant: str, rows: Sequence[Comparison]
 ) -> Iterator[Xml.Element]:
     metric = verdict_of(material.result, group, variant)
-    name = metric_name(material.workloads, group.workload, group.metric, group.statistic)
-    about = f"{group.workload}.{group.name}.{variant}"
+    about = f"{group.workload}.{group.key}.{variant}"
     if metric is not None and metric.planned > 1:
-        case = Xml.Element("testcase", classname=about, name=f"{name}, over {points_of(metric)}")
+        case = Xml.Element("testcase", classname=about, name=f"{group.name}, over {points_of(metric)}")
         _judge(case, _of_mixed(metric, rows), metric_sentence(group, rows, metric))
         yield case
     for row in rows:
         place = point_text(row.point)
-        case = Xml.Element("testcase", classname=about, name=f"{name}{f', {place}' if place else ''}")
+        case = Xml.Element("testcase", classname=about, name=f"{group.name}{f', {place}' if place else ''}")
         reason = f"; {row.reason}" if row.reason else ""
         _judge(case, row.verdict, f"{variant}: {row.verdict}: {change(row)}{reason}")
         yield case

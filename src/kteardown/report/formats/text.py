@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -82,18 +82,34 @@ def show(table: Table, console: Console) -> None:
     for number, block in enumerate(table.cut(console.width, _GAP)):
         if number:
             console.print()
-        console.print(_block(block))
+        console.print(_block(block, console.width))
     for note in table.notes:
         console.print(Text(note, style="dim"))
 
 
-def _block(block: Block) -> RichTable:
+def _block(block: Block, width: int) -> RichTable:
+    wrapped = _wrapped(block, width)
     grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
-    for name in block.columns:
-        grid.add_column(name, justify="left" if name in block.left else "right", overflow="fold")
+    for n, name in enumerate(block.columns):
+        justify: JustifyMethod = "left" if name in block.left else "right"
+        grid.add_column(name, justify=justify, overflow="fold", width=wrapped.get(n))
     for row in block.rows:
         grid.add_row(*(Text(cell.text, style=STYLES[cell.tone]) for cell in row))
     return grid
+
+
+def _wrapped(block: Block, width: int) -> dict[int, int]:
+    """Return the width of the one column that is wrapped where a block is too wide, by its number.
+
+    That is the widest column of words. Without this rich wraps several, and figures too.
+    """
+    excess = block.width(_GAP) - width
+    texts = [n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess]
+    if excess <= 0 or not texts:
+        return {}
+    widest = max(texts, key=lambda n: block.widths[n])
+    words = [word for row in block.rows for word in row[widest].text.split()]
+    return {widest: max(block.widths[widest] - excess, *map(len, words))}
 
 
 def _facts(lines: list[tuple[str, str]]) -> RichTable:

@@ -50,7 +50,7 @@ function chosen() {
     return (value) => !value || !inputs.some((input) => input.value === value) || on.has(value);
   };
   const metric = form ? form.elements.metric.value : "";
-  return { variant: boxes("variant"), verdict: boxes("verdict"), metric: (value) => !value || !metric || value === metric, name: metric };
+  return { variant: boxes("variant"), verdict: boxes("verdict"), metric: (value) => !value || !metric || value === metric, name: metric && form.elements.metric.selectedOptions[0].text };
 }
 let filters = chosen();
 

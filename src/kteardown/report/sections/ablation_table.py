@@ -8,6 +8,7 @@ from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import change_of, decimals, point_text, portion
+from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Cell, Table
 
 _BAR = 10
@@ -39,7 +40,7 @@ def ablation_sentences(result: Result, workloads: Mapping[str, Workload]) -> lis
             where = f" at {point_text(ablation.point)}" if ablation.point else ""
             lines.append(
                 f"{ablation.series}: patch {most.patch} of {len(ablation.patches)} accounts for "
-                f"{portion(most.step)} of the change of {ablation.metric}{where}"
+                f"{portion(most.step)} of the change of {_name(ablation, workloads)}{where}"
             )
     return lines
 
@@ -54,7 +55,8 @@ def ablation_tables(
     """
     tables = []
     for ablation in largest_ablations(result, workloads):
-        plain, drawn = (_table(ablation, bars=bars) for bars in (False, True))
+        name = _name(ablation, workloads)
+        plain, drawn = (_table(ablation, name, bars=bars) for bars in (False, True))
         tables.append(drawn if room is not None and _fits(drawn, plain, *room) else plain)
     return tables
 
@@ -64,7 +66,11 @@ def _fits(drawn: Table, plain: Table, width: int, gap: int) -> bool:
     return len(parts) == len(plain.cut(width, gap)) and all(part.width(gap) <= width for part in parts)
 
 
-def _table(ablation: Ablation, *, bars: bool) -> Table:
+def _name(ablation: Ablation, workloads: Mapping[str, Workload]) -> str:
+    return metric_name(workloads, ablation.workload, ablation.metric)
+
+
+def _table(ablation: Ablation, metric: str, *, bars: bool) -> Table:
     digits = decimals(part for p in ablation.patches for part in (p.step, p.leave_out))
     keys = Block(("patch",), tuple((Cell(str(p.patch)),) for p in ablation.patches))
     steps = tuple(
@@ -76,7 +82,7 @@ def _table(ablation: Ablation, *, bars: bool) -> Table:
     )
     at = f" at {point_text(ablation.point)}" if ablation.point else ""
     whole = change_of(ablation.ratio, ablation.ci, exact=ablation.exact, decimals=digits)
-    title = f"{ablation.variant}: effect of each patch on {ablation.metric}{at}; whole series: {whole}"
+    title = f"{ablation.variant}: effect of each patch on {metric}{at}; whole series: {whole}"
     return Table(title, keys, blocks, _notes(ablation))
 
 

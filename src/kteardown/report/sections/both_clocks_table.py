@@ -17,8 +17,9 @@ from kteardown.model.both_clocks import (
 )
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import is_headline, metric_label, point_cells
+from kteardown.report.comparison_groups import is_headline, point_cells
 from kteardown.report.formatting import change_of, decimals, number, percent, point_text, share
+from kteardown.report.metric_names import metric_label, metric_name
 from kteardown.report.sections.fault_lines import fault_lines, is_broken
 from kteardown.report.table import Block, Cell, Table
 
@@ -69,7 +70,11 @@ def clock_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list
     whole = {(m.variant, m.workload, m.metric, m.statistic): m for m in both.metrics}
     return failed + [
         Cell(
-            _sentence(rows, whole.get((first.variant, first.workload, first.metric, first.statistic))),
+            _sentence(
+                rows,
+                whole.get((first.variant, first.workload, first.metric, first.statistic)),
+                metric_name(workloads, first.workload, first.metric, first.statistic),
+            ),
             _tone(next(r for r in rows if r.reading == _lead(rows))),
         )
         for rows in grouped
@@ -82,12 +87,23 @@ def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow:
 
     ``narrow``: for a cover letter, without the column ``mde``.
     """
-    return [_table(rows, narrow=narrow) for rows in _groups(both, workloads)]
+    return [
+        _table(
+            rows,
+            metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic),
+            narrow=narrow,
+        )
+        for rows in _groups(both, workloads)
+    ]
 
 
 def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[str]:
     """Return what an instruction takes on this machine, for each headline metric that has a rate."""
-    return [_rate(rate) for rate in both.rates if is_headline(workloads, rate.workload, rate.metric)]
+    return [
+        _rate(rate, metric_name(workloads, rate.workload, rate.metric))
+        for rate in both.rates
+        if is_headline(workloads, rate.workload, rate.metric)
+    ]
 
 
 def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
@@ -110,11 +126,10 @@ def _lead(rows: _Readings) -> Reading:
     return next(reading for reading in READINGS if reading in found)
 
 
-def _sentence(rows: _Readings, metric: ClockReading | None) -> str:
+def _sentence(rows: _Readings, metric: ClockReading | None, name: str) -> str:
     counts = Counter(r.reading for r in rows)
     # Opposite points are never hidden by what the metric is over all of them.
     if metric is not None and not counts["disagree"]:
-        name = metric_label(metric.metric, metric.statistic)
         points = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
         return (
             f"{metric.variant}: {_LEADS[metric.reading]} on {name} over all points ({_detail(metric)}); "
@@ -127,7 +142,6 @@ def _sentence(rows: _Readings, metric: ClockReading | None) -> str:
     others = "".join(
         f", {other} on {counts[other]}" for other in READINGS if counts[other] and other != first
     )
-    name = metric_label(last.metric, last.statistic)
     return f"{last.variant}: {_LEADS[first]} on {at}{name} ({_detail(last)}){others}"
 
 
@@ -156,7 +170,7 @@ def _tone(r: ClockReading) -> Verdict | None:
     return _TONES[r.reading]
 
 
-def _table(rows: _Readings, *, narrow: bool) -> Table:
+def _table(rows: _Readings, name: str, *, narrow: bool) -> Table:
     first = rows[0]
     exact = [r.instructions for r in rows]
     wall = [r.wall for r in rows]
@@ -173,8 +187,11 @@ def _table(rows: _Readings, *, narrow: bool) -> Table:
         )
         for key, r in zip(keys, rows, strict=True)
     )
-    name = metric_label(first.metric, first.statistic)
-    title = f"{first.workload}: {name} with {first.variant}, change on both clocks; {first.better} is better"
+    key = metric_label(first.metric, first.statistic)
+    title = (
+        f"{first.workload}: {name} ({key}) with {first.variant}, change on both clocks; "
+        f"{first.better} is better"
+    )
     return Table(title, Block(columns, lines, left=frozenset(("reading",))), notes=_notes(rows))
 
 
@@ -216,15 +233,12 @@ def _least_seen(r: ClockReading) -> float | None:
     return 1 / (1 + r.wall.mde) if lower else 1 + r.wall.mde
 
 
-def _rate(rate: ClockRate) -> str:
+def _rate(rate: ClockRate, name: str) -> str:
     over = f"over {rate.medians} medians of base and the variants"
     span = f"{number(rate.low)} to {number(rate.high)} ns"
     if rate.residual > NO_RATE:
-        return (
-            f"instructions of {rate.metric} cannot be converted to time: one took {span} on this machine, "
-            f"{over}"
-        )
+        return f"instructions of {name} cannot be converted to time: one took {span} on this machine, {over}"
     return (
-        f"one instruction of {rate.metric} took {number(rate.rate)} ns on this machine, with a residual of "
+        f"one instruction of {name} took {number(rate.rate)} ns on this machine, with a residual of "
         f"{share(rate.residual)} ({span}), fitted {over}"
     )

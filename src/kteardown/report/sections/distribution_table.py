@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import Distribution, Result
+from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import point_cells, point_key
 from kteardown.report.formatting import Scale, parameter, percent, scale
+from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Cell, Table
 
 
-def distribution_tables(result: Result) -> list[Table]:
+def distribution_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return a table for each histogram, base first."""
     found: dict[tuple[str, str], list[Distribution]] = {}
     for distribution in result.distributions:
         if result.is_asked_for(distribution.kernel):
             found.setdefault((distribution.workload, distribution.metric), []).append(distribution)
-    return [_table(result, workload, metric, mine) for (workload, metric), mine in found.items()]
+    return [_table(result, workloads, workload, metric, mine) for (workload, metric), mine in found.items()]
 
 
-def _table(result: Result, workload: str, metric: str, mine: Sequence[Distribution]) -> Table:
+def _table(
+    result: Result,
+    workloads: Mapping[str, Workload],
+    workload: str,
+    metric: str,
+    mine: Sequence[Distribution],
+) -> Table:
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(mine[0].unit, result.clock, values)
     points = list({point_key(one.point): one.point for one in mine}.values())
@@ -33,7 +41,8 @@ def _table(result: Result, workload: str, metric: str, mine: Sequence[Distributi
         blocks.append(Block(columns, tuple(_row(one, percents, unit) for one in cells)))
     error = percent(1 + max(one.error for one in mine)).lstrip("+")
     note = f"all values of all boots together, without intervals; bucket error at most {error}"
-    title = f"{workload}: {metric} of all boots together, in {unit.unit}"
+    name = metric_name(workloads, workload, metric)
+    title = f"{workload}: {name} ({metric}) of all boots together, in {unit.unit}"
     return Table(title, Block(names, tuple(keys)), tuple(blocks), notes=(note,))
 
 

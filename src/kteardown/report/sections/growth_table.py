@@ -8,6 +8,7 @@ from kteardown.model.result import Law, Prediction, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, is_headline, point_key
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
+from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Cell, Table
 
 _LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
@@ -20,10 +21,10 @@ def law_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]
     for law in result.laws:
         if is_headline(workloads, law.workload, law.metric) and result.is_asked_for(law.kernel):
             groups.setdefault((law.workload, law.metric, point_key(law.point)), []).append(law)
-    return [_table(result, laws) for laws in groups.values()]
+    return [_table(result, workloads, laws) for laws in groups.values()]
 
 
-def _table(result: Result, laws: Sequence[Law]) -> Table:
+def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law]) -> Table:
     first = laws[0]
     unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
     keys = Block(("kernel",), tuple((Cell(law.kernel),) for law in laws), left=frozenset(("kernel",)))
@@ -37,7 +38,8 @@ def _table(result: Result, laws: Sequence[Law]) -> Table:
     )
     shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
     at = f" at {point_text(first.point)}" if first.point else ""
-    title = f"{first.workload}: growth of {first.metric} with {first.param}{at}"
+    name = metric_name(workloads, first.workload, first.metric)
+    title = f"{first.workload}: growth of {name} with {first.param}{at}"
     compared = tuple((Cell(_ratio(law), law.verdict),) for law in laws)
     slopes = (Block(("slope / base",), compared),) if any(law.verdict for law in laws) else ()
     predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))

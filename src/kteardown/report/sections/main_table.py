@@ -9,7 +9,6 @@ from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import Group, PointKey, headlines, point_cells, point_key, variants
 from kteardown.report.formatting import Scale, change, decimals, interval, probability, scale, share
-from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Cell, Table
 
 Interval = tuple[float, float] | None
@@ -17,11 +16,10 @@ Interval = tuple[float, float] | None
 
 def headline_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return a table for each headline metric and each of its percentiles."""
-    return [_table(result, workloads, group) for group in headlines(result, workloads)]
+    return [_table(result, group) for group in headlines(result, workloads)]
 
 
-def _table(result: Result, workloads: Mapping[str, Workload], group: Group) -> Table:
-    name = metric_name(workloads, group.workload, group.metric, group.statistic)
+def _table(result: Result, group: Group) -> Table:
     # Base is shown over the most boots: those of a variant that has none missing.
     points: dict[PointKey, Comparison] = {}
     for c in group.comparisons:
@@ -47,7 +45,7 @@ def _table(result: Result, workloads: Mapping[str, Workload], group: Group) -> T
         blocks.append(Block(columns, rows, left=frozenset(("verdict",))))
     confidence = f"{group.comparisons[0].confidence * 100:.4g}%"
     title = (
-        f"{group.workload}: {name} in {unit.unit}, {group.comparisons[0].better} is better ({group.name}); "
+        f"{group.workload}: {group.name} ({group.key}) in {unit.unit}, {group.better} is better; "
         f"{'median, ' if group.statistic == 'median' else ''}change with {confidence} interval"
     )
     return Table(title, keys, tuple(blocks), _notes(group, wall=wall), _nulls(points.values(), digits))

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import headlines, metric_label, variants
+from kteardown.report.comparison_groups import headlines, variants
 from kteardown.report.formatting import interval, probability, share
 from kteardown.report.metric_words import metric_change, verdict_of
 from kteardown.report.table import Block, Cell, Table
 
 _COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
+_EXPLAINED = ("inconclusive", "mixed")
 _CORRECTED = (
     "geometric mean over points and boots of changed / base (points compare medians over boots); p: after "
     "the correction over headline metrics and variants"
@@ -21,14 +22,14 @@ _CORRECTED = (
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return the table; empty if no headline metric has more than one point."""
     found = [
-        (metric, metric_change(metric, rows))
+        (group.name, metric, metric_change(metric, rows))
         for group in headlines(result, workloads)
         for variant in variants(result)
         if (rows := group.of(variant)) and (metric := verdict_of(result, group, variant)) is not None
     ]
-    if not any(metric.planned > 1 for metric, _ in found):
+    if not any(metric.planned > 1 for _, metric, _ in found):
         return []
-    cells = [_row(metric, change) for metric, change in found]
+    cells = [_row(*one) for one in found]
     used = [n for n in range(len(_COLUMNS)) if any(row[n].text != "-" for row in cells)]
 
     def block(first: int, last: int) -> Block:
@@ -36,25 +37,25 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
         rows = tuple(tuple(row[n] for n in mine) for row in cells)
         return Block(tuple(_COLUMNS[n] for n in mine), rows, left=frozenset(("metric", "variant", "verdict")))
 
-    reasons = dict.fromkeys(m.reason for m, _ in found if m.verdict in ("inconclusive", "mixed"))
+    reasons = dict.fromkeys(m.reason for _, m, _ in found if m.verdict in _EXPLAINED)
     words = tuple(f"{m}: {reason}" for reason in reasons for m in [_which(reason, found)] if reason)
-    confidence = f"{found[0][0].confidence * 100:.4g}%"
+    confidence = f"{found[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
     blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
     return [Table(title, block(0, 2), blocks, (_CORRECTED, *words))]
 
 
-def _which(reason: str, found: list[tuple[MetricVerdict, str]]) -> str:
-    mine = [m for m, _ in found if m.reason == reason and m.verdict in ("inconclusive", "mixed")]
-    return ", ".join(dict.fromkeys(metric_label(m.metric, m.statistic) for m in mine))
+def _which(reason: str, found: list[tuple[str, MetricVerdict, str]]) -> str:
+    mine = [name for name, m, _ in found if m.reason == reason and m.verdict in _EXPLAINED]
+    return ", ".join(dict.fromkeys(mine))
 
 
-def _row(metric: MetricVerdict, change: str) -> tuple[Cell, ...]:
+def _row(name: str, metric: MetricVerdict, change: str) -> tuple[Cell, ...]:
     planned = (
         str(metric.points) if metric.points == metric.planned else f"{metric.points} of {metric.planned}"
     )
     return (
-        Cell(metric_label(metric.metric, metric.statistic)),
+        Cell(name),
         Cell(metric.variant),
         Cell(planned),
         Cell(str(metric.boots)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
+from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import (
     Scale,
@@ -20,11 +21,14 @@ from kteardown.report.formatting import (
     scale,
     speedup,
 )
+from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.published_means import NOTE, Judgements, judge_posted, our_blocks, posted_block
 from kteardown.report.table import Block, Cell, Table
 
 
-def published_tables(result: Result, reference: Posting | None) -> list[Table]:
+def published_tables(
+    result: Result, workloads: Mapping[str, Workload], reference: Posting | None
+) -> list[Table]:
     """Return the published figures next to our changes, for the metrics that we have too."""
     if reference is None:
         return []
@@ -33,7 +37,7 @@ def published_tables(result: Result, reference: Posting | None) -> list[Table]:
     link = f"; https://lore.kernel.org/all/{source.message_id}/" if source.message_id else ""
     note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine{link}'
     judged = judge_posted(result, reference)
-    found = [_published_table(result, reference, figure, judged) for figure in reference.figures]
+    found = [_published_table(result, workloads, reference, figure, judged) for figure in reference.figures]
     tables = [table for table in found if table is not None]
     return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
 
@@ -52,8 +56,23 @@ def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, l
     return by_rest
 
 
+def figure_name(
+    figure: PublishedFigure,
+    workloads: Mapping[str, Workload],
+    ours: Mapping[PointKey, Sequence[Comparison]],
+) -> str:
+    """Return the name of the metric of ``ours`` to which a published figure belongs, with its label."""
+    first = next(mine[0] for mine in ours.values())
+    name = metric_name(workloads, first.workload, first.metric, first.statistic)
+    return f"{name}, {figure.label}" if figure.label else name
+
+
 def _published_table(
-    result: Result, reference: Posting, figure: PublishedFigure, judged: Judgements
+    result: Result,
+    workloads: Mapping[str, Workload],
+    reference: Posting,
+    figure: PublishedFigure,
+    judged: Judgements,
 ) -> Table | None:
     by_rest = comparisons_for(result, figure)
     if not by_rest:
@@ -71,8 +90,7 @@ def _published_table(
         for rest, mine in by_rest.items()
         for block in draw(result, figure, posted, point_text(dict(rest)), mine)
     ]
-    label = f", {figure.label}" if figure.label else ""
-    title = f"Published figures: {figure.metric}, posted in {figure.unit}{label}"
+    title = f"Published figures: {figure_name(figure, workloads, by_rest)}, posted in {figure.unit}"
     if figure.means:
         (first, *_), *_ = by_rest.values()
         keys = posted_block(figure, posted, first.better, judged)

@@ -8,6 +8,7 @@ from kteardown.analysis.replication import Finding, Replicated
 from kteardown.inputs.published import Claim, Posting
 from kteardown.model.result import Result, Verdict
 from kteardown.report.formatting import change_of, number, percent
+from kteardown.report.metric_names import shipped_name
 from kteardown.report.table import Block, Cell, Table
 
 TONES: dict[Finding, Verdict | None] = {
@@ -23,23 +24,23 @@ COLUMNS = ("claim", "posted", "claimed", "here", "finding", "why")
 
 def replication_table(posting: Posting, found: Sequence[Replicated], result: Result | None) -> Table:
     """Return the table of all claims of a posting; ``result`` is that of the posted patch."""
-    rows = tuple(_cells(one) for one in found)
+    rows = tuple(_cells(one, posting) for one in found)
     source = posting.source
     title = f'Claims of "{source.title}", {source.posted}'
     return Table(title, Block(COLUMNS, rows, left=frozenset(COLUMNS)), notes=notes(posting, result))
 
 
-def _cells(one: Replicated) -> tuple[Cell, ...]:
+def _cells(one: Replicated, posting: Posting) -> tuple[Cell, ...]:
     tone = TONES[one.finding]
-    return tuple(Cell(text, tone if name == "finding" else None) for name, text in row(one).items())
+    return tuple(Cell(text, tone if name == "finding" else None) for name, text in row(one, posting).items())
 
 
-def row(one: Replicated) -> dict[str, str]:
+def row(one: Replicated, posting: Posting) -> dict[str, str]:
     """Return the texts of one claim, by column."""
     claim = one.claim
     on = f" ({claim.machine})" if claim.machine else ""
     texts = (
-        f"{claim.what}{on}",
+        f"{_what(claim, posting)}{on}",
         f"{number_of(claim.before)} -> {number_of(claim.after)} {claim.unit}",
         claimed_change(claim),
         _here(one),
@@ -47,6 +48,13 @@ def row(one: Replicated) -> dict[str, str]:
         one.reason,
     )
     return dict(zip(COLUMNS, texts, strict=True))
+
+
+def _what(claim: Claim, posting: Posting) -> str:
+    """Return what a claim is about: the claims of a figure have the key of its metric, here in words."""
+    if posting.run is None or not claim.metric or not claim.what.startswith(claim.metric):
+        return claim.what
+    return shipped_name(posting.run.workload, claim.metric) + claim.what.removeprefix(claim.metric)
 
 
 def notes(posting: Posting, result: Result | None) -> tuple[str, ...]:
