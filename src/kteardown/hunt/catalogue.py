@@ -16,6 +16,7 @@ from kteardown.progress import Reporter
 from kteardown.vm.agent import build_kinds_program
 
 Way = Literal["exit", "call", "oldest", "youngest", "random"]
+Cost = Literal["sync", "deferred", "make", "held"]
 
 
 class Kind(BaseModel):

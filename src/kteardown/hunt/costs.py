@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
+from kteardown.hunt.catalogue import Cost
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.measure import case_of
 from kteardown.hunt.plan import Case
 from kteardown.model.record import Outcome
 from kteardown.rundir.counting import BootRecords, Trial, trials
 
-Cost = Literal["sync", "deferred", "make", "held"]
 METRICS: dict[Cost, str] = {
     "sync": "sync_ns",
     "deferred": "deferred_ns",

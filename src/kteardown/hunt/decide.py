@@ -10,8 +10,8 @@ from typing import get_args
 import numpy as np
 
 from kteardown.hunt import limits
-from kteardown.hunt.catalogue import Kind
-from kteardown.hunt.costs import Cost, Measured
+from kteardown.hunt.catalogue import Cost, Kind
+from kteardown.hunt.costs import Measured
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.explain import Function
 from kteardown.hunt.growth import judge, screen

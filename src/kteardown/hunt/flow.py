@@ -13,8 +13,8 @@ from statistics import median
 
 from kteardown import version
 from kteardown.hunt import decide
-from kteardown.hunt.catalogue import Kind, choose, load_kinds, own_kinds
-from kteardown.hunt.costs import Cost, Measured, measured
+from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds
+from kteardown.hunt.costs import Measured, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import Kernels, build_kernels, measure_stage, requests_of

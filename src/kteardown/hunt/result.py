@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.hunt.catalogue import Way
-from kteardown.hunt.costs import Cost
+from kteardown.hunt.catalogue import Cost, Way
 
 
 class _Part(BaseModel):

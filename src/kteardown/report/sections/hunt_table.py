@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kteardown.hunt.costs import Cost
+from kteardown.hunt.catalogue import Cost
 from kteardown.hunt.result import (
     CaseResult,
     Find,
