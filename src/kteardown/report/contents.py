@@ -64,12 +64,28 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     if not lines and not any(is_broken(result, variant) for variant in result.requested):
-        return first or [Cell("nothing could be compared: see the boots and trials below", "inconclusive")]
+        return first or [Cell(_nothing(result, workloads), "inconclusive")]
     lines = first + lines
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
         lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))
     return lines
+
+
+def _nothing(result: Result, workloads: Mapping[str, Workload]) -> str:
+    """Return why there are no comparisons although no fault and no point says why."""
+    boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
+    failed = boots - result.boots.get("ok", 0)
+    if not boots:
+        return "nothing could be compared: no boot has ended"
+    if not failed and not lost:
+        compared = any(spec.compare for known in workloads.values() for spec in known.metrics.values())
+        why = "" if compared else ": the workloads have no metric that is compared"
+        return f"nothing was compared, and nothing failed{why}"
+    return (
+        f"nothing could be compared: {failed} of {_count(boots, 'boot')} failed, and "
+        f"{_count(lost, 'trial')} could not be used"
+    )
 
 
 def all_tables(

@@ -169,7 +169,7 @@ def test_a_run_without_comparisons_has_a_page() -> None:
     plain = instructions()
     empty = plain.result.model_copy(update={"comparisons": (), "laws": ()})
     found = Page(html_report(Material(plain.name, empty, plain.workloads)))
-    assert "nothing could be compared" in found.text
+    assert "nothing was compared" in found.text
     assert found.wrong == []
 
 

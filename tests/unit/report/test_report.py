@@ -12,7 +12,8 @@ from rich.console import Console
 
 from kteardown.inputs.published import load_posting
 from kteardown.model.record import BootEnd
-from kteardown.model.result import Result
+from kteardown.model.result import Result, VoidTrials
+from kteardown.report import contents
 from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import Scale, number, percent, scale
 from kteardown.report.table import Block, Cell, Table
@@ -128,8 +129,23 @@ def test_a_run_of_base_alone_has_a_report() -> None:
 
 def test_an_empty_run_has_a_report() -> None:
     experiment = freezer()
-    assert "nothing could be compared" in printed(analysed(experiment, []))
-    assert "nothing could be compared" in markdown.render(analysed(experiment, []), WORKLOADS, None)
+    result = analysed(experiment, [])
+    for report in (printed(result), markdown.render(result, WORKLOADS, None)):
+        assert "nothing could be compared: no boot has ended" in report
+
+
+def test_a_run_without_comparisons_says_what_is_missing() -> None:
+    result = analysed(freezer(), [])
+    void = VoidTrials(kernel="base", workload="zombies", point={}, status="void", detail="check", count=3)
+    lost = result.model_copy(update={"boots": {"ok": 1, "hang": 1}, "voids": (void,)})
+    assert contents.verdicts(lost, WORKLOADS)[0].text == (
+        "nothing could be compared: 1 of 2 boots failed, and 3 trials could not be used"
+    )
+    sound = result.model_copy(update={"boots": {"ok": 4}, "voids": ()})
+    assert contents.verdicts(sound, WORKLOADS)[0].text == "nothing was compared, and nothing failed"
+    assert contents.verdicts(sound, {})[0].text == (
+        "nothing was compared, and nothing failed: the workloads have no metric that is compared"
+    )
 
 
 def test_markdown_of_a_wide_table_is_cut_not_wrapped(freezer_result: Result) -> None:
