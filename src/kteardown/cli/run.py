@@ -19,7 +19,7 @@ from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
-from kteardown.report.formatting import change, point_text
+from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
@@ -150,7 +150,7 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
         first = failed[0]
         name = metric_name(workloads, first.workload, first.metric, first.statistic)
         place = f" at {point_text(first.point)}" if first.point else ""
-        reason = f": {first.reason}" if first.reason else f" ({change(first)})"
+        reason = f": {with_remedy(first.reason)}" if first.reason else f" ({change(first)})"
         raise GateError(
             f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
             f"the first: {first.variant}, {name}{place}{reason}",

@@ -11,7 +11,16 @@ from kteardown.model.samples import Samples
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups
 from kteardown.report.context import Material
-from kteardown.report.formatting import change, decimals, interval, point_text, probability, scale, share
+from kteardown.report.formatting import (
+    change,
+    decimals,
+    interval,
+    point_text,
+    probability,
+    scale,
+    share,
+    with_remedy,
+)
 from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Cell
 
@@ -69,7 +78,7 @@ def _comparisons(result: Result, workloads: Mapping[str, Workload], *, wall: boo
                 Cell(share(c.mde)),
                 *ranks,
                 Cell(c.verdict, c.verdict),
-                Cell(c.reason),
+                Cell(with_remedy(c.reason)),
             )
             yield DataRow(c.variant, c.metric, c.verdict, cells)
 

@@ -75,6 +75,13 @@ def unit_of_values(unit: str, clock: Clock) -> str:
     return counted.get(unit, unit)
 
 
+_REMEDIES: Mapping[str, str] = {
+    "one seed gives no interval": "--seeds 2",
+    "one boot gives no interval": "--boots 2 (on the instruction clock --seeds 2)",
+}
+"""By the begin of a reason, what to add to the command."""
+
+
 def number(value: float) -> str:
     """Return ``value`` with four significant digits and thousands separators, without an exponent."""
     if value == 0:
@@ -182,6 +189,12 @@ def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> st
     share = "" if len(comparisons) == 1 else f"on {_count_of(counts[first], len(comparisons))} points of "
     others = "".join(f", {verdict} on {counts[verdict]}" for verdict in rest)
     return f"{variant}: {first} {share or 'on '}{metric} ({detail}){others}"
+
+
+def with_remedy(reason: str) -> str:
+    """Return the reason of a verdict, with the option that makes the next run decide if one does."""
+    option = next((option for start, option in _REMEDIES.items() if reason.startswith(start)), "")
+    return f"{reason}, add {option}" if option else reason
 
 
 def tone(comparisons: Iterable[Comparison]) -> Verdict:

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group
-from kteardown.report.formatting import VERDICTS, change_of, decimals, interval, point_text, sentence, tone
+from kteardown.report.formatting import (
+    VERDICTS,
+    change_of,
+    decimals,
+    interval,
+    point_text,
+    sentence,
+    tone,
+    with_remedy,
+)
 
 _NAMED = 1
 """Up to this many points are named individually; of more, the number is given."""
@@ -56,7 +65,7 @@ def points_of(metric: MetricVerdict) -> str:
 def detail(metric: MetricVerdict, rows: Sequence[Comparison]) -> str:
     """Return the change over all points with its interval; why it is inconclusive or the same, if it is."""
     size = metric_change(metric, rows)
-    return f"{size}; {metric.reason}" if metric.verdict in ("same", "inconclusive") else size
+    return f"{size}; {with_remedy(metric.reason)}" if metric.verdict in ("same", "inconclusive") else size
 
 
 def metric_change(metric: MetricVerdict, rows: Sequence[Comparison]) -> str:

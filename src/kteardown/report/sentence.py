@@ -17,7 +17,7 @@ from kteardown.model.record import BASE
 from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.comparison_groups import Group, groups, is_headline
-from kteardown.report.formatting import percent
+from kteardown.report.formatting import percent, with_remedy
 from kteardown.report.metric_names import is_activity
 from kteardown.report.metric_words import against, points_of, verdict_of, where
 from kteardown.report.sections.fault_lines import fault_words
@@ -33,8 +33,6 @@ _NAMED = 2
 _FAR = 1.1
 """The largest change is given beside that over all points if its logarithm is so much larger."""
 _LONGEST_REASON = 100
-_ONE_SEED = "one seed"
-"""With this the reason of a verdict begins that has no interval."""
 _LESS: Mapping[str, tuple[str, str]] = {"kb": ("less memory", "more memory")}
 _LESS_OF_CLOCK: Mapping[Clock, tuple[str, str]] = {
     "instructions": ("fewer instructions", "more instructions"),
@@ -255,8 +253,9 @@ def _neither(found: Sequence[Found], *, alone: bool) -> list[str]:
         names = _few([f.name + _interval(f) for f in unsure], "metric")
         only = alone and not same
         parts.append(f"{'shows no significant difference on' if only else 'inconclusive on'} {names}")
-        if all(f.rows[0].reason.startswith(_ONE_SEED) for f in unsure):
-            parts[-1] += f": {_ONE_SEED} has no interval, add --seeds 2"
+        reason = unsure[0].rows[0].reason
+        if with_remedy(reason) != reason and all(f.rows[0].reason == reason for f in unsure):
+            parts[-1] += f": {with_remedy(reason)}"
     return parts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from kteardown import pipeline
+from kteardown.cli.options import FailOn
+from kteardown.cli.run import gate
+from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.model.record import ParamValue
 from kteardown.model.result import (
@@ -221,6 +225,22 @@ def test_the_sentence_of_exact_counts(ratios: Mapping[int, float], said: str) ->
     whole = tuple(m for m in result.metric_verdicts if m.metric == "freeze_user_ns")
     result = result.model_copy(update={"comparisons": only, "metric_verdicts": whole})
     assert sentence(result, KNOWN) == said
+
+
+def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
+    for clock, remedy in (
+        ("instructions", "one seed gives no interval, add --seeds 2"),
+        ("wall", "one boot gives no interval, add --boots 2 (on the instruction clock --seeds 2)"),
+    ):
+        wanted = freezer(clock, boots=1, zombies=(3000, 15000), variants=(VARIANT,))
+        result = analysed(wanted, simulate(wanted, noise=Noise(boot=0.01, sample=0.01)))
+        assert f": {remedy}" in sentence(result, KNOWN), clock
+        out = io.StringIO()
+        text.render(result, KNOWN, None, Console(file=out, width=300, force_terminal=False))
+        rows = [line for line in out.getvalue().splitlines() if remedy in line]
+        assert any(line.startswith("2 inconclusive: ") for line in rows), clock
+        with pytest.raises(GateError, match=re.escape(remedy)):
+            gate("RUN", result, KNOWN, FailOn.inconclusive)
 
 
 def test_on_the_wall_clock_it_is_time() -> None:

@@ -14,7 +14,7 @@ from kteardown.report.charts.figure import shared_span
 from kteardown.report.charts.forest import rows_of
 from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
 from kteardown.report.comparison_groups import variants
-from kteardown.report.formatting import VERDICTS, change, decimals
+from kteardown.report.formatting import VERDICTS, change, decimals, with_remedy
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _row(label: str, c: Comparison, axis: RatioAxis, digits: int) -> PlottedRow:
         label=label,
         text=change(c, digits),
         verdict=c.verdict,
-        reason=c.reason,
+        reason=with_remedy(c.reason),
         mark=axis.mark(c),
         twins=tuple((name, axis.at(ci[0]), axis.at(ci[1])) for name, ci in twins if ci),
     )

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as Xml
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.context import BothMaterial, Material
-from kteardown.report.formatting import change, point_text
+from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence, sentence_of_both
@@ -97,7 +97,7 @@ def _of_metric(
     for row in rows:
         place = point_text(row.point)
         case = Xml.Element("testcase", classname=about, name=f"{group.name}{f', {place}' if place else ''}")
-        reason = f"; {row.reason}" if row.reason else ""
+        reason = f"; {with_remedy(row.reason)}" if row.reason else ""
         _judge(case, row.verdict, f"{variant}: {row.verdict}: {change(row)}{reason}")
         yield case
 

@@ -8,7 +8,16 @@ from collections.abc import Iterable, Mapping
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import Group, PointKey, headlines, point_cells, point_key, variants
-from kteardown.report.formatting import Scale, change, decimals, interval, probability, scale, share
+from kteardown.report.formatting import (
+    Scale,
+    change,
+    decimals,
+    interval,
+    probability,
+    scale,
+    share,
+    with_remedy,
+)
 from kteardown.report.table import Block, Cell, Table
 
 Interval = tuple[float, float] | None
@@ -82,7 +91,9 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
     notes = []
     for verdict in ("broken", "worse", "better", "inconclusive"):
         reasons = Counter(c.reason for c in group.comparisons if c.verdict == verdict and not c.exact)
-        notes += [f"{count} {verdict}: {reason}" for reason, count in sorted(reasons.items()) if reason]
+        notes += [
+            f"{count} {verdict}: {with_remedy(reason)}" for reason, count in sorted(reasons.items()) if reason
+        ]
     same = [c for c in group.comparisons if c.verdict == "same"]
     for reason, count in sorted(Counter(c.reason for c in same).items()):
         ps = [c.p_same for c in same if c.reason == reason and c.p_same is not None and not c.exact]

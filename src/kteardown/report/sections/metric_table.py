@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, variants
-from kteardown.report.formatting import interval, probability, share
+from kteardown.report.formatting import interval, probability, share, with_remedy
 from kteardown.report.metric_words import metric_change, verdict_of
 from kteardown.report.table import Block, Cell, Table
 
@@ -38,7 +38,9 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
         return Block(tuple(_COLUMNS[n] for n in mine), rows, left=frozenset(("metric", "variant", "verdict")))
 
     reasons = dict.fromkeys(m.reason for _, m, _ in found if m.verdict in _EXPLAINED)
-    words = tuple(f"{m}: {reason}" for reason in reasons for m in [_which(reason, found)] if reason)
+    words = tuple(
+        f"{m}: {with_remedy(reason)}" for reason in reasons for m in [_which(reason, found)] if reason
+    )
     confidence = f"{found[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
     blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
