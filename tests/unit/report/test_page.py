@@ -243,6 +243,9 @@ def test_without_javascript_text_pictures_and_tables_are_shown(open_page: Open) 
     assert page.locator(".off").is_visible()
     assert page.locator(".choices").first.is_hidden()
     assert page.locator("#filters").is_hidden()
+    others = page.locator("#samples .others .plot")
+    assert others.count() > 10
+    assert others.last.is_visible()
     page.locator("#changes summary").first.click()
     assert page.locator("#changes td").first.is_visible()
 
