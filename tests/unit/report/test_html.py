@@ -68,6 +68,13 @@ def test_tags_close_and_ids_are_unique(page: Page) -> None:
     assert set(anchors) <= set(ids)
 
 
+def test_the_name_of_a_metric_is_a_link_to_what_it_is(page: Page) -> None:
+    links = [str(attrs["href"]) for tag, attrs in page.elements if tag == "a"]
+    assert links.count("#metric-zombies-freeze_user_ns") == 4, "two cards and two forest plots"
+    assert "metric-zombies-freeze_user_ns" in page.values("id")
+    assert "freezing user space (freeze_user_ns) user-space tasks; lower is better" in page.text
+
+
 def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
     assert page.values("src") == []
     elsewhere = [

@@ -236,6 +236,13 @@ def test_the_page_can_be_used_by_keyboard(open_page: Open) -> None:
     assert reached >= {"INPUT", "SELECT", "BUTTON", "SUMMARY"}
 
 
+def test_the_name_of_a_metric_leads_to_what_it_is(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".strip .name a").first.click()
+    page.wait_for_url("**#metric-zombies-freeze_user_ns")
+    assert page.locator("#metric-zombies-freeze_user_ns").is_visible()
+
+
 def test_without_javascript_text_pictures_and_tables_are_shown(open_page: Open) -> None:
     page = open_page(java_script_enabled=False)
     assert page.locator("article.card").count() == 3

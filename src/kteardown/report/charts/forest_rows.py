@@ -34,6 +34,7 @@ class PlottedMetric:
     """The rows of one metric. ``left`` and ``right`` say what the sides of the middle line mean."""
 
     name: str
+    anchor: str
     metric: str
     workload: str
     left: str
@@ -69,7 +70,9 @@ def _plot(result: Result, workloads: Mapping[str, Workload], variant: str, axis:
         sides = ("better", "worse") if group.better == "lower" else ("worse", "better")
         plotted = tuple(_row(label, c, axis, digits) for _, label, c in rows)
         metrics.append(
-            PlottedMetric(group.name, group.metric, group.workload if several else "", *sides, plotted)
+            PlottedMetric(
+                group.name, group.anchor, group.metric, group.workload if several else "", *sides, plotted
+            )
         )
     every = [c for _, rows in of_variant for _, _, c in rows]
     twins = (

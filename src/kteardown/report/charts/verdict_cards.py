@@ -40,9 +40,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class Strip:
-    """One headline metric of one variant. ``height`` is in pixels."""
+    """One headline metric of one variant. ``anchor``: where the page explains it; ``height`` is in pixels."""
 
     name: str
+    anchor: str
     metric: str
     better: Better
     verdict: Verdict
@@ -131,7 +132,7 @@ def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | Non
     dots = tuple(
         _dot(c, axis, round(step * (number + 1), 1)) for number, c in enumerate(rows) if c.ratio is not None
     )
-    return Strip(group.name, group.metric, group.better, whole, words, dots, height)
+    return Strip(group.name, group.anchor, group.metric, group.better, whole, words, dots, height)
 
 
 def _dot(c: Comparison, axis: RatioAxis, y: float) -> Dot:

@@ -19,7 +19,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kteardown.model.result import Comparison
+from kteardown.model.result import Comparison, MetricFacts, Result
+from kteardown.model.workload import Workload
 from kteardown.report import contents
 from kteardown.report.charts.drawing import drawing
 from kteardown.report.charts.figure import Chart, Gallery, dumps
@@ -33,10 +34,11 @@ from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
-from kteardown.report.comparison_groups import variants
+from kteardown.report.comparison_groups import metric_anchor, variants
 from kteardown.report.context import BothMaterial, Material
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formatting import VERDICTS
+from kteardown.report.in_words import metrics_in_words
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.both_clocks_table import (
@@ -157,6 +159,7 @@ def _page(
         variants=variants(result),
         metrics={c.metric: metric_name(material.workloads, c.workload, c.metric) for c in compared},
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
+        explained=_explained(result.model_copy(update={"comparisons": compared}), material.workloads),
         environment_tables=_about_the_run(material),
         facts=contents.facts(result, alone=opening is None),
         theme=stylesheet(),
@@ -165,6 +168,11 @@ def _page(
         plotly=_packed(_plotly()) if charts else "",
         figures=_packed(json.dumps({name: dumps(chart.figure) for name, chart in charts.items()})),
     )
+
+
+def _explained(result: Result, workloads: Mapping[str, Workload]) -> dict[str, MetricFacts]:
+    """Return every compared metric by the anchor to which its name is a link."""
+    return {metric_anchor(m.workload, m.metric): m for m in metrics_in_words(result, workloads)}
 
 
 def _of_wall(section: Section) -> Section:
