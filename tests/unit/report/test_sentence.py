@@ -19,6 +19,7 @@ from kteardown.cli.options import FailOn
 from kteardown.cli.run import gate
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
+from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import (
     Comparison,
@@ -228,10 +229,11 @@ def test_the_sentence_of_exact_counts(ratios: Mapping[int, float], said: str) ->
 
 
 def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
-    for clock, remedy in (
-        ("instructions", "one seed gives no interval, add --seeds 2"),
-        ("wall", "one boot gives no interval, add --boots 2 (on the instruction clock --seeds 2)"),
-    ):
+    remedies: dict[Clock, str] = {
+        "instructions": "one seed gives no interval, add --seeds 2",
+        "wall": "one boot gives no interval, add --boots 2 (on the instruction clock --seeds 2)",
+    }
+    for clock, remedy in remedies.items():
         wanted = freezer(clock, boots=1, zombies=(3000, 15000), variants=(VARIANT,))
         result = analysed(wanted, simulate(wanted, noise=Noise(boot=0.01, sample=0.01)))
         assert f": {remedy}" in sentence(result, KNOWN), clock
