@@ -25,23 +25,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from slurm.cluster import Cluster
+from slurm.cluster import Cluster, Site, small_experiment
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENT = """name = "faults"
-question = "Is anything lost, or counted twice?"
-source = "debian:6.12"
-
-[[workloads]]
-workload = "zombies"
-params.zombies = "0"
-
-[design]
-clock = "instructions"
-seeds = 4
-repetitions = 2
-warmup = 1
-"""
+EXPERIMENT = small_experiment("faults", 4)
 PER_RUN = 6
 LIMIT_S = 400.0
 
@@ -62,18 +49,9 @@ class Lab:
         self.runs.mkdir()
         mount = ["mount", "-t", "tmpfs", "-o", "size=96m", "kteardown-faults", str(self.runs)]
         self.mounted = os.geteuid() == 0 and not subprocess.run(mount, check=False).returncode
-        settings = self.folder / "config" / "kteardown"
-        settings.mkdir(parents=True)
-        (settings / "config.toml").write_text(
-            '[slurm]\npartition = "boots"\npoll_s = 0.5\ngrace_s = 2\nattempts = 60\n'
-            f'lock_folder = "{self.folder}"\n'
-        )
-        self.environment = {
-            **self.cluster.environment,
-            "XDG_CONFIG_HOME": str(self.folder / "config"),
-            "KTEARDOWN_RUNS": str(self.runs),
-            "PYTHONPATH": str(ROOT / "src"),
-        }
+        site = Site(self.cluster, self.folder)
+        site.configure(partition="boots", attempts=60)
+        self.environment = {**site.environment, "PYTHONPATH": str(ROOT / "src")}
         (self.folder / "faults.toml").write_text(EXPERIMENT)
         return self
 

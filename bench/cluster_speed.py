@@ -18,35 +18,18 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from slurm.cluster import Cluster
+from slurm.cluster import Cluster, Site, small_experiment
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENT = """name = "speed"
-question = "How fast is it?"
-source = "debian:6.12"
-
-[[workloads]]
-workload = "zombies"
-params.zombies = "0"
-
-[design]
-clock = "instructions"
-seeds = {boots}
-repetitions = 2
-warmup = 1
-"""
 
 
 def run(folder: Path, cluster: Cluster, name: str, boots: int, *arguments: str, cpu: str = "") -> None:
     """Run the experiment, and print how fast it was."""
     runs = folder / name
     runs.mkdir()
-    environment = {
-        **cluster.environment,
-        "XDG_CONFIG_HOME": str(folder / "config"),
-        "KTEARDOWN_RUNS": str(runs),
-        "PYTHONPATH": str(ROOT / "src"),
-    }
+    site = Site(cluster, folder)
+    site.configure(poll_s=1)
+    environment = {**site.environment, "KTEARDOWN_RUNS": str(runs), "PYTHONPATH": str(ROOT / "src")}
     pin = ["taskset", "--cpu-list", cpu] if cpu else []
     command = [*pin, str(ROOT / ".venv/bin/kteardown"), "run", str(folder / "speed.toml"), "-q", *arguments]
     load, began = os.getloadavg()[0], time.monotonic()
@@ -71,10 +54,7 @@ def main() -> None:
     parser.add_argument("--boots", type=int, default=8)
     boots = parser.parse_args().boots
     folder = Path(tempfile.mkdtemp(prefix="kt-speed-"))
-    (folder / "speed.toml").write_text(EXPERIMENT.format(boots=boots))
-    settings = folder / "config" / "kteardown"
-    settings.mkdir(parents=True)
-    (settings / "config.toml").write_text(f'[slurm]\npoll_s = 1\nlock_folder = "{folder}"\n')
+    (folder / "speed.toml").write_text(small_experiment("speed", boots))
     for nodes in (1, 2):
         with tempfile.TemporaryDirectory(prefix="kt-slurm-") as place:
             cluster = Cluster(Path(place), nodes=nodes, pinned=True)

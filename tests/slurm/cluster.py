@@ -5,6 +5,7 @@ The daemons run as the user of the tests. Nothing outside the folder is read or 
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import secrets
@@ -12,8 +13,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scancel", "scontrol")
@@ -203,6 +206,73 @@ class Cluster:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+
+@dataclass(frozen=True)
+class Site:
+    """The cluster, and a user of it: the shared folder of the runs, and the configuration."""
+
+    cluster: Cluster
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **self.cluster.environment,
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "KTEARDOWN_RUNS": str(self.folder / "runs"),
+        }
+
+    def configure(self, **settings: str | float | bool) -> None:
+        """Write the configuration."""
+        given = {"poll_s": 0.5, "grace_s": 2, "wall": "mttcg", "lock_folder": str(self.folder), **settings}
+        file = self.folder / "config" / "kteardown" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
+        file.write_text("\n".join(["[slurm]", *lines, ""]))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start kteardown."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "kteardown", *arguments],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def kteardown(self, *arguments: str) -> tuple[int, str, str]:
+        """Run kteardown; return its exit status and what it printed."""
+        process = self.start(*arguments)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def last_run(self) -> Path:
+        """Return the newest run directory."""
+        return max((self.folder / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
+
+    def live_jobs(self) -> list[str]:
+        """Return the jobs that wait or run."""
+        return self.cluster.command("squeue", "-h", "-t", "PD,R,CG", "-o", "%i").split()
+
+
+def small_experiment(name: str, seeds: int) -> str:
+    """Return the text of an experiment of ``seeds`` boots, or of two blocks, that take seconds each."""
+    return f"""name = "{name}"
+question = "Is it the same?"
+source = "debian:6.12"
+
+[[workloads]]
+workload = "zombies"
+params.zombies = "0"
+
+[design]
+seeds = {seeds}
+boots = 2
+repetitions = 2
+warmup = 1
+"""
 
 
 def _free_ports(count: int) -> list[int]:

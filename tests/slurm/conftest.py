@@ -5,16 +5,13 @@ from __future__ import annotations
 import getpass
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slurm.cluster import Cluster, missing
+from slurm.cluster import Cluster, Site, missing
 
 TIMEOUT_S = 5400
 
@@ -24,55 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
-
-
-@dataclass(frozen=True)
-class Site:
-    """The cluster, and a user of it: the shared folder of the runs, and the configuration."""
-
-    cluster: Cluster
-    folder: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {
-            **self.cluster.environment,
-            "XDG_CONFIG_HOME": str(self.folder / "config"),
-            "KTEARDOWN_RUNS": str(self.folder / "runs"),
-        }
-
-    def configure(self, **settings: str | float | bool) -> None:
-        """Write the configuration."""
-        given = {"poll_s": 0.5, "grace_s": 2, "wall": "mttcg", "lock_folder": str(self.folder), **settings}
-        file = self.folder / "config" / "kteardown" / "config.toml"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
-        file.write_text("\n".join(["[slurm]", *lines, ""]))
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start kteardown."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "kteardown", *arguments],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def kteardown(self, *arguments: str) -> tuple[int, str, str]:
-        """Run kteardown; return its exit status and what it printed."""
-        process = self.start(*arguments)
-        out, err = process.communicate()
-        return process.returncode, out, err
-
-    def last_run(self) -> Path:
-        """Return the newest run directory."""
-        return max((self.folder / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
-
-    def live_jobs(self) -> list[str]:
-        """Return the jobs that wait or run."""
-        return self.cluster.command("squeue", "-h", "-t", "PD,R,CG", "-o", "%i").split()
 
 
 def result_of(run: Path) -> dict[str, Any]:

@@ -10,30 +10,16 @@ from typing import Any
 
 import pytest
 
-from slurm.conftest import Site, result_of
+from slurm.cluster import Site, small_experiment
+from slurm.conftest import result_of
 
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
-
-EXPERIMENT = """name = "small"
-question = "Is it the same?"
-source = "debian:6.12"
-
-[[workloads]]
-workload = "zombies"
-params.zombies = "0"
-
-[design]
-seeds = 3
-boots = 2
-repetitions = 2
-warmup = 1
-"""
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> str:
     file = tmp_path / "small.toml"
-    file.write_text(EXPERIMENT)
+    file.write_text(small_experiment("small", 3))
     return str(file)
 
 
