@@ -18,7 +18,7 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import execute
-from kteardown.run.executors.cluster import ClusterBackend
+from kteardown.run.executors.cluster import ClusterBackend, Submission
 from kteardown.run.executors.order import Ordering
 from kteardown.run.executors.port import Bootable, Lab
 from kteardown.rundir.directory import RunDir
@@ -303,6 +303,22 @@ def test_the_second_execution_does_not_wait_for_a_node_that_is_down(run: RunDir)
     notes = drive(run, scheduler, plan_of(1))
     assert "boot 0 of base on a second node: no other node is up; it is not compared" in notes
     assert not any(job.live for job in scheduler.jobs(""))
+
+
+def test_a_second_execution_that_the_cluster_refuses_does_not_end_the_run(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler, submit = FakeScheduler(), FakeScheduler.submit
+
+    def refuse(self: FakeScheduler, job: Submission) -> str:
+        if job.comment.startswith("check"):
+            raise LabError("sbatch: Requested node configuration is not available", hint="")
+        return submit(self, job)
+
+    monkeypatch.setattr(FakeScheduler, "submit", refuse)
+    notes = drive(run, scheduler, plan_of(1))
+    assert counted(run) == expected(plan_of(1))
+    assert [note for note in notes if "is not available; it is not compared" in note]
 
 
 def test_a_result_that_was_damaged_after_it_was_read_does_not_end_the_run(run: RunDir) -> None:

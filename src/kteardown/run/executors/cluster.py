@@ -395,7 +395,13 @@ class _Cluster:
         if len(self._nodes) < 2:
             self._once("no boot is executed on two nodes: there is only one")
             return
-        self._begin(_Work(key, "check", piece, self._config.minutes, avoid=(first.receipt.node,)))
+        work = _Work(key, "check", piece, self._config.minutes, avoid=(first.receipt.node,))
+        try:
+            self._begin(work)
+        except LabError as error:
+            # A constraint that only one node has, for example. Every figure is there without it.
+            del self._work[work.kind, key]
+            self._once(f"{work.words}: {error.message}; it is not compared")
 
     def _drop_hopeless_checks(self) -> None:
         """Do not wait for a second node if none is up: every figure is there."""
