@@ -13,16 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from kteardown.analysis.analyse import analyse
-from kteardown.analysis.estimate.bootstrap import Resampler, ratio_interval
-from kteardown.analysis.estimate.over_points import estimate_over_points
-from kteardown.analysis.estimate.verdict import Rules, holm
+from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
+from kteardown.analysis.estimate.over_nodes import log_ratios, over_nodes
+from kteardown.analysis.estimate.over_points import PointBoots, estimate_over_points
+from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import StopRule, conclude
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Comparison, KernelFacts, Result, Verdict
-from unit.simulation import WORKLOADS, Noise
-from unit.worlds import World, experiment, records
+from kteardown.rundir.counting import BootRecords
+from unit.simulation import WORKLOADS, Logs, Noise
+from unit.worlds import WORLDS, World, experiment, records
 
 HEADLINE = {("zombies_cgroup", "freeze_cgroup_ns")}
 _FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
@@ -66,6 +68,65 @@ def coverage(
         widths.append(found.high / found.low - 1)
         mdes.append(found.mde)
     return Covered(inside / runs, outside / runs, float(np.median(widths)), float(np.median(mdes)))
+
+
+@dataclass(frozen=True)
+class NodesCovered:
+    """Shares of runs in which the true change over all nodes was inside of an interval, and median widths.
+
+    ``alone`` is the interval that takes the blocks as independent, ``inside`` the one with the node as a
+    random effect.
+    """
+
+    alone: float
+    inside: float
+    width_alone: float
+    width: float
+
+
+def node_coverage(
+    nodes: int,
+    blocks: int,
+    between: float,
+    runs: int,
+    *,
+    speed: float = 0.3,
+    mean: bool = True,
+    seed: int = 1,
+) -> NodesCovered:
+    """Return the coverage of a change of -20% that differs between nodes by ``between``.
+
+    Both spreads are of logarithms; ``speed`` is that of the nodes as a whole. ``mean``: of the interval over
+    points, else of that at one point.
+    """
+    rng = np.random.default_rng([seed, nodes, blocks])
+    rules, resampler, truth = Rules(0.95, 0.02), Resampler(seed), 0.8
+    found = []
+    for _ in range(runs):
+        base, changed = WORLDS[1].pair(truth, blocks, rng)
+        place = dict(enumerate((rng.permutation(blocks) % nodes).tolist()))
+        speeds, changes = np.exp(rng.normal(0, speed, nodes)), np.exp(rng.normal(0, between, nodes))
+        base, changed = _scaled(base, place, speeds), _scaled(changed, place, speeds * changes)
+        if mean:
+            alone = estimate_over_points([PointBoots(base, changed)], "wall", rules, resampler).estimate
+        else:
+            alone = estimate(base, changed, "wall", rules, resampler)
+        logs = log_ratios(base.medians, changed.medians)
+        both = over_nodes(alone, logs, {block: str(node) for block, node in place.items()}, rules)
+        assert alone.ci is not None and both.ci is not None
+        row = []
+        for low, high in (alone.ci, both.ci):
+            row += [float(low <= truth <= high), high / low - 1]
+        found.append(row)
+    shares, widths = np.mean(found, axis=0), np.median(found, axis=0)
+    return NodesCovered(float(shares[0]), float(shares[2]), float(widths[1]), float(widths[3]))
+
+
+def _scaled(boots: Boots, place: Mapping[int, int], factors: Logs) -> Boots:
+    return Boots({
+        block: [value * float(factors[place[block]]) for value in values]
+        for block, values in boots.samples.items()
+    })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -344,10 +405,19 @@ def predictions(
 
 
 def reports(
-    noise: Noise, ratio: float, wanted: Experiment, seed: int, *, but: Mapping[int, float] | None = None
+    noise: Noise,
+    ratio: float,
+    wanted: Experiment,
+    seed: int,
+    *,
+    but: Mapping[int, float] | None = None,
+    on: Callable[[BootRecords], BootRecords] = lambda boot: boot,
 ) -> Callable[..., Result]:
-    """Return a function that analyses a run, or its first blocks at a given confidence."""
-    boots = records(noise, ratio, wanted, seed, but=but)
+    """Return a function that analyses a run, or its first blocks at a given confidence.
+
+    ``on`` changes each boot, such as to one on a node of a cluster.
+    """
+    boots = list(map(on, records(noise, ratio, wanted, seed, but=but)))
     kernels = {name: _FACTS for name in ("base", *wanted.variants)}
     used = {"zombies_cgroup": WORKLOADS["zombies_cgroup"]}
 

@@ -22,7 +22,7 @@ from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, uncompared
 from kteardown.analysis.growth.laws import laws
 from kteardown.analysis.growth.slope_ratio import SlopeRatio, slope_ratios
-from kteardown.analysis.nodes import node_notes
+from kteardown.analysis.nodes import node_notes, nodes_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import blocks_of
 from kteardown.model.point import Point
@@ -92,7 +92,7 @@ def analyse(
         faults=failed,
         uncompared=uncompared(found.comparisons, _booted(data.asked_for, boots), points, voids),
     )
-    notes = (*result.notes, *node_notes(found.metric_verdicts, main), *_cautions(result, workloads))
+    notes = (*result.notes, *node_notes(found, data.nodes), *_cautions(result, workloads))
     return result.model_copy(update={"notes": notes})
 
 
@@ -117,6 +117,7 @@ def _data(
         asked_for=[name for name in variants if not _for_ablation(kernels[name])],
         rules=rules,
         resampler=Resampler(experiment.design.seed),
+        nodes=nodes_of(main),
     )
 
 

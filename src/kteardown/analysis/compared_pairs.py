@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
+from kteardown.analysis.estimate.over_nodes import log_ratios, over_nodes
 from kteardown.analysis.estimate.verdict import (
     MEDIAN,
     Estimate,
@@ -39,6 +40,8 @@ class Data:
     """The variants that were requested, without the kernels that were built only for an ablation."""
     rules: Rules
     resampler: Resampler
+    nodes: Mapping[int, str] = field(default_factory=dict)
+    """On the nodes of a cluster and the wall clock, the node of each block."""
 
     @property
     def clock(self) -> Clock:
@@ -114,5 +117,9 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
         changed = boots(variant)
         if changed is not None:
             before, after = paired(base, changed)
-            pairs.append(Pair(figure, variant, before, after, compared_with(before, after), supporting))
+            found = compared_with(before, after)
+            if data.nodes and found.ci is not None:
+                logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
+                found = over_nodes(found, logs, data.nodes, data.rules)
+            pairs.append(Pair(figure, variant, before, after, found, supporting))
     return pairs

@@ -21,11 +21,13 @@ from kteardown.model.result import Comparison, MetricVerdict, Outlier, Verdict
 class Compared:
     """Everything that is compared, with its verdict: headline metrics first.
 
-    ``slopes`` has the verdict, the reason and the corrected p-value of every slope ratio, in its order.
+    ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict, the reason
+    and the corrected p-value of every slope ratio, in its order.
     """
 
     comparisons: tuple[Comparison, ...]
     metric_verdicts: tuple[MetricVerdict, ...]
+    figures: tuple[Mapping[int, float], ...]
     outliers: tuple[Outlier, ...]
     slopes: tuple[tuple[Verdict, str], ...]
 
@@ -60,6 +62,7 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio]) -> Compared:
             metric_verdict(data, test, p, [comparisons[n] for n in test.numbers])
             for test, p in zip(tests, adjusted.metrics, strict=True)
         ),
+        figures=tuple(test.over.figures for test in tests),
         outliers=tuple(_outlier_results(figures, outliers_of, [BASE, TWIN, *data.variants])),
         slopes=tuple(
             judge(law.found, law.supporting, adjusted.laws.get(n), law.better, data.rules)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from kteardown.analysis.compared_pairs import Data, Pair
 from kteardown.analysis.dataset import Dataset, headlines
 from kteardown.analysis.estimate.gatekeeping import Family, adjust
+from kteardown.analysis.estimate.over_nodes import over_nodes
 from kteardown.analysis.estimate.over_points import OverPoints, PointBoots, estimate_over_points
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import Estimate, SupportingResults, explained_by_twin, judge
@@ -160,6 +161,7 @@ def _test(data: Data, pairs: Sequence[Pair], numbers: Sequence[int], laws: Seque
         over = replace(over, estimate=first.found)
         supporting = first.supporting
     else:
+        over = replace(over, estimate=over_nodes(over.estimate, over.figures, data.nodes, data.rules))
         supporting = SupportingResults(twin(TWIN, data.collected), twin(LAYOUT, data.moved))
     planned = _planned(data, first)
     return MetricTest(tuple(pairs), tuple(numbers), tuple(laws), planned, over, supporting)

@@ -1,43 +1,40 @@
-"""On how many nodes of a cluster a claim holds.
+"""On how many nodes of a cluster a claim holds, and whether the change depends on the node.
 
 A block is on one node, and every comparison is inside blocks, so what makes a node faster or slower as a
-whole is not in a ratio. What can be is a change whose size depends on the machine. The intervals take the
-blocks as independent; if the change differs between nodes more than within them, they are about these nodes
-and not about others, and a note says so.
+whole is not in a ratio. What can be is a change whose size depends on the machine, which the interval takes
+into account (``estimate.over_nodes``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import mean, median
+from statistics import median
 
-from kteardown.model.record import BASE
+from kteardown.analysis.comparisons import Compared
 from kteardown.model.result import MetricVerdict
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import EXACT, BootRecords
 
 _LEVEL = 0.05
-_Place = tuple[str, str, tuple[tuple[str, int | str], ...]]
-_Medians = Mapping[tuple[int, str], Mapping[_Place, float]]
-"""By block and kernel, the median of each metric at each point."""
 
 
-def node_notes(found: Sequence[MetricVerdict], boots: Sequence[BootRecords]) -> list[str]:
-    """Return a note for each claimed change of a metric, if the blocks were on several nodes."""
-    nodes = {boot.start.block: boot.start.node for boot in boots if boot.start.node}
-    if len(set(nodes.values())) < 2 or any(boot.start.acceleration == "icount" for boot in boots):
-        return []
-    medians = {(boot.start.block, boot.start.kernel): _medians(boot) for boot in boots}
-    claimed = [each for each in found if each.verdict in ("better", "worse")]
-    return [note for each in claimed for note in _note(each, nodes, medians)]
+def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:
+    """Return the node of each block; empty on the instruction clock, on one node, and on this host."""
+    nodes = {boot.start.block: boot.start.node for boot in boots if boot.start.acceleration != EXACT}
+    return nodes if len(set(nodes.values())) > 1 else {}
 
 
-def _note(claim: MetricVerdict, nodes: Mapping[int, str], medians: _Medians) -> Iterator[str]:
+def node_notes(found: Compared, nodes: Mapping[int, str]) -> list[str]:
+    """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
+    verdicts = zip(found.metric_verdicts, found.figures, strict=True)
+    claimed = [(each, logs) for each, logs in verdicts if each.verdict in ("better", "worse")]
+    return [note for each, logs in claimed for note in _note(each, logs, nodes)] if nodes else []
+
+
+def _note(claim: MetricVerdict, logs: Mapping[int, float], nodes: Mapping[int, str]) -> Iterator[str]:
     by_node: dict[str, list[float]] = {}
-    for block, node in nodes.items():
-        change = _log_ratio(claim, medians.get((block, claim.variant), {}), medians.get((block, BASE), {}))
-        if change is not None:
-            by_node.setdefault(node, []).append(change)
+    for block, change in logs.items():
+        by_node.setdefault(nodes.get(block) or "this host", []).append(change)
     if len(by_node) < 2 or claim.ratio is None:
         return
     down = claim.ratio < 1
@@ -53,34 +50,13 @@ def _note(claim: MetricVerdict, nodes: Mapping[int, str], medians: _Medians) -> 
     p = _differs(list(by_node.values()))
     if p is not None and p < _LEVEL:
         yield (
-            f"{claim.variant}, {claim.metric}: the change differs between the nodes (p = {p:.2g}), so its "
-            "interval is about these nodes and may not hold for others"
+            f"{claim.variant}, {claim.metric}: the size of the change differs between the nodes "
+            f"(p = {p:.2g}); its interval includes that"
         )
 
 
-def _medians(boot: BootRecords) -> dict[_Place, float]:
-    return {
-        (trial.workload, metric, tuple(sorted(trial.params.items()))): median(values)
-        for trial in trials(boot.records)
-        if trial.usable
-        for metric, values in trial.samples.items()
-    }
-
-
-def _log_ratio(
-    claim: MetricVerdict, changed: Mapping[_Place, float], base: Mapping[_Place, float]
-) -> float | None:
-    """Return the logarithm of the change in one block, the mean over the points; None if there is none."""
-    ratios = [
-        math.log(value / base[place])
-        for place, value in changed.items()
-        if place[:2] == (claim.workload, claim.metric) and value > 0 and base.get(place, 0) > 0
-    ]
-    return mean(ratios) if ratios else None
-
-
 def _differs(groups: Sequence[Sequence[float]]) -> float | None:
-    """Return the p value of one-way analysis of variance; None if a node has a single block."""
+    """Return the p-value of one-way analysis of variance; None if a node has a single block."""
     if any(len(group) < 2 for group in groups) or all(len(set(group)) == 1 for group in groups):
         return None
     from scipy.stats import f_oneway

@@ -19,8 +19,8 @@ base) divided by the mean size of both at that point. It has a p-value and a dir
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
@@ -53,8 +53,9 @@ class PointBoots:
 class OverPoints:
     """The estimate of a metric over ``points`` points from ``boots`` pairs of boots.
 
-    ``spread`` is the standard deviation over boots of the logarithm; ``point_spread`` the median over points
-    of that of the single points. None without a ratio.
+    ``figures`` are the logarithms of the boots, by block; empty without a ratio or an interval. ``spread`` is
+    their standard deviation; ``point_spread`` the median over points of that of the single points. None
+    without a ratio.
     """
 
     estimate: Estimate
@@ -63,6 +64,7 @@ class OverPoints:
     boots: int
     spread: float | None = None
     point_spread: float | None = None
+    figures: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def points(self) -> int:
@@ -111,7 +113,9 @@ def estimate_over_points(
         se = _error_inside(chosen, weights, resampler, quantile)
     found = _student(float(np.mean(figures)), se, len(figures), rules, twin=clock == "wall")
     spread = float(np.std(figures, ddof=1))
-    return OverPoints(found, used, len(blocks), spread, float(np.median(np.std(logs, axis=1, ddof=1))))
+    inside = float(np.median(np.std(logs, axis=1, ddof=1)))
+    by_block = dict(zip(blocks, figures.tolist(), strict=True))
+    return OverPoints(found, used, len(blocks), spread, inside, by_block)
 
 
 def _complete(points: Sequence[PointBoots]) -> tuple[tuple[int, ...], list[int]]:
