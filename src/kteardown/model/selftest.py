@@ -17,7 +17,7 @@ class _Part(BaseModel):
 class Noise(_Part):
     """What base compared with itself shows on the wall clock: the A/A interval, and what could be found."""
 
-    workload: str = ""
+    workload: str
     metric: str
     point: dict[str, int | str]
     null_ci: tuple[float, float] | None

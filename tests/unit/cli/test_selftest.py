@@ -30,7 +30,9 @@ READING = ClockReading(
     reading="agree",
     reason="both better",
 )
-NOISE = Noise(metric="freeze_user_ns", point={"zombies": 3000}, null_ci=(0.99, 1.02), mde=0.03)
+NOISE = Noise(
+    workload="zombies", metric="freeze_user_ns", point={"zombies": 3000}, null_ci=(0.99, 1.02), mde=0.03
+)
 
 
 def compared(found: SelfTest, *readings: ClockReading) -> SelfTest:
