@@ -112,6 +112,6 @@ def test_the_report_shows_the_percentiles_of_all_boots() -> None:
     stream = io.StringIO()
     text.render(result, WORKLOADS, None, Console(file=stream, width=120))
     report = stream.getvalue()
-    assert "wakeups: wakeup_ns of all boots together, in ns" in report
+    assert "wakeups: wakeup time (wakeup_ns) of all boots together, in ns" in report
     assert "bucket error at most 0.2%" in report
     assert "| 2,002 | 2,002 | 2,002 | 4,004 |" in " ".join(markdown.render(result, WORKLOADS, None).split())
