@@ -98,7 +98,7 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     result = mine / "r.json"
     asked = ["run", "unmapping", "--quick", "--variant", "my-change", "--set", "pages=8000,16000,30000"]
     done = kteardown(*asked, "--json", str(result), runs=own_runs)
-    assert "growth of unmap_ns with pages" in done.stdout
+    assert "growth of unmapping all pages with pages" in done.stdout
     found = result_of(result)
     assert found["boots"]["ok"] == 4
     # One more function moves others, and with them the phase of the timer: with two seeds an interval can be
