@@ -86,15 +86,6 @@ def test_a_series_on_one_and_two_cpus_with_the_layout_twin(l1: L1, runs: Path) -
     assert ratios[1, 300] < 1 and ratios[2, 300] < 1
 
 
-def test_a_profile(l1: L1, runs: Path) -> None:
-    design = ("--boots", "1", "--repetitions", "2", "--set", "zombies=6000", "--set", "cpus=1")
-    kteardown(l1, runs, *FREEZER, *SERIES, *design, "--profile")
-    (profile,) = result_of(runs)["profiles"]
-    assert {stretch["kernel"] for stretch in profile["stretches"]} == {"base", "freezer-skip-exited"}
-    assert all(stretch["lost"] == 0 and stretch["samples"] > 0 for stretch in profile["stretches"])
-    assert "freeze_task" in {function["function"] for function in profile["functions"]}
-
-
 def test_possible_cpus_and_numa_nodes(l1: L1, runs: Path) -> None:
     file = experiment(l1, "cpus = 2\npossible_cpus = [2, 8]\nnuma_nodes = 2", boots=1)
     kteardown(l1, runs, "run", file)
