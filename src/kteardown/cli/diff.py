@@ -18,9 +18,11 @@ from kteardown.report.diff import Difference, Side, compare_results, read, read_
 from kteardown.report.diff_tables import comparison_tables, passages, summary
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
+from kteardown.report.in_words import in_words
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
+from kteardown.rundir.snapshot import load
 
 
 def register(app: typer.Typer) -> None:
@@ -119,11 +121,16 @@ def _sides(name: str) -> list[_Named]:
     return [
         _Named(
             run.name if found.both_clocks else name,
-            read(result_json.dumps(pipeline.result_of(run)).encode(), str(run.result_file)),
+            read(_json(run).encode(), str(run.result_file)),
             run,
         )
         for run in found.runs
     ]
+
+
+def _json(run: RunDir) -> str:
+    """Return the result of a run with the names of its metrics, which a saved one of an old run lacks."""
+    return result_json.dumps(in_words(pipeline.result_of(run), load(run).workloads))
 
 
 def _mapped(text: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text
-from kteardown.report.metric_names import shipped_name
+from kteardown.report.metric_names import name_of, with_statistic
 from kteardown.report.revision import revision
 from kteardown.rundir.environment import differences
 
@@ -82,6 +82,14 @@ class SideFault(_Read):
     status: str
 
 
+class _SideFacts(_Read):
+    """The name of a metric."""
+
+    workload: str
+    metric: str
+    name: str
+
+
 class Side(_Read):
     """The parts of one result.json that are compared."""
 
@@ -93,6 +101,12 @@ class Side(_Read):
     comparisons: tuple[_Comparison, ...]
     metric_verdicts: tuple[SideMetric, ...] = ()
     faults: tuple[SideFault, ...] = ()
+    metrics: tuple[_SideFacts, ...] = ()
+
+    def name(self, of: _Comparison | SideMetric) -> str:
+        """Return the recorded name of a metric; its key in words, in results without names."""
+        recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
+        return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -128,13 +142,14 @@ class ComparedRow(BaseModel):
 
     ``agree``: the two intervals overlap; None if a side has no interval. ``base_ratio``: the value of base in
     b / in a, None if the clocks differ or a value is not positive. ``variant_b`` is the variant of b, which
-    may have another name.
+    may have another name. ``name`` is that of the metric in a.
     """
 
     workload: str
     variant: str
     variant_b: str
     metric: str
+    name: str
     unit: str
     statistic: str
     point: dict[str, ParamValue]
@@ -214,9 +229,13 @@ def compare_results(
         ),
         environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels)),
-        rows=tuple(_row(row, theirs[key], a.clock == b.clock) for key, row in ours.items() if key in theirs),
-        only_a=tuple(_labels(left)),
-        only_b=tuple(_labels([row for key, row in theirs.items() if key not in ours])),
+        rows=tuple(
+            _row(row, theirs[key], a.name(row), a.clock == b.clock)
+            for key, row in ours.items()
+            if key in theirs
+        ),
+        only_a=tuple(_labels(a, left)),
+        only_b=tuple(_labels(b, [row for key, row in theirs.items() if key not in ours])),
     )
 
 
@@ -256,13 +275,14 @@ def _kernels(a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, An
                 yield f"{name}: {fact.replace('_', ' ')}: {_short(fact, ours)} / {_short(fact, theirs)}"
 
 
-def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
+def _row(a: _Comparison, b: _Comparison, name: str, same_clock: bool) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
     return ComparedRow(
         workload=a.workload,
         variant=a.variant,
         variant_b=b.variant,
         metric=a.metric,
+        name=name,
         unit=a.unit,
         statistic=a.statistic,
         point=a.point,
@@ -274,13 +294,13 @@ def _row(a: _Comparison, b: _Comparison, same_clock: bool) -> ComparedRow:
     )
 
 
-def _labels(rows: Sequence[_Comparison]) -> Iterator[str]:
+def _labels(side: Side, rows: Sequence[_Comparison]) -> Iterator[str]:
     """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6 points``."""
     groups: dict[tuple[str, str], list[_Comparison]] = {}
     for row in rows:
         groups.setdefault((row.variant, row.workload), []).append(row)
     for (variant, workload), mine in groups.items():
-        metrics = dict.fromkeys(shipped_name(row.workload, row.metric, row.statistic) for row in mine)
+        metrics = dict.fromkeys(side.name(row) for row in mine)
         points = list(dict.fromkeys(point_text(row.point) for row in mine))
         place = f"{len(points)} points" if len(points) > 1 else points[0] or "its only point"
         yield f"{variant} on {workload}: {', '.join(metrics)} at {place}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.report.diff import ComparedRow, Difference, SideValue
 from kteardown.report.formatting import point_text
-from kteardown.report.metric_names import metric_label, shipped_name
+from kteardown.report.metric_names import metric_label
 from kteardown.report.table import Block, Cell, Table
 
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
@@ -48,9 +48,8 @@ def _key(row: ComparedRow) -> tuple[str, ...]:
 
 def _title(row: ComparedRow) -> str:
     variant = row.variant if row.variant == row.variant_b else f"{row.variant} (A) and {row.variant_b} (B)"
-    name = shipped_name(row.workload, row.metric, row.statistic)
     key = metric_label(row.metric, row.statistic)
-    return f"{row.workload}: {name} ({key}), {variant} against base"
+    return f"{row.workload}: {row.name} ({key}), {variant} against base"
 
 
 def _table(rows: Sequence[ComparedRow]) -> Table:

@@ -21,7 +21,11 @@ _TIMES = ("ns", "us")
 def metric_name(workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = "") -> str:
     """Return the name of a metric, followed by the statistic if that is a percentile."""
     known = workloads.get(workload)
-    name = name_of(metric, known.metrics.get(metric) if known else None)
+    return with_statistic(name_of(metric, known.metrics.get(metric) if known else None), statistic)
+
+
+def with_statistic(name: str, statistic: str) -> str:
+    """Return a metric's name, followed by the statistic if that is a percentile."""
     return f"{name} ({statistic})" if statistic.startswith("p") else name
 
 

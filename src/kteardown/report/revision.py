@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kteardown.report.formatting import percent
-from kteardown.report.metric_names import shipped_name
 
 if TYPE_CHECKING:
     from kteardown.report.diff import Side, SideMetric
 
 _ALL = 0.95
 """A gain of at least this share of the earlier one, or whose interval overlaps it, is all of it."""
-_Pair = tuple["SideMetric", "SideMetric"]
+
+
+class _Pair(NamedTuple):
+    """A headline metric in both results, and its name in the first."""
+
+    mine: SideMetric
+    new: SideMetric
+    name: str
 
 
 def revision(one: str, other: str, a: Side, b: Side) -> str:
@@ -25,7 +31,9 @@ def revision(one: str, other: str, a: Side, b: Side) -> str:
     if a.broken(one) or b.broken(other):
         return _broken(one, other, first=a.broken(one), second=b.broken(other))
     theirs = {m.key: m for m in b.metric_verdicts if m.variant == other}
-    both = [(m, theirs[m.key]) for m in a.metric_verdicts if m.variant == one and m.key in theirs]
+    both = [
+        _Pair(m, theirs[m.key], a.name(m)) for m in a.metric_verdicts if m.variant == one and m.key in theirs
+    ]
     if not both:
         return f"{other} and {one} have no headline metric in common"
     if a.clock != b.clock:
@@ -46,40 +54,41 @@ def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
 
 def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
     """Return what is kept of the gains."""
-    gains = [pair for pair in both if pair[0].verdict == "better"]
-    kept = [pair for pair in gains if pair[1].verdict == "better" and _is_all(*pair)]
+    gains = [pair for pair in both if pair.mine.verdict == "better"]
+    kept = [pair for pair in gains if pair.new.verdict == "better" and _is_all(pair.mine, pair.new)]
     parts = []
     if kept:
         several = "s" if len(kept) > 1 else ""
         what = "all of " if len(kept) == len(gains) else ""
         parts.append(f"keeps {what}{one}'s gain{several} ({', '.join(map(_now, kept))})")
-    for mine, new in (pair for pair in gains if pair not in kept):
+    for pair in (pair for pair in gains if pair not in kept):
+        mine, new, name = pair
         if new.verdict == "better":
-            parts.append(f"keeps {_share(mine, new)} of {one}'s gain on {_now((mine, new))}")
+            parts.append(f"keeps {_share(mine, new)} of {one}'s gain on {_now(pair)}")
         else:
-            parts.append(f"loses {one}'s gain of {_change(mine)} on {_name(mine)} (now {new.verdict})")
+            parts.append(f"loses {one}'s gain of {_change(mine)} on {name} (now {new.verdict})")
     return parts
 
 
 def _losses(both: Sequence[_Pair]) -> list[str]:
     """Return what is kept of the losses."""
     return [
-        f"still has the loss ({_now((mine, new))})"
-        if new.verdict == "worse"
-        else f"loses its {_change(mine)} on {_name(mine)} (now {new.verdict})"
-        for mine, new in both
-        if mine.verdict == "worse" and new.verdict != "better"
+        f"still has the loss ({_now(pair)})"
+        if pair.new.verdict == "worse"
+        else f"loses its {_change(pair.mine)} on {pair.name} (now {pair.new.verdict})"
+        for pair in both
+        if pair.mine.verdict == "worse" and pair.new.verdict != "better"
     ]
 
 
 def _new(both: Sequence[_Pair]) -> list[str]:
     """Return the gains and losses that the earlier variant did not have."""
     parts = []
-    for mine, new in both:
+    for mine, new, name in both:
         if new.verdict == "better" and mine.verdict != "better":
-            parts.append(f"gains {_change(new)} on {_name(new)} (it was {mine.verdict})")
+            parts.append(f"gains {_change(new)} on {name} (it was {mine.verdict})")
         elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
-            parts.append(f"is {new.verdict} on {_name(new)} ({_change(new)}; it was {mine.verdict})")
+            parts.append(f"is {new.verdict} on {name} ({_change(new)}; it was {mine.verdict})")
     return parts
 
 
@@ -104,17 +113,13 @@ def _share(mine: SideMetric, new: SideMetric) -> str:
 
 def _now(pair: _Pair) -> str:
     """Return both changes: ``freezing user space -61.0% after -60.8%``."""
-    mine, new = pair
+    mine, new, name = pair
     was = "" if _change(mine) == _change(new) else f" after {_change(mine)}"
-    return f"{_name(new)} {_change(new)}{was}"
+    return f"{name} {_change(new)}{was}"
 
 
 def _change(metric: SideMetric) -> str:
     return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
-
-
-def _name(metric: SideMetric) -> str:
-    return shipped_name(metric.workload, metric.metric, metric.statistic)
 
 
 def _joined(parts: Sequence[str]) -> str:
