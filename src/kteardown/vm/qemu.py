@@ -262,7 +262,7 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
             return await _broken(guest)
         if job.on_vcpus and (threads := await monitor.vcpu_threads()):
             job.on_vcpus(threads)
-        silence = silence_of(job, monitor)
+        silence = silence_of(job, monitor, guest.process.pid)
         received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
         paused = asyncio.create_task(monitor.paused())
         try:

@@ -11,6 +11,9 @@ host.
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from kteardown.vm.job import BootJob
@@ -20,8 +23,8 @@ _EVERY_S = 15.0
 """Host seconds between two looks at the guest's clock; none during records that follow each other."""
 _STOPPED_S = 60.0
 """With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
-_SLOW_SHARE, _SLOW_S = 1 / 6, 300.0
-"""The share of the limit that is enough, and the host seconds that it must have taken."""
+_SLOW_SHARE, _SLOW_CPU_S = 1 / 15, 240.0
+"""The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
 _HOST_S = 3600.0
 """A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
 
@@ -55,15 +58,18 @@ class HostSilence:
 
 
 class GuestSilence:
-    """The rule on the instruction clock."""
+    """The rule on the instruction clock. ``cpu_s`` returns the CPU time that QEMU has used, in seconds."""
 
-    def __init__(self, monitor: Monitor, limit_s: float, every_s: float = _EVERY_S) -> None:
+    def __init__(
+        self, monitor: Monitor, limit_s: float, cpu_s: Callable[[], float], every_s: float = _EVERY_S
+    ) -> None:
         self.every_s = every_s
         self.detail = ""
         self._monitor = monitor
         self._limit_s = limit_s
-        self._first: tuple[float, float] | None = None
-        """Host time and guest time at the first look since the last record."""
+        self._cpu_s = cpu_s
+        self._first: tuple[float, float, float] | None = None
+        """Host time, guest time and CPU time at the first look since the last record."""
         self._moved = 0.0
         """Host time at which the guest's clock was last seen to advance."""
         self._guest = 0.0
@@ -78,11 +84,12 @@ class GuestSilence:
             return False
         guest = now - lag
         if self._first is None or now - self._first[0] > silent_s:
-            self._first, self._moved, self._guest = (now, guest), now, guest
+            self._first, self._moved, self._guest = (now, guest, self._cpu_s()), now, guest
         if guest - self._guest > 0.1:
             self._moved, self._guest = now, guest
         advanced = guest - self._first[1]
-        if advanced >= self._limit_s * (_SLOW_SHARE if silent_s >= _SLOW_S else 1):
+        is_slow = self._cpu_s() - self._first[2] >= _SLOW_CPU_S
+        if advanced >= self._limit_s * (_SLOW_SHARE if is_slow else 1):
             self.detail = f"no record for {advanced:.0f} s of the guest's clock"
             return True
         if now - self._moved >= _STOPPED_S and await self._monitor.all_halted():
@@ -93,8 +100,18 @@ class GuestSilence:
         return False
 
 
-def silence_of(job: BootJob, monitor: Monitor) -> Silence:
-    """Return the rule for the clock of ``job``."""
+def silence_of(job: BootJob, monitor: Monitor, qemu: int) -> Silence:
+    """Return the rule for the clock of ``job``; ``qemu`` is the process id of its QEMU."""
     if job.acceleration == "icount":
-        return GuestSilence(monitor, job.silence_s)
+        return GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(qemu))
     return HostSilence(job.silence_s)
+
+
+def cpu_time_s(pid: int) -> float:
+    """Return the CPU time of a process with its threads, in seconds; 0 if it has ended."""
+    try:
+        # The name in parentheses may have spaces; utime and stime are the 14th and 15th fields of the line.
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 
 import pytest
 
-from kteardown.vm.silence import GuestSilence, HostSilence, QemuStuckError
+from kteardown.vm.silence import GuestSilence, HostSilence, QemuStuckError, cpu_time_s
 
 
 class Clocks:
@@ -13,6 +15,7 @@ class Clocks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, halted: bool = False) -> None:
         self.host = 1000.0
         self.guest = 0.0
+        self.cpu = 0.0
         self.halted = halted
         self.answers = True
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
@@ -23,16 +26,25 @@ class Clocks:
     async def guest_clock_lag_s(self) -> float | None:
         return self.host - self.guest if self.answers else None
 
+    def cpu_s(self) -> float:
+        return self.cpu
+
     async def all_halted(self) -> bool:
         return self.halted
 
 
-def polls(clocks: Clocks, silence: GuestSilence, guest_s: float, most: int = 1000) -> int | None:
-    """Return after how many polls of 15 host seconds the guest, which advances by guest_s each, is hung."""
+def polls(
+    clocks: Clocks, silence: GuestSilence, guest_s: float, most: int = 1000, share: float = 0.01
+) -> int | None:
+    """Return after how many polls of 15 host seconds the guest, which advances by guest_s each, is hung.
+
+    QEMU has ``share`` of a CPU.
+    """
     silent = 0.0
     for number in range(1, most):
         clocks.host += 15
         clocks.guest += guest_s
+        clocks.cpu += 15 * share
         silent += 15
         coroutine = silence.is_hung(silent)
         try:
@@ -43,14 +55,36 @@ def polls(clocks: Clocks, silence: GuestSilence, guest_s: float, most: int = 100
     return None
 
 
-@pytest.mark.parametrize("guest_s", [0.25, 0.125])
-def test_a_guest_that_the_emulator_is_slow_at_needs_a_sixth(
-    monkeypatch: pytest.MonkeyPatch, guest_s: float
+def rule(clocks: Clocks) -> GuestSilence:
+    return GuestSilence(clocks, 30, clocks.cpu_s)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_a_guest_that_the_emulator_is_slow_at_needs_a_fifteenth(
+    monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
     clocks = Clocks(monkeypatch)
-    found = polls(clocks, GuestSilence(clocks, 30), guest_s)  # type: ignore[arg-type]
-    assert found is not None and found * 15 >= 300
-    assert (found - 1) * guest_s >= 5 > (found - 2) * guest_s
+    # The loop of PAUSE: 7 million instructions a CPU second.
+    found = polls(clocks, rule(clocks), 15 * share * 0.007, share=share)
+    assert found is not None and clocks.cpu >= 240
+    assert 2 <= clocks.guest <= 2.5
+
+
+def test_a_guest_that_runs_as_usual_on_a_busy_host_has_its_whole_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clocks = Clocks(monkeypatch)
+    # A thirtieth of a CPU, 200 million instructions a CPU second: an hour of the host is six seconds of it.
+    assert polls(clocks, rule(clocks), 0.1, most=240, share=1 / 30) is None
+
+
+def test_the_cpu_time_of_a_process_is_read() -> None:
+    before = cpu_time_s(os.getpid())
+    while cpu_time_s(os.getpid()) == before:
+        pass
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    assert cpu_time_s(ended.pid) == 0.0
 
 
 @pytest.mark.parametrize("guest_s", [3.0, 300.0])
@@ -58,7 +92,7 @@ def test_the_guests_clock_decides_however_slow_the_host_is(
     monkeypatch: pytest.MonkeyPatch, guest_s: float
 ) -> None:
     clocks = Clocks(monkeypatch)
-    silence = GuestSilence(clocks, 30)  # type: ignore[arg-type]
+    silence = rule(clocks)
     found = polls(clocks, silence, guest_s)
     assert found is not None and (found - 1) * guest_s >= 30 > (found - 2) * guest_s
     assert "of the guest's clock" in silence.detail
@@ -66,14 +100,14 @@ def test_the_guests_clock_decides_however_slow_the_host_is(
 
 def test_a_record_starts_the_count_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = Clocks(monkeypatch)
-    silence = GuestSilence(clocks, 30)  # type: ignore[arg-type]
+    silence = rule(clocks)
     for _ in range(20):
         assert polls(clocks, silence, 12, most=3) is None
 
 
 def test_halted_cpus_without_a_timer_are_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = Clocks(monkeypatch, halted=True)
-    silence = GuestSilence(clocks, 30)  # type: ignore[arg-type]
+    silence = rule(clocks)
     assert polls(clocks, silence, 0) is not None
     assert "halted" in silence.detail
 
@@ -81,7 +115,7 @@ def test_halted_cpus_without_a_timer_are_a_hang(monkeypatch: pytest.MonkeyPatch)
 def test_a_qemu_that_executes_nothing_is_not_a_hang_of_the_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = Clocks(monkeypatch)
     with pytest.raises(QemuStuckError, match="executed nothing"):
-        polls(clocks, GuestSilence(clocks, 30), 0)  # type: ignore[arg-type]
+        polls(clocks, rule(clocks), 0)
 
 
 def test_in_real_time_the_limit_is_on_the_host() -> None:
