@@ -7,7 +7,6 @@ whose source it is written, and those into which that one was inlined.
 from __future__ import annotations
 
 import bisect
-import re
 import shutil
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -17,22 +16,8 @@ from typing import Any, NamedTuple
 
 from kteardown.errors import InputError, MissingError
 from kteardown.kernels import toolchain
+from kteardown.kernels.inlined_frames import Chain, Frame, parse_addr2line
 from kteardown.vm.coverage_plugin import TrialBlocks
-
-_PREFIX = re.compile(r"^(?:\./|\.\./)+")
-_DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
-
-
-class Frame(NamedTuple):
-    """A function, and the line of its source that an instruction belongs to."""
-
-    function: str
-    file: str
-    line: int
-
-
-Chain = tuple[Frame, ...]
-"""The innermost inlined function first, the function that is called last."""
 
 
 class FunctionId(NamedTuple):
@@ -187,28 +172,6 @@ class DebugInfo:
                 lines.append(self._lines[frame.file, frame.line, copy])
         within = tuple(self._functions[_id(frame)] for frame in chain)
         return _Place(within[0], within, tuple(entries), tuple(lines))
-
-
-def parse_addr2line(text: str) -> dict[int, Chain]:
-    """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and ``FILE:LINE``."""
-    chains: dict[int, Chain] = {}
-    frames: list[Frame] = []
-    address = None
-    lines = iter(text.splitlines())
-    for line in lines:
-        if line.startswith("0x"):
-            if address is not None:
-                chains[address] = tuple(frames)
-            address, frames = int(line, 16), []
-            continue
-        place = _DISCRIMINATOR.sub("", next(lines, ""))
-        file, _, number = place.rpartition(":")
-        # Assembler that was built without debug information is named after its object file.
-        if not line.startswith("?") and file.endswith((".c", ".h", ".S")):
-            frames.append(Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0))
-    if address is not None:
-        chains[address] = tuple(frames)
-    return chains
 
 
 def addresses_of(trials: Iterable[TrialBlocks]) -> set[int]:

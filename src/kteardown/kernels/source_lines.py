@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kteardown.kernels import toolchain
+from kteardown.kernels.inlined_frames import Chain, parse_addr2line
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 _PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)\b(?! \()")
@@ -31,7 +32,9 @@ class SourceLines:
 
     def annotate(self, lines: Sequence[str]) -> tuple[str, ...]:
         """Return the lines with `` (FILE:LINE)`` after each ``FUNCTION+OFFSET/SIZE``, and each bare address
-        after ``at`` replaced by its function."""
+        after ``at`` replaced by its function.
+
+        In code of an inlined function the line is the one that calls it: `` (FILE:LINE, in INLINED)``."""
         text = "\n".join(lines)
         if not (_PLACE.search(text) or _BARE.search(text)) or not self._usable():
             return tuple(lines)
@@ -66,15 +69,16 @@ class SourceLines:
         """Return function and ``FILE:LINE`` of each address that has them."""
         wanted = sorted(set(addresses))
         assert self._addr2line is not None
-        argv = [self._addr2line, "-f", "-e", str(self._vmlinux), *(f"{address:#x}" for address in wanted)]
-        answers = toolchain.capture(argv).stdout.splitlines()
-        found = {}
-        for address, function, line in zip(wanted, answers[::2], answers[1::2], strict=False):
-            name = "" if function.startswith("?") else function
-            place = re.sub(r" \(discriminator \d+\)$", "", line)
-            unknown = place.startswith("?") or place.endswith((":?", ":0"))
-            found[address] = (name, "" if unknown else re.sub(r"^(?:\./|\.\./)+", "", place))
-        return found
+        argv = [self._addr2line, "-a", "-i", "-f", "-e", str(self._vmlinux), *map(hex, wanted)]
+        chains = parse_addr2line(toolchain.capture(argv).stdout)
+        return {address: _place(chain) for address, chain in chains.items() if chain}
+
+
+def _place(chain: Chain) -> tuple[str, str]:
+    """Return the function that is called, which is the last one, and its line: a reader knows it."""
+    inlined = f", in {chain[0].function}" if len(chain) > 1 else ""
+    called = chain[-1]
+    return called.function, f"{called.file}:{called.line}{inlined}" if called.line else ""
 
 
 def _symbols(text: str) -> list[tuple[int, str]]:

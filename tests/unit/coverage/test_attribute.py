@@ -10,12 +10,10 @@ import pytest
 from kteardown.coverage.attribute import (
     Counts,
     DebugInfo,
-    Frame,
     FunctionId,
     addresses_of,
     attribute,
     counts_of,
-    parse_addr2line,
 )
 from kteardown.errors import InputError
 from kteardown.vm.coverage_plugin import Block, TrialBlocks
@@ -99,18 +97,6 @@ def test_without_debug_information_an_address_belongs_to_its_symbol(program: Pat
     )
     done = info.count({start: 4})
     assert done.functions == {FunctionId("", "_start"): Counts(4, 4)}
-
-
-def test_addr2line_output() -> None:
-    text = (
-        "0x10\ninner\n./../include/a.h:3 (discriminator 2)\nouter\n./../mm/b.c:7\n"
-        "0x20\n??\n??:0\n0x30\nmemcpy\nmemcpy_64.o:?\n"
-    )
-    assert parse_addr2line(text) == {
-        0x10: (Frame("inner", "include/a.h", 3), Frame("outer", "mm/b.c", 7)),
-        0x20: (),
-        0x30: (),
-    }
 
 
 def test_a_kernel_without_debug_information_is_refused(tmp_path: Path) -> None:

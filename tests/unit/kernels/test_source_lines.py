@@ -22,9 +22,18 @@ __attribute__((noinline)) void outer(void)
 	inner();
 	sink++;
 }
+static inline __attribute__((always_inline)) void relax(void)
+{
+	__asm__ volatile("nop");
+}
+__attribute__((noinline)) void waits(void)
+{
+	relax();
+}
 int main(void)
 {
 	outer();
+	waits();
 	return 0;
 }
 """
@@ -78,6 +87,22 @@ def test_the_address_of_a_hang_gets_its_function(folder: Path) -> None:
     (line,) = SourceLines(folder, "x86_64").annotate([f"no record for 30 s, at {at}, {at}"])
     inner = re.escape("inner (kernel/part.c:") + r"\d\)"
     assert re.fullmatch(rf"no record for 30 s, at {inner}, {inner}", line)
+
+
+def test_code_of_an_inlined_function_has_the_line_that_calls_it(folder: Path) -> None:
+    start = address(folder, "waits")
+    dump = subprocess.run(
+        ["objdump", "-d", "--disassemble=waits", folder / "vmlinux"],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    nop = next(int(line.split(":")[0], 16) for line in dump.splitlines() if re.search(r"\bnop$", line))
+    lines = SourceLines(folder, "x86_64").annotate(
+        [f"no record for 5 s, at {nop:016x}", f"RIP: 0010:waits+{nop - start:#x}/0x20"]
+    )
+    assert lines == (
+        "no record for 5 s, at waits (kernel/part.c:17, in relax)",
+        f"RIP: 0010:waits+{nop - start:#x}/0x20 (kernel/part.c:17, in relax)",
+    )
 
 
 @pytest.mark.parametrize("text", ["unknown_function+0x1/0x2", "no place at all", "at 00000000000000zz", ""])
