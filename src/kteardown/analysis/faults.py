@@ -326,7 +326,7 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
             yield _of_problem(boot, problem, places)
     for trial in trials(boot.records):
         if trial.status in ("void", "failed"):
-            name = trial.failed_check.split(":")[0] if trial.status == "void" else ""
+            name = trial.failed.name if trial.status == "void" and trial.failed else ""
             place = frozenset([(trial.workload, key(trial.params))])
             kind: FaultKind = "invariant" if trial.status == "void" else "failed trial"
             yield _Seen(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())

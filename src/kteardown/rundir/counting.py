@@ -78,7 +78,8 @@ class Trial:
     detail: str = ""
     samples: dict[str, list[float]] = field(default_factory=dict)
     histograms: dict[str, list[Buckets]] = field(default_factory=dict)
-    failed_check: str = ""
+    failed: Check | None = None
+    """The last invariant that failed."""
 
     @property
     def usable(self) -> bool:
@@ -89,7 +90,7 @@ class Trial:
         """Add one record of this trial."""
         if isinstance(record, Check):
             if not record.ok:
-                self.failed_check = f"{record.name}: {record.detail}"
+                self.failed = record
         elif isinstance(record, Sample):
             if not record.warmup:
                 self.samples.setdefault(record.metric, []).append(record.value)
@@ -97,9 +98,10 @@ class Trial:
             if not record.warmup:
                 self.histograms.setdefault(record.metric, []).append(record)
         elif isinstance(record, TrialEnd):
-            void = record.status == "ok" and self.failed_check
-            self.status = "void" if void else record.status
-            self.detail = record.detail or self.failed_check
+            void = record.status == "ok" and self.failed
+            self.status, self.detail = "void" if void else record.status, record.detail
+            if self.failed and not self.detail:
+                self.detail = f"{self.failed.name}: {self.failed.detail}"
             # A failure is one also if the host disturbed it: it is not excused by that.
             if self.status == "ok" and record.disturbed:
                 self.status, self.detail = "disturbed", record.disturbed
