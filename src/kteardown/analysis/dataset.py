@@ -10,7 +10,7 @@ from kteardown.analysis.estimate.histogram import Histogram, merged
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import Hello
-from kteardown.model.result import VoidTrials
+from kteardown.model.result import VoidTrials, boot_failed
 from kteardown.model.workload import Metric, Workload
 from kteardown.rundir.counting import BootRecords, Trial, trials
 
@@ -92,7 +92,7 @@ class Dataset:
         outcome = boot.end.outcome
         # With several machines a block has a boot of this kernel on each, and each has points of its own.
         before, ended = self._ended.get((kernel, block), (_NO_END, set()))
-        why = before if outcome == "ok" else f"boot: {outcome}"
+        why = before if outcome == "ok" else boot_failed(outcome)
         self._ended[kernel, block] = (why, ended)
         for record in boot.records:
             if isinstance(record, Hello):

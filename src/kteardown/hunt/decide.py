@@ -17,7 +17,7 @@ from kteardown.hunt.explain import Function
 from kteardown.hunt.growth import judge, screen
 from kteardown.hunt.law import law
 from kteardown.hunt.plan import Case
-from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, Prediction
+from kteardown.hunt.result import CaseResult, FailureResult, Find, FunctionResult, GrowthResult, Prediction
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
@@ -59,7 +59,7 @@ def finds(
 ) -> list[Find]:
     """Return the finds, the worst first."""
     known = {kind.name: kind for kind in kinds}
-    found = [_failed(case) for case in cases if any(f.startswith(_GUEST_FAILED) for f in case.failures)]
+    found = [_failed(case, failure) for case in cases if (failure := _of_the_guest(case))]
     for case in cases:
         of = Case(case.kind, case.way, case.user)
         for cost, growth in case.growth.items():
@@ -97,6 +97,11 @@ def _case_result(kind: Kind, first: Measured, second: Measured | None) -> CaseRe
     watched = {
         name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
     }
+    failed = tuple(
+        FailureResult(outcome=failure.outcome, objects=failure.objects, detail=failure.detail)
+        for each in both
+        for failure in each.failures
+    )
     return CaseResult(
         kind=kind.name,
         part=kind.part,
@@ -107,11 +112,8 @@ def _case_result(kind: Kind, first: Measured, second: Measured | None) -> CaseRe
         growth=growth,
         idle_ns=both[0].largest("idle_ns"),
         bystanders=watched,
-        failures=tuple(
-            f"{failure.outcome} at {failure.objects:,} objects: {failure.detail}"
-            for each in both
-            for failure in each.failures
-        ),
+        failures=tuple(map(_text, failed)),
+        failed=failed,
         beyond_budget=first.beyond_budget,
     )
 
@@ -153,9 +155,24 @@ def _elsewhere(measured: Mapping[str, Measured], cost: Cost) -> dict[str, Growth
     return {source: _growth(curve, confirmed=True) for source, curve in curves.items() if curve is not None}
 
 
-def _failed(case: CaseResult) -> Find:
-    failure = next(f for f in case.failures if f.startswith(_GUEST_FAILED))
-    return Find(kind=case.kind, way=case.way, user=case.user, object=case.object, cost=None, failure=failure)
+def _of_the_guest(case: CaseResult) -> FailureResult | None:
+    return next((failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None)
+
+
+def _text(failure: FailureResult) -> str:
+    return f"{failure.brief}: {failure.detail}"
+
+
+def _failed(case: CaseResult, failure: FailureResult) -> Find:
+    return Find(
+        kind=case.kind,
+        way=case.way,
+        user=case.user,
+        object=case.object,
+        cost=None,
+        failure=_text(failure),
+        failed=failure,
+    )
 
 
 def _merged(found: Sequence[Find]) -> list[Find]:

@@ -40,7 +40,7 @@ def report_text(find: Find, result: HuntResult) -> str:
     growth = find.growth
     if growth is None:
         return (
-            f"Subject: {find.kind}: {find.failure.partition(':')[0]}\n\n"
+            f"Subject: {find.kind}: {find.failed.brief if find.failed else 'a guest failed'}\n\n"
             f"On {result.release}, a guest failed when it released objects of the kind {find.kind}\n"
             f"({find.object}); {_WAYS[find.way]}:\n\n    {find.failure}\n"
         )

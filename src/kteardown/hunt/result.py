@@ -48,6 +48,19 @@ class Prediction(_Part):
     """The low end, the middle and the high end; None if there is no upper bound."""
 
 
+class FailureResult(_Part):
+    """A trial that gave no figures: a guest that failed, or a call in it (``hunt.costs.Failure``)."""
+
+    outcome: str
+    objects: int
+    detail: str
+
+    @property
+    def brief(self) -> str:
+        """Return how it failed: ``hang at 4,608 objects``."""
+        return f"{self.outcome} at {self.objects:,} objects"
+
+
 class CaseResult(_Part):
     """One way to release the objects of a kind."""
 
@@ -63,6 +76,9 @@ class CaseResult(_Part):
     bystanders: dict[str, float]
     """``irqs_off_ns``, ``realtime_ns``, ``probe_ns`` and ``objects_count``, the number at which they were."""
     failures: tuple[str, ...] = ()
+    """``failed`` as text."""
+    failed: tuple[FailureResult, ...] = ()
+    """Results that were written earlier have only the text."""
     beyond_budget: int | None = None
     """The smallest number of objects that was left out because of the budget."""
 
@@ -77,7 +93,9 @@ class Find(_Part):
     cost: Cost | None
     """None: the guest failed."""
     failure: str = ""
-    """How the guest failed, with the number of objects: ``hang at 4,608 objects``."""
+    """``failed`` as text."""
+    failed: FailureResult | None = None
+    """How the guest failed; results that were written earlier have only the text."""
     growth: GrowthResult | None = None
     function: FunctionResult | None = None
     prediction: Prediction | None = None

@@ -332,6 +332,11 @@ class VoidTrials(_Result):
     count: int
 
 
+def boot_failed(outcome: Outcome) -> str:
+    """Return the ``detail`` of trials that are missing because their boot ended like this."""
+    return f"boot: {outcome}"
+
+
 class FaultPoint(_Result):
     """A point of a workload at which a kernel failed."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.inputs.published import Posting
-from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
+from kteardown.model.result import Outlier, Result, Stopping, VoidTrials, boot_failed
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone
@@ -36,14 +36,14 @@ _COLUMNS = (
     "functions that are never called; mde: smallest detectable change (80% power); rank p: p-value of the "
     "signed-rank test over boots, before Holm's correction"
 )
-_OUTCOMES: Mapping[str, str] = {
-    "panic": "a panic",
-    "hang": "a hang",
-    "oom": "an out-of-memory condition",
-    "agent-error": "an error of the agent",
-    "infrastructure-error": "an error outside the guest",
+_BOOTS_FAILED: Mapping[str, str] = {
+    boot_failed("panic"): "the boot ended in a panic",
+    boot_failed("hang"): "the boot ended in a hang",
+    boot_failed("oom"): "the boot ended in an out-of-memory condition",
+    boot_failed("agent-error"): "the boot ended in an error of the agent",
+    boot_failed("infrastructure-error"): "the boot ended in an error outside the guest",
 }
-"""By outcome: what the boot ended in."""
+"""The details of trials that are missing because their boot failed, in words."""
 
 
 def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
@@ -239,7 +239,7 @@ def _unusable_trials(result: Result) -> list[str]:
     return [
         f"{kernel}: {_count(sum(void.count for void in voids), 'trial')} "
         f"{'lost' if status == 'missing' else status} "
-        f"at {_points(voids)} of {workload}: {_reason(status, detail)}"
+        f"at {_points(voids)} of {workload}: {_BOOTS_FAILED.get(detail, detail)}"
         for (kernel, workload, status, detail), voids in groups.items()
     ]
 
@@ -250,17 +250,6 @@ def _count(number: int, what: str) -> str:
 
 def _points(voids: Sequence[VoidTrials]) -> str:
     return (point_text(voids[0].point) or "the only point") if len(voids) == 1 else f"{len(voids)} points"
-
-
-def _reason(status: str, detail: str) -> str:
-    """Return why trials are unusable.
-
-    The detail of a missing trial is ``boot: OUTCOME`` if its boot failed.
-    """
-    outcome = detail.removeprefix("boot: ")
-    if status == "missing" and outcome in _OUTCOMES:
-        return f"the boot ended in {_OUTCOMES[outcome]}"
-    return detail
 
 
 def _fact(value: Any) -> str:

@@ -8,11 +8,12 @@ import pytest
 
 from kteardown.hunt import decide
 from kteardown.hunt.catalogue import Kind
-from kteardown.hunt.costs import Measured, measured
+from kteardown.hunt.costs import Failure, Measured, measured
 from kteardown.hunt.explain import growing_functions
 from kteardown.hunt.plan import Case
-from kteardown.hunt.result import Find, HuntResult, Rate
-from kteardown.report.sections.hunt_table import finds_table, predicted, shown_tables, summary
+from kteardown.hunt.reproducer import report_text
+from kteardown.hunt.result import CaseResult, FailureResult, Find, HuntResult, Rate
+from kteardown.report.sections.hunt_table import failures_table, finds_table, predicted, shown_tables, summary
 from kteardown.rundir.directory import RunDir
 
 RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
@@ -97,8 +98,8 @@ def test_the_cost_at_the_limit_is_that_of_the_square(finds: list[Find]) -> None:
     )
 
 
-def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
-    result = HuntResult(
+def result_of(cases: list[CaseResult], finds: list[Find]) -> HuntResult:
+    return HuntResult(
         kteardown="0",
         command="kteardown hunt",
         source="debian-image:6.12",
@@ -106,12 +107,32 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
         against=("debian-image:7.3",),
         measured_s=1.0,
         kinds=2,
-        cases=tuple(decide.case_results(KINDS, stage("screen"), stage("confirm"))),
+        cases=tuple(cases),
         finds=tuple(finds),
     )
+
+
+def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
+    result = result_of(decide.case_results(KINDS, stage("screen"), stage("confirm")), finds)
     assert summary(result).startswith("2 kinds in 2 ways of release on 6.12.117: ")
     table = finds_table(result)
     assert len(table.keys.rows) == len(finds)
     assert table.keys.columns[-1] == "debian-image:7.3"
     assert [shown.title for shown in shown_tables(result, everything=True)] == ["Finds", "All kinds"]
     assert HuntResult.model_validate_json(result.model_dump_json()) == result
+
+
+def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
+    hung, refused = Measured(FLOCKS, "kernel"), Measured(ZOMBIES, "kernel")
+    hung.failures.append(Failure(4608, "hang", "no record: for 60 s", boot=0, attempt=0))
+    refused.failures.append(Failure(72, "failed", "fork(): hang on", boot=0, attempt=0))
+    cases = decide.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {})
+    (find,) = decide.finds(cases, {}, {}, {}, KINDS)
+    assert find.failed == FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s")
+    assert find.failure == "hang at 4,608 objects: no record: for 60 s"
+    result = result_of(cases, [find])
+    assert finds_table(result).keys.rows[0][1].text == "hang at 4,608 objects"
+    assert report_text(find, result).startswith("Subject: flocks: hang at 4,608 objects\n")
+    failed = failures_table(result)
+    assert failed is not None
+    assert [row[2].text for row in failed.keys.rows] == ["no record: for 60 s", "fork(): hang on"]

@@ -20,12 +20,11 @@ def flame(trace: Trace) -> str:
         trace["ids"], trace["labels"], trace["text"], trace["marker"]["colors"], strict=True
     ):
         left, width, level = places[name]
-        about = text.split("<br>")
         words = f"<text x='4' y='13'>{escape(label)}</text>" if width >= _NARROWEST else ""
         rows.append(
             f'<svg x="{left:.2f}%" y="{level * _ROW_PX}" width="{width:.2f}%" height="{_ROW_PX - 1}">'
             f'<rect width="100%" height="100%" style="fill:{_shade(colour)}"/>{words}'
-            f"<title>{escape(label)}: {escape('; '.join(about))}</title></svg>"
+            f"<title>{escape(label)}: {escape(text.replace('<br>', '; '))}</title></svg>"
         )
     height = _ROW_PX * (1 + max(level for _, _, level in places.values()))
     frames = "".join(rows)

@@ -56,7 +56,8 @@ def failures_table(result: HuntResult) -> Table | None:
     reasons: dict[tuple[str, str], list[str]] = {}
     for case in result.cases:
         if case.failures and not any(growth.sizes for growth in case.growth.values()):
-            reasons.setdefault((case.kind, case.failures[0].partition(": ")[2]), []).append(case.way)
+            why = case.failed[0].detail if case.failed else case.failures[0]
+            reasons.setdefault((case.kind, why), []).append(case.way)
     rows = tuple(
         (Cell(kind), Cell(", ".join(ways)), Cell(why)) for (kind, why), ways in sorted(reasons.items())
     )
@@ -103,7 +104,8 @@ def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
     growth = find.growth
     if growth is None or find.cost is None:
         others = len(_COLUMNS) + len(result.against) - 2
-        return (Cell(name), Cell(find.failure.partition(":")[0], "broken"), *[Cell("")] * others)
+        failure = find.failed.brief if find.failed else find.failure
+        return (Cell(name), Cell(failure, "broken"), *[Cell("")] * others)
     few, many = per_object(growth)
     case = next(c for c in result.cases if (c.kind, c.way, c.user) == (find.kind, find.way, find.user))
     return (
