@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kteardown.model.plan import Plan
 from kteardown.model.record import OUTCOMES, BootStart, Outcome, ParamValue, Record, parse
-from kteardown.rundir.counting import Trial, attempts, counted, trials
+from kteardown.rundir.counting import Attempt, Trial, attempts, boots, counted, trials
 from kteardown.rundir.directory import RunDir
 
 Place = tuple[str, str, tuple[tuple[str, ParamValue], ...]]
@@ -92,7 +92,7 @@ class Follower:
             working=tuple(
                 Working(number, boot.start.kernel, boot.start.seed, boot.trial)
                 for number, boot in sorted(self._boots.items())
-                if boot.outcome is None
+                if boot.outcome is None and boot.start.session == self._session
             ),
             left_s=self._left(trials, planned, now or datetime.now(UTC)),
             medians=_medians(list(boots)),
@@ -131,21 +131,23 @@ class Follower:
 
     def _update(self, changed: Iterable[int]) -> None:
         for number in changed:
-            self._boots[number] = _boot(self._records[number])
-            if self._boots[number].outcome not in (None, "infrastructure-error"):
-                # There will be no further attempt, so its records are not needed any more.
+            *before, last = attempts(self._records[number])
+            self._boots[number] = _boot(before, last)
+            if last.exact and self._boots[number].outcome not in (None, "infrastructure-error"):
+                # There will be no further attempt, so its records are not needed any more. In real time there
+                # can be one: it repeats the trials that were disturbed.
                 del self._records[number]
 
     def _drop_cut(self) -> None:
         """Of the boots that an earlier session did not finish, drop what this one runs again.
 
-        Only trials that cut attempts completed in real time are kept.
+        In real time all is kept that an attempt of this session can be put together with.
         """
         for number, records in list(self._records.items()):
-            cut = [attempt for attempt in attempts(records) if attempt.end is None and not attempt.exact]
-            if cut:
-                self._records[number] = [record for found in cut for record in (found.start, *found.records)]
-                self._boots[number] = _boot(self._records[number])
+            kept = [attempt for attempt in attempts(records) if _may_count(attempt)]
+            if kept:
+                self._records[number] = [record for attempt in kept for record in _all_records(attempt)]
+                self._boots[number] = _boot(kept[:-1], kept[-1])
             else:
                 del self._records[number], self._boots[number]
 
@@ -170,16 +172,31 @@ class Follower:
         return max(0.0, (now - self._began).total_seconds()) * (planned - trials) / done
 
 
-def _boot(records: Sequence[Record]) -> _Boot:
-    *before, last = attempts(records)
+def _may_count(attempt: Attempt) -> bool:
+    """Return whether records of ``attempt`` can count beside those of a later attempt."""
+    failed = attempt.end is not None and attempt.end.outcome == "infrastructure-error"
+    return not attempt.exact and not failed
+
+
+def _all_records(attempt: Attempt) -> Sequence[Record]:
+    return (attempt.start, *attempt.records, *([attempt.end] if attempt.end else []))
+
+
+def _boot(before: Sequence[Attempt], last: Attempt) -> _Boot:
+    if last.end is not None:
+        (ended,) = boots(record for attempt in (*before, last) for record in _all_records(attempt))
+        return _Boot(ended.start, ended.end.outcome, "", _medians_by_trial(trials(ended.records)))
     found = list(trials(counted(before, last)))
     running = [trial for trial in found if not trial.status and trial.attempt == last.number]
     shown = ""
-    if running and last.end is None:
+    if running:
         params = "".join(f" {name}={value}" for name, value in running[-1].params.items())
         shown = running[-1].workload + params
-    medians = {trial.index: _trial_medians(trial) for trial in found if trial.status}
-    return _Boot(last.start, last.end.outcome if last.end else None, shown, medians)
+    return _Boot(last.start, None, shown, _medians_by_trial(found))
+
+
+def _medians_by_trial(found: Iterable[Trial]) -> dict[int, dict[Place, float]]:
+    return {trial.index: _trial_medians(trial) for trial in found if trial.status}
 
 
 def _trial_medians(trial: Trial) -> dict[Place, float]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import statistics
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kteardown.model.experiment import Clock
-from kteardown.run.live_progress import Follower, Progress
+from kteardown.run.live_progress import Follower, Place, Progress
+from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from unit.run import killable
 
@@ -142,3 +146,58 @@ def test_records_that_were_replaced_are_read_again(tmp_path: Path) -> None:
     assert follower.look().boots == 6
     run.records_file.write_bytes(lines[0])
     assert (follower.look().boots, len(follower.look().working)) == (0, 1)
+
+
+def _changed(line: bytes, **fields: Any) -> bytes:
+    return json.dumps({**json.loads(line), **fields}, separators=(",", ":")).encode() + b"\n"
+
+
+def _repeated(lines: list[bytes], outcome: str, session: int) -> tuple[list[bytes], list[bytes]]:
+    """Return a boot that ended ok with its trial 1 disturbed, and the attempt that repeats the trial."""
+    ends = [n for n, line in enumerate(lines) if b'"trial_end"' in line][:3]
+    first = lines[: next(n for n, line in enumerate(lines) if b'"boot_end"' in line) + 1]
+    again = [first[0], *first[ends[0] + 1 : ends[1] + 1], _changed(first[-1], outcome=outcome)]
+    first[ends[1]] = _changed(first[ends[1]], disturbed="other work of the host")
+    again[0] = _changed(again[0], session=session)
+    return first, [_changed(line, attempt=1) for line in again]
+
+
+def _counted_medians(run: RunDir) -> dict[Place, dict[str, float]]:
+    """The medians of a single boot, by the rule of the analysis."""
+    (boot,) = run.boots()
+    return {
+        (trial.workload, metric, tuple(trial.params.items())): {boot.start.kernel: statistics.median(values)}
+        for trial in trials(boot.records)
+        if trial.usable
+        for metric, values in trial.samples.items()
+    }
+
+
+@pytest.mark.parametrize("session", [0, 1])
+@pytest.mark.parametrize("outcome", ["ok", "hang", "infrastructure-error"])
+def test_a_boot_with_repeated_trials_counts_as_in_the_analysis(
+    outcome: str, session: int, tmp_path: Path
+) -> None:
+    run, lines = _lines(tmp_path, "wall")
+    follower = Follower(run)
+    first, again = _repeated(lines, outcome, session)
+    with run.records_file.open("wb", buffering=0) as stream:
+        for line in (*first, *again):
+            stream.write(line)
+            progress = follower.look()
+            fresh = Follower(run).look()
+            assert (progress.trials, progress.medians) == (fresh.trials, fresh.medians)
+    (boot,) = run.boots()
+    assert dict(progress.outcomes) == {boot.end.outcome: 1}
+    assert progress.trials == 3
+    assert progress.medians == _counted_medians(run)
+
+
+def test_a_guest_of_an_earlier_session_does_not_run(tmp_path: Path) -> None:
+    run, lines = _lines(tmp_path, "wall")
+    starts = [n for n, line in enumerate(lines) if b'"boot_start"' in line]
+    cut = lines[: next(n for n, line in enumerate(lines) if b'"trial_end"' in line) + 1]
+    run.records_file.write_bytes(b"".join([*cut, _changed(lines[starts[1]], session=1)]))
+    progress = _of_one_look(run)
+    assert [guest.boot for guest in progress.working] == [1]
+    assert progress.trials == 1
