@@ -150,6 +150,17 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     return [result[boot] for boot in sorted(result)]
 
 
+def contributing(records: Iterable[Record]) -> list[Attempt]:
+    """Return the attempts of which records count, ordered by boot and number."""
+    records = list(records)
+    used = {
+        (boot.boot, number)
+        for boot in boots(records)
+        for number in (boot.attempt, *(record.attempt for record in boot.records))
+    }
+    return [attempt for attempt in attempts(records) if (attempt.boot, attempt.number) in used]
+
+
 def _failed_repeat(earlier: Sequence[Attempt], end: BootEnd) -> bool:
     """Return whether an attempt to repeat disturbed trials failed because of the host."""
     return end.outcome == "infrastructure-error" and any(_ended_ok(attempt) for attempt in earlier)

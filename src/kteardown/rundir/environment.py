@@ -20,7 +20,7 @@ from typing import Any
 
 from kteardown.model.arch import arch_of_machine
 from kteardown.model.record import Hello, Record, Settled
-from kteardown.rundir.counting import Attempt, attempts, repeats
+from kteardown.rundir.counting import Attempt, contributing, repeats
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
 
@@ -86,7 +86,7 @@ def environment_notes(run: RunDir) -> list[str]:
     guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     """
     records = run.records()
-    tried = attempts(records)
+    tried = contributing(records)
     # Guests on different machines of the sweep differ by design.
     machines = {tuple(attempt.start.machine.items()): None for attempt in tried}
     alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
@@ -106,7 +106,7 @@ def environment_notes(run: RunDir) -> list[str]:
 
 def guest_differences(a: RunDir, b: RunDir) -> list[str]:
     """Return the differences of the guests of two runs, for each kernel of both. Raises InputError."""
-    ones, others = (dict(reversed(_guests(attempts(run.records())))) for run in (a, b))
+    ones, others = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
     return [
         f"guest of {kernel}: {sentence}"
@@ -127,7 +127,7 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
     first_boots: dict[int, Attempt] = {}
     for attempt in tried:
-        if _counts(attempt) and attempt.start.session < len(sessions):
+        if attempt.start.session < len(sessions):
             first_boots.setdefault(attempt.start.session, attempt)
     if not first_boots:
         return
@@ -225,15 +225,10 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
     for attempt in tried:
         hello = next((record for record in attempt.records if isinstance(record, Hello)), None)
         # A record without a banner is from an older agent, which did not record all facts.
-        if _counts(attempt) and hello is not None and hello.banner:
+        if hello is not None and hello.banner:
             settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
             result.append((attempt.start.kernel, _comparable(hello, settled)))
     return result
-
-
-def _counts(attempt: Attempt) -> bool:
-    """Return whether records of ``attempt`` can count: those of a cut, exact attempt cannot."""
-    return attempt.end is not None or not attempt.exact
 
 
 def _arch(tried: Iterable[Attempt]) -> str | None:

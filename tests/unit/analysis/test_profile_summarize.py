@@ -6,7 +6,16 @@ from pathlib import Path
 
 from kteardown.analysis.profile.summarize import ProfileSummary, profiles_of
 from kteardown.inputs.load import load_experiment
-from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    Check,
+    ProfileStretch,
+    Record,
+    Stack,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
@@ -60,3 +69,15 @@ def test_problems_of_profiled_boots_are_noted(tmp_path: Path) -> None:
     summary = summary_of(tmp_path / "failed", trial(status="failed"), "agent-error")
     assert summary.profiles == ()
     assert [note.partition(": ")[2] for note in summary.notes] == ["agent-error: ", "trial 0 failed: why"]
+
+
+def test_a_trial_whose_samples_do_not_count_is_not_profiled(tmp_path: Path) -> None:
+    *begun, ended = trial()
+    check = Check(trial=0, repetition=1, name="tasks_left", ok=False, detail="3 tasks are left")
+    void = summary_of(tmp_path / "void", [*begun, check, ended])
+    disturbed = summary_of(tmp_path / "disturbed", [*begun, ended.model_copy(update={"disturbed": "load"})])
+    assert (void.profiles, void.folded, disturbed.profiles) == ((), {}, ())
+    assert [note.partition(": ")[2] for note in (*void.notes, *disturbed.notes)] == [
+        "trial 0 void: why",
+        "trial 0 disturbed: load",
+    ]

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from kteardown.model.record import BootEnd, BootStart, Hello, Record, Sample, Settled, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    Hello,
+    Outcome,
+    Record,
+    Sample,
+    Settled,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences, environment_notes, guest_differences
 from kteardown.rundir.writer import open_writer
@@ -97,6 +107,7 @@ def boot(
     load: float = 0.5,
     attempt: int = 0,
     ended: bool = True,
+    outcome: Outcome = "ok",
     possible_cpus: int | None = None,
     agent: str = "a" * 64,
 ) -> None:
@@ -109,7 +120,7 @@ def boot(
         started_at="2026-03-01",
         machine={} if possible_cpus is None else {"possible_cpus": possible_cpus},
     )
-    last = BootEnd(outcome="ok", duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
+    last = BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
     with open_writer(run, host) as log:
         log.agent_hash = agent
         for record in (first, *(records or (HELLO,)), *([last] if ended else [])):
@@ -156,6 +167,22 @@ def test_on_the_wall_clock_another_host_is_a_note(run: RunDir) -> None:
     boot(run, 0, acceleration="kvm")
     boot(run, 1, acceleration="kvm", host=changed(cpu={"model": "B"}), load=4)
     assert environment_notes(run) == ["measured on different machines, from boot 1 on: CPU model: A / B"]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_an_attempt_of_which_nothing_counts_has_no_note(run: RunDir, cut: bool) -> None:
+    first = hello(cpu_model="other")
+    boot(run, 0, first, acceleration="kvm", ended=not cut, outcome="infrastructure-error")
+    boot(run, 0, acceleration="kvm", attempt=1, host=changed(cpu={"model": "B"}), agent="b" * 64)
+    assert environment_notes(run) == []
+    assert guest_differences(run, run) == []
+
+
+def test_a_cut_attempt_of_which_a_trial_counts_has_a_note(run: RunDir) -> None:
+    whole = TrialStart(trial=0, workload="zombies", params={}), TrialEnd(trial=0, status="ok")
+    boot(run, 0, HELLO, *whole, acceleration="kvm", ended=False)
+    boot(run, 0, acceleration="kvm", attempt=1, host=changed(cpu={"model": "B"}))
+    assert environment_notes(run) == ["measured on different machines, from boot 0 on: CPU model: A / B"]
 
 
 def test_guests_on_the_machines_of_a_sweep_have_no_note(run: RunDir) -> None:

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
-from kteardown.model.record import ParamValue, ProfileStretch, Stack, TrialEnd, TrialStart
-from kteardown.rundir.counting import BootRecords
+from kteardown.model.record import ParamValue, ProfileStretch, Stack, TrialStart
+from kteardown.rundir.counting import BootRecords, trials
 
 IDLE_TASK = "[idle task]"
 NO_INTERRUPTS = "[no interrupts]"
@@ -88,19 +88,19 @@ class Stretches:
 
 
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
-    """Return the samples of trials that ended ok, by kernel, workload and point, in order of occurrence."""
+    """Return the samples of usable trials, by kernel, workload and point, in order of occurrence."""
     found: dict[tuple[str, str, Key], Stretches] = {}
     for boot in boots:
-        usable = {r.trial for r in boot.records if isinstance(r, TrialEnd) and r.status == "ok"}
-        trials: dict[int, Stretches] = {}
+        usable = {trial.index for trial in trials(boot.records) if trial.usable}
+        running: dict[int, Stretches] = {}
         for record in boot.records:
             if isinstance(record, TrialStart) and record.trial in usable:
                 key = (boot.start.kernel, record.workload, tuple(sorted(record.params.items())))
-                trials[record.trial] = found.setdefault(key, Stretches(*key))
-            elif isinstance(record, ProfileStretch) and record.trial in trials:
-                trials[record.trial].begin(record, boot.start.block)
-            elif isinstance(record, Stack) and record.trial in trials:
-                trials[record.trial].add(record, boot.start.block)
+                running[record.trial] = found.setdefault(key, Stretches(*key))
+            elif isinstance(record, ProfileStretch) and record.trial in running:
+                running[record.trial].begin(record, boot.start.block)
+            elif isinstance(record, Stack) and record.trial in running:
+                running[record.trial].add(record, boot.start.block)
     return [stretches for stretches in found.values() if stretches.count]
 
 

@@ -9,9 +9,9 @@ from kteardown.analysis.profile.hotspots import profiles
 from kteardown.analysis.profile.stacks import Stretches, collect, folded
 from kteardown.model.experiment import Experiment
 from kteardown.model.profile_result import Profile
-from kteardown.model.record import BASE, TrialEnd
+from kteardown.model.record import BASE
 from kteardown.model.workload import Workload
-from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.counting import BootRecords, trials
 from kteardown.rundir.snapshot import Snapshot
 
 
@@ -48,10 +48,10 @@ def _problems(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[st
         if boot.end.outcome != "ok"
     ]
     notes += [
-        f"the profiled boot of {boot.start.kernel}: trial {end.trial} {end.status}: {end.detail}"
+        f"the profiled boot of {boot.start.kernel}: trial {trial.index} {trial.status}: {trial.detail}"
         for boot in boots
-        for end in boot.records
-        if isinstance(end, TrialEnd) and end.status != "ok"
+        for trial in trials(boot.records)
+        if trial.status and not trial.usable
     ]
     notes += [
         f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples were lost after "
