@@ -91,6 +91,13 @@ def load_workload(name: str, folder: str = "") -> Workload:
             f"{path}: parameters.{taken}: is the name of a parameter of the machine",
             hint=f"choose a name other than {', '.join(MACHINE_PARAMETERS)}.",
         )
+    names = [spec.name for spec in workload.metrics.values() if spec.name]
+    for metric, spec in workload.metrics.items():
+        if names.count(spec.name) > 1:
+            raise InputError(
+                f"{path}: metrics.{metric}.name: another metric is called {spec.name!r} too",
+                hint="give each metric a name of its own: reports show the names.",
+            )
     units = {f"metrics.{metric}": spec.unit for metric, spec in workload.metrics.items()}
     units |= {f"histograms.{metric}": spec.unit for metric, spec in workload.histograms.items()}
     for key, unit in units.items():

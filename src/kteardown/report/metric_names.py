@@ -7,7 +7,8 @@ key is put into words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from kteardown.errors import InputError
@@ -22,6 +23,22 @@ def metric_name(workloads: Mapping[str, Workload], workload: str, metric: str, s
     """Return the name of a metric, followed by the statistic if that is a percentile."""
     known = workloads.get(workload)
     return with_statistic(name_of(metric, known.metrics.get(metric) if known else None), statistic)
+
+
+def distinct_names(
+    workloads: Mapping[str, Workload], metrics: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Return the name of each metric, by workload and key, so that no two are equal: options of a choice."""
+    keys = list(dict.fromkeys(metrics))
+    several = len({workload for workload, _ in keys}) > 1
+    names = {key: metric_name(workloads, *key) for key in keys}
+    counts = Counter((key[0], name) for key, name in names.items())
+    found = {}
+    for (workload, metric), name in names.items():
+        alike = counts[workload, name] > 1
+        apart = " ".join([workload] * several + [metric] * alike)
+        found[workload, metric] = f"{name} ({apart})" if apart else name
+    return found
 
 
 def with_statistic(name: str, statistic: str) -> str:

@@ -162,3 +162,14 @@ def test_a_missing_file_is_an_error() -> None:
 def test_a_symbol_is_a_fragment(tmp_path: Path) -> None:
     path = _write(tmp_path, GOOD.replace("source", 'config = ["CONFIG_NET=y", "CONFIG_INET=y?"]\nsource', 1))
     assert load_experiment(path).config == ("CONFIG_NET=y", "CONFIG_INET=y?")
+
+
+def test_two_metrics_of_a_workload_have_two_names(tmp_path: Path) -> None:
+    (tmp_path / "workloads").mkdir()
+    file = tmp_path / "workloads" / "mine.toml"
+    text = 'name = "mine"\nsummary = "s"\nsilence_s = 1\n'
+    metric = '[metrics.{0}_ns]\nhelp = "h"\nname = "time of the call"\n'
+    file.write_text(text + metric.format("one") + metric.format("other"))
+    with pytest.raises(InputError) as error:
+        load_workload("mine", str(tmp_path))
+    assert f"{file}: metrics.one_ns.name: another metric is called 'time of the call' too" in str(error.value)

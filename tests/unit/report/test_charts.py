@@ -200,6 +200,21 @@ def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
     assert tail_gallery(wall()) is None
 
 
+def test_metrics_of_one_name_have_charts_of_their_own() -> None:
+    material = rich()
+    metrics = {
+        key: spec.model_copy(update={"name": "time"}) for key, spec in WORKLOADS["zombies"].metrics.items()
+    }
+    workload = WORKLOADS["zombies"].model_copy(update={"metrics": metrics})
+    alike = replace(material, workloads={**material.workloads, "zombies": workload})
+    apart, together = spread_gallery(material), spread_gallery(alike)
+    assert apart is not None
+    assert together is not None
+    assert len(together.charts) == len(apart.charts)
+    assert {chart.name for chart in together.charts.values()} == {c.name for c in apart.charts.values()}
+    assert dict(together.choices)["metric"][0] == "time (zombies freeze_user_ns)"
+
+
 def test_the_steps_of_a_waterfall_end_at_the_whole_series() -> None:
     ((_, chart),) = waterfalls(rich())
     bars = chart.figure["data"][0]

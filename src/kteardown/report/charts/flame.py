@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kteardown.model.point import Key, key
 from kteardown.model.samples import Stacks
 from kteardown.report.charts.figure import Chart, Gallery, layout, slug
 from kteardown.report.context import Material
@@ -33,20 +34,24 @@ def flame_gallery(material: Material) -> Gallery | None:
     """Return every profiled variant compared with base at every point; None if there is no profile."""
     found = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
-    bases = {_point_label(s): s for s in found if s.kernel == "base"}
-    others = [s for s in found if s.kernel != "base" and _point_label(s) in bases] or list(bases.values())
+    bases = {_place(s): s for s in found if s.kernel == "base"}
+    others = [s for s in found if s.kernel != "base" and _place(s) in bases] or list(bases.values())
     for s in others:
-        base = bases[_point_label(s)]
+        base = bases[_place(s)]
         widths = ("base", s.kernel) if s is not base else ("base",)
         for width in widths:
             charts[s.kernel, _point_label(s), width] = _chart(base, s, width)
     if not charts:
         return None
     names = (("kernel", 0), ("at", 1), ("widths by time on", 2))
-    choices = tuple((label, tuple(dict.fromkeys(key[n] for key in charts))) for label, n in names)
+    choices = tuple((label, tuple(dict.fromkeys(option[n] for option in charts))) for label, n in names)
     largest = _point_label(max(others, key=lambda s: sum(s.ns.values())))
-    first = next(key for key in charts if key[1] == largest)
+    first = next(option for option in charts if option[1] == largest)
     return Gallery("flame", choices, charts, first)
+
+
+def _place(s: Stacks) -> tuple[str, Key]:
+    return s.workload, key(s.point)
 
 
 def _point_label(s: Stacks) -> str:

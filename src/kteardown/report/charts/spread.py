@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, number, point_text, scale
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metric_names import distinct_names, metric_name
 
 _GL_FROM = 3000
 """From this many samples on, the chart is drawn by WebGL if the browser has it."""
@@ -20,22 +21,24 @@ _INSIDE = 0.62
 
 def spread_gallery(material: Material) -> Gallery | None:
     """Return all charts, to be selected by metric and point; None if there are no samples."""
-    by_figure: dict[tuple[str, str], list[Samples]] = {}
-    several = len({s.workload for s in material.evidence.samples}) > 1
+    by_figure: dict[tuple[str, str, Key], list[Samples]] = {}
     for s in material.evidence.samples:
-        name = _name(material, s)
-        metric = f"{name} ({s.workload})" if several else name
-        by_figure.setdefault((metric, point_text(s.point) or "all"), []).append(s)
+        by_figure.setdefault((s.workload, s.metric, key(s.point)), []).append(s)
     if not by_figure:
         return None
-    charts: dict[tuple[str, ...], Chart] = {
-        key: _chart(material, samples) for key, samples in by_figure.items()
+    names = distinct_names(material.workloads, (figure[:2] for figure in by_figure))
+    of = {
+        (names[workload, metric], point_text(samples[0].point) or "all"): samples
+        for (workload, metric, _), samples in by_figure.items()
     }
-    metrics = tuple(dict.fromkeys(metric for metric, _ in by_figure))
-    points = tuple(dict.fromkeys(point for _, point in by_figure))
-    most = max(len(samples) for samples in by_figure.values())
-    first = [key for key, samples in by_figure.items() if len(samples) == most]
-    largest = [key for key in first if key[0] == first[0][0]][-1]
+    charts: dict[tuple[str, ...], Chart] = {
+        option: _chart(material, samples) for option, samples in of.items()
+    }
+    metrics = tuple(dict.fromkeys(metric for metric, _ in of))
+    points = tuple(dict.fromkeys(point for _, point in of))
+    most = max(map(len, of.values()))
+    first = [option for option, samples in of.items() if len(samples) == most]
+    largest = [option for option in first if option[0] == first[0][0]][-1]
     return Gallery("samples", (("metric", metrics), ("at", points)), charts, largest)
 
 

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, percent, point_text, scale
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metric_names import distinct_names, metric_name
 
 
 def tail_gallery(material: Material) -> Gallery | None:
     """Return a chart for each histogram and point, with all kernels; None if there are no histograms."""
-    found: dict[tuple[str, ...], list[Distribution]] = {}
-    several = len({one.workload for one in material.result.distributions}) > 1
+    found: dict[tuple[str, str, Key], list[Distribution]] = {}
     for one in material.result.distributions:
         if material.result.is_asked_for(one.kernel):
-            name = _name(material, one)
-            metric = f"{name} ({one.workload})" if several else name
-            found.setdefault((metric, point_text(one.point) or "all"), []).append(one)
+            found.setdefault((one.workload, one.metric, key(one.point)), []).append(one)
     if not found:
         return None
-    charts = {key: _chart(material, mine) for key, mine in found.items()}
+    names = distinct_names(material.workloads, (figure[:2] for figure in found))
+    charts: dict[tuple[str, ...], Chart] = {
+        (names[workload, metric], point_text(mine[0].point) or "all"): _chart(material, mine)
+        for (workload, metric, _), mine in found.items()
+    }
     choices = tuple(
-        (label, tuple(dict.fromkeys(key[n] for key in found))) for n, label in enumerate(("metric", "at"))
+        (label, tuple(dict.fromkeys(option[n] for option in charts)))
+        for n, label in enumerate(("metric", "at"))
     )
-    first = next(iter(found))
-    last = [key for key in found if key[0] == first[0]][-1]
+    first = next(iter(charts))
+    last = [option for option in charts if option[0] == first[0]][-1]
     return Gallery("tail", choices, charts, last)
 
 
