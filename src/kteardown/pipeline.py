@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from kteardown.errors import GuestError
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
@@ -20,7 +19,6 @@ from kteardown.report import forecast_text, interim, saved
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
-from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
@@ -78,7 +76,7 @@ def analyse_and_save(run: RunDir) -> Result:
     saved.write(run, concluded.result, snapshot)
     for name, stacks in concluded.folded.items():
         run.save(run.profile.path / name, stacks)
-    return with_outcome(run, concluded.result)
+    return saved.with_outcome(run, concluded.result)
 
 
 def result_of(run: RunDir) -> Result:
@@ -88,16 +86,4 @@ def result_of(run: RunDir) -> Result:
         from kteardown.analysis.conclude import conclude
 
         found = conclude(load(run)).result
-    return with_outcome(run, found)
-
-
-def with_outcome(run: RunDir, result: Result) -> Result:
-    """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be reported."""
-    failed = any(result.boots.values()) and not result.comparisons and not result.boots.get("ok")
-    if failed and not any(trial.usable for boot in run.boots() for trial in trials(boot.records)):
-        counts = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
-        raise GuestError(
-            f"no boot of {run.name} was ok: {counts}",
-            hint=f"see the boots and their consoles with `kteardown show {run.name}`.",
-        )
-    return result
+    return saved.with_outcome(run, found)

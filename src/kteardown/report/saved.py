@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kteardown.errors import InputError
+from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.in_words import in_words
 from kteardown.report.sentence import sentence
 from kteardown.rundir import saved_result
+from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, load
 
@@ -42,6 +43,18 @@ def answer(run: RunDir) -> str:
         return ""
     recorded = saved_result.sentence(text)
     return recorded or sentence(json.loads(text), load(run).workloads)
+
+
+def with_outcome(run: RunDir, result: Result) -> Result:
+    """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be reported."""
+    failed = any(result.boots.values()) and not result.comparisons and not result.boots.get("ok")
+    if failed and not any(trial.usable for boot in run.boots() for trial in trials(boot.records)):
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
+        raise GuestError(
+            f"no boot of {run.name} was ok: {counts}",
+            hint=f"see the boots and their consoles with `kteardown show {run.name}`.",
+        )
+    return result
 
 
 def next_folder(run: RunDir) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from check_sizes import LINES, functions, too_long
+from check_sizes import LINES, ON_ONE_SCREEN, functions, too_long
 
 PYTHON = """class Thing:
     def small(self):
@@ -56,3 +56,14 @@ def test_a_file_may_be_of_any_length(tmp_path: Path) -> None:
     file = tmp_path / "long.py"
     file.write_text("x = 1\n" * 5000)
     assert too_long(file) == []
+
+
+def test_a_file_that_is_to_be_read_on_one_screen_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "pipeline.py"
+    monkeypatch.setitem(ON_ONE_SCREEN, file, 100)
+    file.write_text("x = 1\n" * 100)
+    assert too_long(file) == []
+    file.write_text("x = 1\n" * 101)
+    assert too_long(file) == [f"{file}: has 101 lines, more than 100"]
