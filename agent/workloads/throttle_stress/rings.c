@@ -19,7 +19,10 @@
 #define IDLE_MS 600000 /* longer than any trial */
 #define WAITS 8
 #define READS 256
-/* A read takes some tens of milliseconds. */
+/*
+ * A read takes some tens of milliseconds, and a quarter of a second on the instruction clock:
+ * there the emulator zeroes a byte with each instruction.
+ */
 #define PARTS 256
 #define PART_BYTES (1 << 20)
 #define WORKERS 2
