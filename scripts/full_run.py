@@ -8,13 +8,17 @@
 A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
 A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
 Its hours need not be those of one day: what ``keep`` wrote is in the tree, and ``begin`` goes on from there.
+
+After a change of one workload or series, the tests in files that name it, or an experiment that has it, are
+run again. After any other change all are, and so they are if no file names it. The tests of ``AGAIN`` take
+minutes only and are not kept in the tree.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +26,11 @@ import journal
 from content_ids import files_id, listed
 
 ROOT = Path(__file__).parents[1]
-WHOLE = ("agent", "kernels", "workloads")
-"""Folders that the run vouches for as a whole."""
-EACH = ("series", "tests/data/series")
-"""Folders in which it vouches for each folder by itself: one series may change and not the others."""
+WHOLE = ("agent", "kernels")
+"""Folders that the run vouches for as a whole, but for what ``EACH`` has of them."""
+EACH = ("agent/workloads", "workloads", "series", "tests/data/series")
+"""Folders in which it vouches for each entry by itself: one series may change and not the others."""
+AGAIN = ("unit",)
 
 Ids = dict[str, str]
 """Content ids by path."""
@@ -45,7 +50,8 @@ def unit_of(name: str) -> str:
     """What a file belongs to: one of ``WHOLE``, or a folder of one of ``EACH``."""
     for folder in EACH:
         if name.startswith(f"{folder}/"):
-            return f"{folder}/{name.removeprefix(f'{folder}/').split('/')[0]}"
+            entry = name.removeprefix(f"{folder}/").split("/")[0]
+            return f"{folder}/{Path(entry).stem}"
     return name.split("/", maxsplit=1)[0]
 
 
@@ -62,6 +68,28 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [unit for unit, content in now.items() if before.get(unit) != content]
 
 
+def affected(root: Path, units: Sequence[str], tests: Collection[str]) -> set[str]:
+    """Those of ``tests``, ids as ``FILE::TEST``, that a change of ``units`` may concern."""
+    texts = {test: root / test.split("::")[0] for test in tests}
+    read = {file: file.read_text() for file in set(texts.values()) if file.is_file()}
+    found: set[str] = set()
+    for unit in units:
+        if unit.rpartition("/")[0] not in EACH:
+            return set(tests)
+        names = _names(root, unit.rpartition("/")[2])
+        files = {file for file, text in read.items() if any(name in text for name in names)}
+        if not files:
+            return set(tests)
+        found |= {test for test, file in texts.items() if file in files or file not in read}
+    return found
+
+
+def _names(root: Path, name: str) -> set[str]:
+    """A workload or series, and the experiments that have it."""
+    having = (file.stem for file in root.glob("experiments/*.toml") if name in file.read_text())
+    return {name, *having}
+
+
 def counts(entries: Mapping[str, journal.Entry]) -> dict[str, Any]:
     """What one suite did."""
     outcomes = [entry["outcome"] for entry in entries.values()]
@@ -73,31 +101,42 @@ def counts(entries: Mapping[str, journal.Entry]) -> dict[str, Any]:
 
 
 def begin(root: Path) -> int:
-    """Note the content ids, and drop the journals of an earlier run if they are of other content."""
+    """Note the content ids, and drop from the journals what may be different on the present content."""
     begun = begun_file(root)
     begun.parent.mkdir(parents=True, exist_ok=True)
     now = content_ids(root)
-    if not begun.is_file() or json.loads(begun.read_text()) != now:
-        for old in begun.parent.glob("*.ndjson"):
-            old.unlink()
+    before: Ids = json.loads(begun.read_text()) if begun.is_file() else {}
+    for file in begun.parent.glob("*.ndjson"):
+        _write(root, file, journal.read(file), changed(before, now))
     begun.write_text(json.dumps(now))
     _restore(root, now)
     return 0
 
 
+def _write(root: Path, file: Path, entries: Mapping[str, journal.Entry], moved: Sequence[str]) -> None:
+    """Write those entries of a journal that a change of the units ``moved`` does not concern."""
+    again = set(entries) if moved and file.stem in AGAIN else affected(root, moved, entries)
+    left = [entry for test, entry in entries.items() if test not in again]
+    if left:
+        file.write_text("".join(json.dumps(entry) + "\n" for entry in left))
+    else:
+        file.unlink(missing_ok=True)
+
+
 def _restore(root: Path, now: Ids) -> None:
-    """Write the journals of a run that was kept and is of the same content, where there is none yet."""
+    """Write the journals of the kept or recorded run, where there is none yet."""
     kept = _recorded(root)
-    if kept.get("vouches_for") != now:
+    moved = changed(kept.get("vouches_for", {}), now)
+    if "suites" in kept and not moved:
         return
     for suite, tests in kept.get("passed", {}).items():
         file = begun_file(root).parent / f"{suite}.ndjson"
+        entries: dict[str, journal.Entry] = {
+            test: {"test": test, "outcome": "passed", "duration_s": duration_s, "date": kept["date"]}
+            for test, duration_s in tests.items()
+        }
         if not file.exists():
-            entries = (
-                {"test": test, "outcome": "passed", "duration_s": duration_s, "date": kept["date"]}
-                for test, duration_s in tests.items()
-            )
-            file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+            _write(root, file, entries, moved)
 
 
 def keep(root: Path) -> int:
@@ -106,19 +145,25 @@ def keep(root: Path) -> int:
         print(moved, file=sys.stderr)
         return 1
     journals = {file.stem: journal.read(file) for file in sorted(begun_file(root).parent.glob("*.ndjson"))}
-    passed = {
+    passed = _passed(journals)
+    dates = [entry["date"] for entries in journals.values() for entry in entries.values()]
+    result = {"date": max(dates, default=""), "passed": passed, "vouches_for": content_ids(root)}
+    recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"full run: kept, {_counted(passed)}; `make test-all` runs the others")
+    return 0
+
+
+def _passed(journals: Mapping[str, Mapping[str, journal.Entry]]) -> dict[str, dict[str, float]]:
+    """The durations of the tests that passed, by suite and test."""
+    return {
         suite: {
             test: entry["duration_s"]
             for test, entry in sorted(entries.items())
             if entry["outcome"] == "passed"
         }
         for suite, entries in journals.items()
+        if suite not in AGAIN
     }
-    dates = [entry["date"] for entries in journals.values() for entry in entries.values()]
-    result = {"date": max(dates, default=""), "passed": passed, "vouches_for": content_ids(root)}
-    recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
-    print(f"full run: kept, {_counted(passed)}; `make test-all` runs the others")
-    return 0
 
 
 def _counted(passed: Mapping[str, Sized]) -> str:
@@ -144,7 +189,8 @@ def _moved(root: Path) -> str:
 def record(root: Path, names: list[str]) -> int:
     """Write the result of the suites ``names``, or say why it is not recorded."""
     folder = begun_file(root).parent
-    suites = {name: counts(journal.read(folder / f"{name}.ndjson")) for name in names}
+    journals = {name: journal.read(folder / f"{name}.ndjson") for name in names}
+    suites = {name: counts(entries) for name, entries in journals.items()}
     if bad := [name for name, suite in suites.items() if suite["failed"] or not suite["passed"]]:
         print(f"full run: not recorded, tests failed in {', '.join(bad)}", file=sys.stderr)
         return 1
@@ -155,6 +201,7 @@ def record(root: Path, names: list[str]) -> int:
         "date": max(suite.pop("date") for suite in suites.values()),
         "duration_s": sum(suite["duration_s"] for suite in suites.values()),
         "suites": suites,
+        "passed": _passed(journals),
         "vouches_for": content_ids(root),
     }
     recorded_file(root).write_text(json.dumps(result, indent=1) + "\n")
@@ -174,10 +221,9 @@ def check(root: Path) -> str:
             f"warning: changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
             "run `make test-all` before this is handed over"
         )
-    if passed := recorded.get("passed"):
-        return (
-            f"warning: the full run of the tests is not complete: {_counted(passed)}; `make test-all` goes on"
-        )
+    if "suites" not in recorded:
+        so_far = _counted(recorded["passed"])
+        return f"warning: the full run of the tests is not complete: {so_far}; `make test-all` goes on"
     return f"full run: nothing that it vouches for has changed since {recorded['date']}"
 
 

@@ -15,7 +15,9 @@ import journal
 UNITS = {
     "agent/core/main.c": "agent",
     "kernels/base.config": "kernels",
-    "workloads/zombies.toml": "workloads",
+    "agent/workloads/zombies/zombies.c": "agent/workloads/zombies",
+    "agent/workloads/uffd_close.c": "agent/workloads/uffd_close",
+    "workloads/zombies.toml": "workloads/zombies",
     "series/gate/0001-a.patch": "series/gate",
     "series/gate/0002-b.patch": "series/gate",
     "series/other/for-7.2/0001-a.patch": "series/other",
@@ -116,6 +118,54 @@ def test_a_run_is_continued_on_the_same_content_alone(tree: Path) -> None:
     (tree / "agent/core/main.c").write_text("changed")
     full_run.begin(tree)
     assert not list(folder.glob("*.ndjson"))
+
+
+TESTS = {
+    "tests/vm/test_zombies.py": 'run("freezer")',
+    "tests/vm/test_gate.py": 'workload = "zombies"; on_top("gate", f"gate-{name}")',
+    "tests/vm/test_other.py": "nothing of it",
+    "experiments/freezer.toml": 'workload = "zombies"\nvariants = ["other"]',
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "left"),
+    [
+        ("workloads/zombies.toml", {"other"}),
+        ("agent/workloads/zombies/zombies.c", {"other"}),
+        ("series/gate/0001-a.patch", {"zombies", "other"}),
+        ("series/other/for-7.2/0001-a.patch", {"gate", "other"}),
+        # No test names it: it could concern any.
+        ("tests/data/series/gate-broken/0001-a.patch", set()),
+        ("kernels/base.config", set()),
+        ("docs/page.md", {"zombies", "gate", "other"}),
+    ],
+)
+def test_only_tests_that_a_change_concerns_run_again(tree: Path, file: str, left: set[str]) -> None:
+    for name, text in TESTS.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    ids = {name: f"tests/vm/test_{name}.py::test_it" for name in ("zombies", "gate", "other")}
+    full_run.begin(tree)
+    journaled(tree, "vm", **dict.fromkeys(ids.values(), "passed"))
+    unit_passed(tree)
+    full_run.keep(tree)
+    (tree / file).write_text("changed")
+    expected = {ids[name] for name in left}
+    folder = full_run.begun_file(tree).parent
+
+    full_run.begin(tree)
+    assert set(journal.read(folder / "vm.ndjson")) == expected
+    assert bool(journal.read(folder / "unit.ndjson")) == (file == "docs/page.md")
+    shutil.rmtree(folder)
+    full_run.begin(tree)
+    assert set(journal.read(folder / "vm.ndjson")) == expected
+
+
+def test_after_a_recorded_run_a_change_runs_what_it_concerns(recorded: Path) -> None:
+    (recorded / "kernels/base.config").write_text("changed")
+    full_run.begin(recorded)
+    assert not list(full_run.begun_file(recorded).parent.glob("*.ndjson"))
 
 
 def test_after_a_recorded_run_all_tests_run_again(recorded: Path) -> None:
