@@ -70,7 +70,7 @@ test: lint
 test-all: lint
 	@scripts/setup dev slurm
 	$(PY) scripts/full_run.py begin
-	$(UNIT_TESTS) --hypothesis-profile=search --journal build/full-run/unit.ndjson
+	$(UNIT_TESTS) --hypothesis-profile=search --timeout=1800 --journal build/full-run/unit.ndjson
 	$(VM_TESTS) --journal build/full-run/vm.ndjson
 	$(KVM_TESTS) --journal build/full-run/kvm.ndjson
 	$(PAGE_TESTS) --journal build/full-run/page.ndjson
