@@ -153,8 +153,15 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_without_until_boots_its_whole_plan(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result, _ = complete(make_run(seeds=6), guest(0.5, 0.01), monkeypatch)
-    assert (result.boots["ok"], result.stopping) == (12, None)
+    run = make_run(seeds=6)
+    result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    assert (result.boots["ok"], result.stopping, result.unfinished) == (12, None, False)
+
+    lines = run.records_file.read_bytes().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
+    run.records_file.write_bytes(b"".join(lines[: ends[8] + 1]))
+    cut = pipeline.result_of(run)
+    assert (cut.boots["ok"], cut.boots_left, cut.unfinished) == (9, 3, True)
 
 
 def test_trials_that_ended_before_a_hang_are_reported(
@@ -198,6 +205,7 @@ def test_a_trial_that_hangs_loses_only_itself(
     assert {fault.status for fault in result.faults} == {"base", "base too"}
     assert {(len(fault.boots), fault.of) for fault in result.faults if fault.kernel == VARIANT} == {(2, 2)}
     assert any("without the trials before them" in note for note in result.notes)
+    assert not result.unfinished
     assert any("guests which hung did not reach" in note for note in notes)
     before = run.plan_file.read_bytes()
     complete(run, hung_at(300), monkeypatch)

@@ -17,7 +17,7 @@ from kteardown.analysis.profile.summarize import profiles_of
 from kteardown.model.experiment import Design
 from kteardown.model.plan import blocks_of
 from kteardown.model.result import Result
-from kteardown.rundir.completeness import complete_blocks, spent
+from kteardown.rundir.completeness import boots_left, complete_blocks, spent
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.snapshot import Snapshot
@@ -62,8 +62,11 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "predict_at": snapshot.experiment.predict,
     }
     boots = snapshot.run.boots()
-    if not snapshot.experiment.design.until:
-        return analyse(snapshot.experiment, snapshot.workloads, boots, **about)
+    design = snapshot.experiment.design
+    if not design.until:
+        left = len(boots_left(snapshot.plan, boots, blocks_of(design)))
+        result = analyse(snapshot.experiment, snapshot.workloads, boots, **about)
+        return result.model_copy(update={"boots_left": left})
     return _at_its_look(snapshot, boots, about)
 
 

@@ -124,8 +124,8 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
     """Raise GateError if a headline metric, or for worse one of its points, has the verdict of ``fail_on``.
 
-    A mixed metric is worse if one of its points goes in that direction. A point that could not be compared
-    fails every gate. Raises BrokenError if a variant is broken.
+    A mixed metric is worse if one of its points goes in that direction. A run that is not finished and a
+    point that could not be compared fail every gate. Raises BrokenError if a variant is broken.
     """
     if fail_on is None:
         return
@@ -135,6 +135,11 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
         raise GateError(
             fault_sentence(suspected[0]),
             hint=f"boot it more often, or see the boots with `kteardown show {run}`.",
+        )
+    if result.unfinished:
+        raise GateError(
+            "the run is not finished, and a part of a run cannot pass",
+            hint=f"finish it with `kteardown run --resume {run}`.",
         )
     if result.uncompared:
         raise GateError(

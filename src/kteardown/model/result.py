@@ -416,6 +416,8 @@ class Result(_Result):
     profiles: tuple[Profile, ...] = ()
     ended_boots: int | None = None
     """How many boots had ended, those of the profile included; None in results that did not say."""
+    boots_left: int = 0
+    """How many boots of a design without a stopping rule had not ended: its run can be resumed."""
     distributions: tuple[Distribution, ...] = ()
     metric_verdicts: tuple[MetricVerdict, ...] = ()
     """In the order of the comparisons; empty in results that did not have them."""
@@ -445,6 +447,11 @@ class Result(_Result):
     def requested(self) -> tuple[str, ...]:
         """Return the requested variants, in the order of the report, also those that were never compared."""
         return tuple(name for name in self.kernels if name not in _NOT_VARIANTS and self.is_asked_for(name))
+
+    @property
+    def unfinished(self) -> bool:
+        """Return whether boots of the plan are left, or the stopping rule has not decided yet."""
+        return self.boots_left > 0 or (self.stopping is not None and not self.stopping.done)
 
     def is_asked_for(self, kernel: str) -> bool:
         """Return whether the kernel was requested, and not built only for an ablation."""

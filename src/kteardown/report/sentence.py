@@ -77,8 +77,8 @@ def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
         if len(requested) <= _FULL
         else _of_many(result, workloads, requested)
     )
-    unfinished = result.stopping is not None and not result.stopping.done
-    so_far = "So far (the run is not finished): " if unfinished else ""
+    left = f"; boots left: {result.boots_left}" if result.boots_left else ""
+    so_far = f"So far (the run is not finished{left}): " if result.unfinished else ""
     return _closed(so_far + "; ".join([*texts, *base]))
 
 

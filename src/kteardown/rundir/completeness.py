@@ -19,20 +19,24 @@ def up_to(plan: Plan, blocks: int) -> Plan:
 
 
 def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:
-    """Return how many of the first ``most`` blocks need no further boot, counted from the first.
+    """Return how many of the first ``most`` blocks need no further boot, counted from the first."""
+    return min((boot.block for boot in boots_left(plan, boots, most)), default=most)
 
-    A boot that is skipped because earlier boots of its kernel failed is not missing.
+
+def boots_left(plan: Plan, boots: Sequence[BootRecords], most: int) -> list[PlannedBoot]:
+    """Return the boots of the first ``most`` blocks that have not ended.
+
+    A boot that is skipped because earlier boots of its kernel failed is not left.
     """
     ended: Mapping[int, Outcome] = {
         boot.boot: boot.end.outcome for boot in boots if boot.end.outcome != "infrastructure-error"
     }
     given_up = GivenUp(plan)
-    missed = [
-        boot.block
+    return [
+        boot
         for boot in plan.boots
         if boot.block < most and boot.index not in ended and not given_up.decide(boot, ended)
     ]
-    return min(missed, default=most)
 
 
 def measured_s(boots: Sequence[BootRecords]) -> float:

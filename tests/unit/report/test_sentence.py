@@ -260,6 +260,11 @@ def test_what_is_unfinished_or_of_base_alone_is_said() -> None:
     )
     early = result.model_copy(update={"stopping": stopping})
     assert sentence(early, WORKLOADS).startswith("So far (the run is not finished): ")
+    killed = result.model_copy(update={"boots_left": 4})
+    assert sentence(killed, WORKLOADS).startswith("So far (the run is not finished; boots left: 4): ")
+    for part in (early, killed):
+        with pytest.raises(GateError, match="not finished"):
+            gate("RUN", part, WORKLOADS, FailOn.worse)
     alone = {"kernels": {"base": result.kernels["base"]}, "comparisons": (), "metric_verdicts": ()}
     base = result.model_copy(update=alone)
     assert sentence(base, WORKLOADS) == "Only base was run: there is nothing to compare it with."
