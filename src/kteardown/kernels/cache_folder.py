@@ -29,6 +29,8 @@ def check_path(cache_dir: Path) -> None:
             f"{cache_dir}: no kernel can be built in this folder: its path has a space or a colon",
             hint="set KTEARDOWN_CACHE to a folder without these in its path.",
         )
+    if cache_dir.exists() and not cache_dir.is_dir():
+        raise InputError(f"{cache_dir} is not a folder", hint="set KTEARDOWN_CACHE to a folder.")
 
 
 @contextmanager

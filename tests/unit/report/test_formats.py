@@ -175,6 +175,14 @@ def broken(material: Material) -> Material:
     return replace(material, result=result.model_copy(update={"uncompared": (lost,)}))
 
 
+def test_benchstat_and_the_csv_say_that_a_variant_is_broken() -> None:
+    text = TEXTS["benchstat"](broken(rich()))
+    assert text.startswith("broken: freezer-skip-exited: it panics, in 1 of 2 boots")
+    rows = list(csv.DictReader(io.StringIO(TEXTS["csv"](broken(rich())))))
+    assert {row["variant"] for row in rows if row["variant_broken"] == "True"} == {"freezer-skip-exited"}
+    assert {row["variant_broken"] for row in csv.DictReader(io.StringIO(TEXTS["csv"](rich())))} == {"False"}
+
+
 def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     text = TEXTS["comment"](rich())
     assert text.startswith("**freezer-skip-exited ")

@@ -12,14 +12,19 @@ from statistics import median
 
 from kteardown.model.samples import Samples
 from kteardown.report.context import Material
+from kteardown.report.sections.fault_lines import broken_message
 
 _SUFFIX = re.compile(r"_(ns|us|kb|per_s|count|share)$")
 _NOT_IN_A_NAME = re.compile(r"[^\w.@:+-]+")
 
 
 def render(material: Material) -> str:
-    """Return the units, then a line for each boot, point and metric, with a newline at the end."""
-    lines = list(_lines(material))
+    """Return the units, then a line for each boot, point and metric, with a newline at the end.
+
+    A broken variant is said first, as a key of the file, which benchstat prints above its tables.
+    """
+    broken = broken_message(material.result)
+    lines = [*([broken.replace("BROKEN", "broken", 1)] if broken else []), *_lines(material)]
     return "".join(f"{line}\n" for line in lines) or "# no samples\n"
 
 

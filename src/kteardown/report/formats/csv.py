@@ -1,7 +1,7 @@
 """Every comparison as a row of a CSV file, for spreadsheets and data frames.
 
 Each parameter has a column; numbers have all their digits, in the unit that the clock gives; an unknown value
-is an empty cell.
+is an empty cell. Of a variant that is broken no figure is claimed, so its rows say that it is.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ def render(result: Result, workloads: Mapping[str, Workload]) -> str:
             *_JUDGED,
             *(f"{name}_{end}" for name in _INTERVALS for end in ("low", "high")),
             "reason",
+            "variant_broken",
         ]
     )
     for c in result.comparisons:
         name = metric_name(workloads, c.workload, c.metric, c.statistic)
         own = c.model_copy(update={"unit": unit_of_values(c.unit, result.clock)})
-        writer.writerow([result.experiment, result.clock, *_row(own, name, names)])
+        broken = bool(result.broken(c.variant))
+        writer.writerow([result.experiment, result.clock, *_row(own, name, names), broken])
     return out.getvalue()
 
 
