@@ -117,6 +117,8 @@ def _sides(name: str) -> list[_Named]:
             raise InputError(
                 f"{name}: cannot be read: {error.strerror}", hint="name a file that you can read."
             ) from error
+    if path.suffix == ".json" and not path.exists():
+        raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
     found = find_runs(name)
     return [
         _Named(

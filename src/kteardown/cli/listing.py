@@ -14,7 +14,7 @@ from rich.table import Table
 from kteardown.cli import options
 from kteardown.cli.things import covering
 from kteardown.coverage.maps import shipped_map
-from kteardown.coverage.propose import matching
+from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
@@ -69,7 +69,7 @@ def listing(
     if covers:
         rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
         if not rows[ListKind.workloads] and not as_json:
-            typer.echo(f"no workload executes {covers} of {shipped_map(source).source}")
+            typer.echo(not_covered(covers, shipped_map(source)))
             return
     else:
         rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else _DEFAULT)}

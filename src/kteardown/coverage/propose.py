@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.model.record import ParamValue
+
+_ALIKE = 8
+"""So many functions are named where none of those that were asked for is executed."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,19 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
         return [ChangedFunction(file, name, (), ())]
     known = sorted(function for function in coverage.functions() if function.file == file)
     return [ChangedFunction(function.file, function.name, (), ()) for function in known]
+
+
+def not_covered(text: str, coverage: CoverageMap) -> str:
+    """Return in a sentence that no workload executes ``text``, and what of the same file or name they do."""
+    file, _, name = text.partition(":")
+    said = f"no workload executes {text} of {coverage.source}"
+    alike = sorted(f for f in coverage.functions() if f.name in (file, name) or (name and f.file == file))
+    if alike:
+        names = ", ".join(map(str, alike[:_ALIKE]))
+        return f"{said}; they do execute {names}{', ...' if len(alike) > _ALIKE else ''}"
+    if not re.search(r"/.*\.[chS]$", file):
+        return f"{said}: write FILE or FILE:FUNCTION with the file's path in the kernel's tree"
+    return said
 
 
 def _proposals(

@@ -62,6 +62,7 @@ def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
         (["report", "never"], "no run 'never'"),
         (["show", "never"], "no run 'never'"),
         (["report", "/nonexistent/x"], "/nonexistent/x: there is no such folder"),
+        (["diff", "/nonexistent/r.json", "last"], "/nonexistent/r.json: there is no such file"),
         (["prune"], "name kernels, or add --older-than DAYS or --all"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
         (["run", "freezer", "--until", "sure"], "--until sure: expected verdict or ci=WIDTH%"),
@@ -161,6 +162,10 @@ def test_workloads_that_execute_a_function(tmp_path: Path) -> None:
     assert rows[0]["name"] == "zombies" and rows[0]["in its stretch"] == 1
     done = kteardown("list", "workloads", "--covers", "mm/none.c:never", home=tmp_path)
     assert "no workload executes mm/none.c:never" in done.stdout
+    done = kteardown("list", "workloads", "--covers", "freeze_task", home=tmp_path)
+    assert "they do execute kernel/freezer.c:freeze_task" in done.stdout
+    done = kteardown("list", "workloads", "--covers", "nonsense", home=tmp_path)
+    assert "write FILE or FILE:FUNCTION" in done.stdout
     done = kteardown("list", "runs", "--covers", "mm/none.c", home=tmp_path)
     assert done.returncode == 2
 
