@@ -87,19 +87,20 @@ def doctor(
         return
     if fix and as_json:
         raise InputError("--json and --fix cannot be used together", hint="use only one of them.")
-    findings: Iterable[Finding] = _check_all()
+    findings = _print(_check_all(), as_json=as_json)
     if fix:
-        findings = list(findings)
         out = options.output()
         packages = [package for finding in findings for package in finding.packages]
         commands = [*doctor_fix.install(packages), *doctor_fix.allow_kvm()]
         if commands:
             out.print("these commands fix what is missing:", highlight=False)
             doctor_fix.carry_out(commands, out, yes=yes)
-            findings = _check_all()
+            findings = _print(_check_all(), as_json=False)
         else:
             out.print("there is nothing that --fix can fix", highlight=False)
-    _print(findings, as_json=as_json)
+    missing = [finding.name for finding in findings if not finding.ok and finding.needed]
+    if missing:
+        raise LabError(f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`.")
 
 
 def _check_all() -> Iterator[Finding]:
@@ -112,8 +113,8 @@ def _check_all() -> Iterator[Finding]:
     yield from _architectures({"agent": _agent})
 
 
-def _print(findings: Iterable[Finding], *, as_json: bool) -> None:
-    """Print each finding when it is made. Raises LabError if something that is needed is missing."""
+def _print(findings: Iterable[Finding], *, as_json: bool) -> list[Finding]:
+    """Print each finding when it is made, and return all of them."""
     made: list[Finding] = []
     if as_json:
         made += findings
@@ -127,9 +128,7 @@ def _print(findings: Iterable[Finding], *, as_json: bool) -> None:
             for text in (finding.cost, finding.hint):
                 if not finding.ok and text:
                     out.print(f"    {'':22} {text}", highlight=False, markup=False, soft_wrap=True)
-    missing = [finding.name for finding in made if not finding.ok and finding.needed]
-    if missing:
-        raise LabError(f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`.")
+    return made
 
 
 def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Finding]:
