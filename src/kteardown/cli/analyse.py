@@ -59,7 +59,7 @@ def _analyse(directory: RunDir) -> None:
     if file.read_bytes() == before:
         out.print("nothing changed: both results are identical byte for byte", highlight=False)
         return
-    old, new = read(before, str(directory.result_file)), read(result_json.dumps(result).encode(), str(file))
+    old, new = read(before, str(directory.result_file)), read(file.read_bytes(), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)
 
 

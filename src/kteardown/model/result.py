@@ -29,6 +29,17 @@ class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _Valued(_Result):
+    """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit`` theirs.
+
+    On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in results
+    that did not record it.
+    """
+
+    unit: str
+    value_unit: str = ""
+
+
 class Summary(_Result):
     """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
 
@@ -49,7 +60,7 @@ class Summary(_Result):
         return self.median if self.percentile is None else self.percentile
 
 
-class Comparison(_Result):
+class Comparison(_Valued):
     """One metric at one point, changed compared with base.
 
     ``statistic`` is computed inside each boot: ``median``, or a percentile such as ``p99`` or ``p99.9``.
@@ -69,7 +80,6 @@ class Comparison(_Result):
     workload: str
     variant: str
     metric: str
-    unit: str
     better: Better
     point: dict[str, ParamValue]
     base: Summary
@@ -94,7 +104,7 @@ class Comparison(_Result):
     """The margin of the verdict "same"; None in results that did not record it."""
 
 
-class MetricVerdict(_Result):
+class MetricVerdict(_Valued):
     """The verdict of one headline metric of one variant, over all its points together.
 
     ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over points of
@@ -109,7 +119,6 @@ class MetricVerdict(_Result):
     workload: str
     variant: str
     metric: str
-    unit: str
     better: Better
     statistic: str = "median"
     points: int
@@ -133,7 +142,7 @@ class MetricVerdict(_Result):
     same_within: float | None = None
 
 
-class Distribution(_Result):
+class Distribution(_Valued):
     """All values of a metric of one kernel at one point, merged over its boots. It has no verdict.
 
     ``percentiles`` are by their percent, such as ``"99.9"``; ``error`` is their largest relative error.
@@ -142,7 +151,6 @@ class Distribution(_Result):
     workload: str
     kernel: str
     metric: str
-    unit: str
     point: dict[str, ParamValue]
     n: int
     percentiles: dict[str, float]
@@ -162,7 +170,7 @@ class Prediction(_Result):
     refused: str = ""
 
 
-class Law(_Result):
+class Law(_Valued):
     """How a metric of one kernel grows with one parameter; the other parameters are fixed at ``point``.
 
     ``per_unit`` is the cost of one more, in the metric's unit (the slope of the straight line). ``exponent``
@@ -175,7 +183,6 @@ class Law(_Result):
     workload: str
     kernel: str
     metric: str
-    unit: str
     param: str
     model: LawModel
     per_unit: float | None
@@ -261,7 +268,7 @@ class PatchParts(_Result):
     leave_out: Part
 
 
-class Ablation(_Result):
+class Ablation(_Valued):
     """The share of each patch in the effect of a series on a metric at a point.
 
     ``ratio``, ``ci`` and ``exact`` are those of the whole compared with base; the shares of the steps add up
@@ -272,7 +279,6 @@ class Ablation(_Result):
     variant: str
     series: str
     metric: str
-    unit: str
     better: Better
     point: dict[str, ParamValue]
     ratio: float | None

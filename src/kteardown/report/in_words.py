@@ -11,12 +11,21 @@ from kteardown.report.formatting import unit_of_values
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence
 
+_VALUED = ("comparisons", "metric_verdicts", "laws", "distributions", "ablations")
+"""The parts of a result that have values of metrics."""
+
 
 def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
-    """Return the result with its sentence and the descriptions of its metrics."""
-    return result.model_copy(
-        update={"sentence": sentence(result, workloads), "metrics": metrics_in_words(result, workloads)}
-    )
+    """Return the result with its sentence, the descriptions of its metrics, and the unit of each value."""
+    valued = {
+        name: tuple(
+            row.model_copy(update={"value_unit": unit_of_values(row.unit, result.clock)})
+            for row in getattr(result, name)
+        )
+        for name in _VALUED
+    }
+    words = {"sentence": sentence(result, workloads), "metrics": metrics_in_words(result, workloads)}
+    return result.model_copy(update={**words, **valued})
 
 
 def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:

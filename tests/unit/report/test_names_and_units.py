@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
@@ -81,6 +82,14 @@ def test_on_the_instruction_clock_nothing_is_a_time(form: str) -> None:
     shown = READ[form](Material(material.name, material.result, material.workloads))
     assert _UNIT_OF_TIME.findall(shown) == []
     assert "instructions" in shown
+
+
+@pytest.mark.parametrize(("make", "unit"), [(rich, "instructions"), (wall, "ns")])
+def test_the_json_has_the_unit_of_each_value(make: Callable[[], Material], unit: str) -> None:
+    fields = json.loads(TEXTS["json"](make()))
+    for part in ("comparisons", "metric_verdicts", "laws"):
+        assert fields[part]
+        assert {row["value_unit"] for row in fields[part] if row["unit"] == "ns"} == {unit}, part
 
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["instructions", "wall"])
