@@ -1,12 +1,12 @@
 """Errors that end a command, each with its exit code.
 
 Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent did not
-build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5 the lab or its
-host failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that was built; 8 no workload
+build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5 the host or a
+tool on it failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that was built; 8 no workload
 executes what a patch changes; 130 interrupted.
 
-Style of all errors: the message begins in lower case unless it begins with a name, and has no full stop
-at its end. The hint is a sentence in the imperative with a full stop, or ends with a command to run.
+Style of all errors: the message and the hint begin in lower case unless they begin with a name. The message
+has no full stop at its end. The hint is in the imperative with a full stop, or ends with a command to run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GuestError(KteardownError):
 
 
 class LabError(KteardownError):
-    """The lab or its host failed: a missing tool, a full disk, a broken QEMU."""
+    """The host or a tool on it failed: a missing tool, a full disk, a broken QEMU."""
 
     exit_code = 5
 
@@ -56,7 +56,7 @@ class MissingError(LabError):
     """Programs or headers are not installed; ``packages`` are the Debian packages that contain them."""
 
     def __init__(self, message: str, packages: Sequence[str]) -> None:
-        super().__init__(message, hint=f"Install them: apt install {' '.join(packages)}")
+        super().__init__(message, hint=f"install them: apt install {' '.join(packages)}")
         self.packages = tuple(packages)
 
 

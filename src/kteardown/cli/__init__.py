@@ -45,7 +45,7 @@ app = typer.Typer(
     "difference is real.",
     epilog="Exit codes: 0 done; 1 a verdict matched --fail-on; 2 the input is wrong; "
     "3 a kernel or the agent did not build, or a patch did not apply; 4 guests failed so often that "
-    "there is nothing to report; 5 the host or a tool failed; "
+    "there is nothing to report; 5 the host or a tool on it failed; "
     "6 a variant is broken; 7 nothing of the patch is in the kernel; 8 no workload executes what it changes; "
     "130 interrupted, resumable.",
 )

@@ -102,7 +102,10 @@ def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
     of_clock = {other.side.clock: other for other in others}
     shared = [one for one in ones if one.side.clock in of_clock]
     if not shared:
-        raise InputError(f"{a} and {b} were not measured on the same clock", hint="name other runs.")
+        raise InputError(
+            f"{a} and {b} were not measured on the same clock",
+            hint="name two runs on the same clock.",
+        )
     for one in shared:
         yield one.side.clock, one, of_clock[one.side.clock]
 
@@ -140,7 +143,8 @@ def _mapped(text: str) -> tuple[str, str]:
     one, equals, other = text.partition("=")
     if not one or not equals or not other:
         raise InputError(
-            f"--map {text}: is not a variant of A, =, and a variant of B", hint="as in --map v1=v2."
+            f"--map {text}: expected a variant of A, =, and a variant of B",
+            hint="write it as in --map v1=v2.",
         )
     return one, other
 

@@ -27,7 +27,7 @@ def doctor_cluster(on: str, *, as_json: bool) -> None:
     config = load_config().slurm
     nodes = survey(places.slurm(on), config, runs_dir())
     if not nodes:
-        raise LabError(f"--on {on}: there are no nodes", hint="see `sinfo`.")
+        raise LabError(f"--on {on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`.")
     problems = {node.node: _problems(node, nodes, config) for node in nodes}
     if as_json:
         typer.echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
@@ -37,7 +37,7 @@ def doctor_cluster(on: str, *, as_json: bool) -> None:
     if bad:
         raise LabError(
             f"{len(bad)} of {len(nodes)} nodes have problems: {', '.join(bad)}",
-            hint="docs/cluster.md says what nodes need.",
+            hint="fix them; docs/cluster.md lists what a node needs.",
         )
 
 

@@ -64,7 +64,8 @@ def listing(
     """List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs."""
     if covers and kind not in (None, ListKind.workloads):
         raise InputError(
-            f"--covers is about workloads, not {kind}", hint=f"kteardown list workloads --covers {covers}"
+            f"--covers is about workloads, not {kind}",
+            hint=f"write: kteardown list workloads --covers {covers}",
         )
     if covers:
         rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}

@@ -86,16 +86,17 @@ def _check_run(what: str, name: str, kind: Thing | None) -> None:
     """Check that ``what`` can be a run. Raises InputError that names what may be meant."""
     if kind is not None:
         raise InputError(
-            f"no {kind.value} is named", hint=f"name one, as in: kteardown show {kind.value} NAME."
+            f"no {kind.value} is named", hint=f"name one, as in: kteardown show {kind.value} NAME"
         )
     if name:
         raise InputError(
-            f"{what!r} is not one of {', '.join(Thing)}", hint=f"as in: kteardown show workload {name}."
+            f"{what!r} is not one of {', '.join(Thing)}",
+            hint=f"name one of these, as in: kteardown show workload {name}",
         )
     kinds = kinds_of(what)
     if kinds:
         words = " or ".join(f"`kteardown show {one.value} {what}`" for one in kinds)
-        raise InputError(f"{what!r} is not a run", hint=f"{words} shows what it is.")
+        raise InputError(f"{what!r} is not a run", hint=f"use {words}.")
 
 
 def _print_fields(fields: Fields, out: Console) -> None:

@@ -185,7 +185,7 @@ def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Trie
 def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
     return NotBuiltError(
         f"nothing of this patch can be in a kernel for {arch}: {reasons(config.files)}",
-        hint="Only a patch of code that is compiled can be measured.",
+        hint="only a patch of code that is compiled can be measured.",
     )
 
 
@@ -193,7 +193,7 @@ def _not_built(config: SeriesConfig) -> NotBuiltError:
     return NotBuiltError(
         "nothing of this patch is in the kernel that was built: no object differs from that of base in "
         f"code or data ({reasons(config.files)})",
-        hint="Add the symbols that compile it: --config CONFIG_NAME=y.",
+        hint="add the symbols that compile it: --config CONFIG_NAME=y.",
     )
 
 

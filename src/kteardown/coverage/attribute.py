@@ -77,7 +77,7 @@ class DebugInfo:
         if not self._vmlinux.is_file() or not (folder / "System.map").is_file():
             raise InputError(
                 f"the kernel in {folder} has no debug information, so what it executes has no names",
-                hint="Use a source that is built here (debian:6.12), not a kernel that is already built.",
+                hint="use a source that is built here (debian:6.12), not a kernel that is already built.",
             )
         if shutil.which("addr2line") is None:
             raise MissingError("addr2line is not installed", ["binutils"])

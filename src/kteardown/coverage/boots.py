@@ -137,14 +137,14 @@ def _check(result: BootResult, workload: Workload, folder: Path) -> None:
     if "plugin" in result.detail:
         raise LabError(
             f"this host's QEMU does not load the plugin that counts what a kernel executes: {result.detail}",
-            hint="Use a QEMU that was built with TCG plugins, as those of Debian are.",
+            hint="use a QEMU that was built with TCG plugins, as those of Debian are.",
         )
     kept = cache_dir() / "logs" / f"coverage-{workload.name}.console"
     kept.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / "console", kept)
     raise GuestError(
-        f"the guest in which {workload.name} was to be counted ended with {result.outcome}: {result.detail}",
-        hint=f"Its console is {kept}; `kteardown doctor` checks this host's QEMU.",
+        f"the guest that counts what {workload.name} executes ended with {result.outcome}: {result.detail}",
+        hint=f"read its console, {kept}, and check this host's QEMU with `kteardown doctor`.",
     )
 
 

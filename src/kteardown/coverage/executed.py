@@ -93,8 +93,8 @@ def executed(
         # A void trial ran, though at so small a size an invariant of its figures may not hold.
         if trial.status not in ("ok", "void") or not trial.executed.stretches:
             raise GuestError(
-                f"{workload.name} did not run where its executions were to be counted: {trial.detail}",
-                hint="Run it by itself: `kteardown run` with the same series says more.",
+                f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",
+                hint="run the workload alone, with `kteardown compare` and the same series, to see more.",
             )
     info = DebugInfo(image.image.parent)
     info.learn(addresses_of(trial.executed for trial in trials))

@@ -116,7 +116,7 @@ def read_map(path: Path) -> CoverageMap:
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
             f"cannot read the coverage map {path}: {error}",
-            hint="Make it again with `make coverage`.",
+            hint="make it again with `make coverage`.",
         ) from error
     return CoverageMap(content["source"], {workload.name: workload for workload in found})
 
@@ -142,7 +142,7 @@ def shipped_map(source: str) -> CoverageMap:
     wanted = _version(source)
     known = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
     if not known:
-        raise InputError("no coverage map is shipped", hint="Make the maps with `make coverage`.")
+        raise InputError("no coverage map is shipped", hint="make the maps with `make coverage`.")
     found = read_map(shipped_path(known[0]))
     for name in known[1:]:
         other = read_map(shipped_path(name))

@@ -92,9 +92,11 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
             listed = ", ".join(has) or "none"
             return InputError(
                 f"no matching run has the {name} {word!r}{did_you_mean(word, has)}",
-                hint=f"the runs have: {listed}.",
+                hint=f"choose one that the runs have: {listed}.",
             )
-    return InputError("no run has figures at that point", hint="`kteardown history` shows the points.")
+    return InputError(
+        "no run has figures at that point", hint="choose a point that `kteardown history` shows."
+    )
 
 
 def _facts(snapshot: Snapshot) -> RunFacts:

@@ -65,8 +65,8 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
         kinds = _kinds.validate_json(f"[{','.join(listed.splitlines())}]")
     except ValidationError as error:
         raise InputError(
-            f"a kind declares what is not possible: {error.errors()[0]['msg']}",
-            hint="Texts of kinds have no quotation marks and no backslashes; see agent/hunt/kind.h.",
+            f"a kind declares something invalid: {error.errors()[0]['msg']}",
+            hint="correct its KIND(): its texts must not have quotation marks or backslashes.",
         ) from error
     return tuple(sorted(kinds, key=lambda kind: (kind.part, kind.name)))
 

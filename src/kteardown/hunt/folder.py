@@ -81,7 +81,9 @@ class HuntFolder:
             if len(found) != 1:
                 raise InputError(
                     f"there is no hunt called {name!r}" if not found else f"{name!r} fits several hunts",
-                    hint="choose one of: " + (", ".join(one.name for one in known) or "none yet") + ".",
+                    hint=f"choose one of: {', '.join(one.name for one in known)}."
+                    if known
+                    else "start a hunt with `kteardown hunt`.",
                 )
             path = found[0]
         return cls(path)

@@ -96,12 +96,12 @@ def _parse(patch: Path, called: str = "") -> list[PatchedFile]:
     except UnidiffParseError as error:
         raise InputError(
             f"{called or patch} is a damaged patch: {str(error).strip()}",
-            hint="Save the patch again, without line wrapping.",
+            hint="save the patch again, without line wrapping.",
         ) from error
     if not parsed:
         raise InputError(
             f"{called or patch} does not contain a diff",
-            hint="Give a patch in the format of `git format-patch`.",
+            hint="give a patch in the format of `git format-patch`.",
         )
     return parsed
 
@@ -116,7 +116,7 @@ def _names(parsed: Sequence[PatchedFile], called: str) -> list[str]:
             if name.startswith("/") or ".." in PurePosixPath(name).parts:
                 raise InputError(
                     f"{called} changes a file outside of the kernel tree: {name}",
-                    hint="Make the patch again with `git format-patch` at the top of the tree.",
+                    hint="make the patch again with `git format-patch` at the top of the tree.",
                 )
             names.append(name)
     return names
@@ -137,7 +137,7 @@ def _apply_one(patch: Path, parsed: Sequence[PatchedFile], folder: Path, source:
         lines += [f"  {line.removeprefix('error: ')}" for line in done.stderr.strip().splitlines()]
     raise BuildError(
         "\n".join(lines),
-        hint="Port the patch to this source, or choose a source that it was written for.",
+        hint="port the patch to this source, or choose a source that it was written for.",
     )
 
 

@@ -80,7 +80,7 @@ def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
     if not archive:
         raise LabError(
             "the apt sources of this host contain no mirror of the Debian archive",
-            hint="Use a git:PATH@REV or tar:FILE source, or add a Debian mirror to the apt sources.",
+            hint="use a git:PATH@REV or tar:FILE source, or add a Debian mirror to the apt sources.",
         )
     suites = dict.fromkeys((t.uri, t.suite) for t in own)
     if codename in _RELEASES[:-2]:
@@ -148,11 +148,11 @@ class Apt:
         if failures:
             raise LabError(
                 f"package {wanted} was not found, and not all package lists could be fetched: {failures[0]}",
-                hint="Check the network and the mirror in /etc/apt, then try again.",
+                hint="check the network and the mirror in /etc/apt, then try again.",
             )
         raise InputError(
             f"no Debian suite has a package {wanted}",
-            hint="Choose another version; `apt-cache search linux-source` lists those of this system.",
+            hint="choose another version; `apt-cache search linux-source` lists those of this system.",
         )
 
     def download(self, package: Package, folder: Path) -> Path:
@@ -186,7 +186,7 @@ class Apt:
             if not shutil.which(tool):
                 raise LabError(
                     f"cannot fetch Debian packages: {tool} is not installed",
-                    hint="Use a git:PATH@REV, tar:FILE or image:FILE source on this system.",
+                    hint="use a git:PATH@REV, tar:FILE or image:FILE source on this system.",
                 )
         if not KEYRING.exists():
             raise MissingError(
@@ -275,7 +275,7 @@ class _Root:
                 raise cache_folder.disk_full(folder)
             raise LabError(
                 f"cannot download {package.name} {package.version}: {text}",
-                hint="Check the network and the mirror in /etc/apt, then try again.",
+                hint="check the network and the mirror in /etc/apt, then try again.",
             )
 
 
@@ -337,7 +337,7 @@ def _output(argv: list[str], environment: dict[str, str]) -> str:
     if done.returncode:
         raise LabError(
             f"{' '.join(argv[:2])} failed: {done.stderr.strip()}",
-            hint="Run `apt-get update` to check apt on this host, or use a git:, tar: or image: source, "
+            hint="run `apt-get update` to check apt on this host, or use a git:, tar: or image: source, "
             "which does not need apt.",
         )
     return done.stdout

@@ -34,7 +34,7 @@ def choose(request: KernelRequest, source: Source, sources: Sources) -> KernelRe
         reasons.append(f"backport {files[0].parent.name}: {reason}")
     raise BuildError(
         "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
-        hint="Port one of them to this source, or choose a source that it was written for.",
+        hint="port one of them to this source, or choose a source that it was written for.",
     )
 
 

@@ -186,7 +186,7 @@ class Cache:
             if not any(entry.kind == "kernel" and entry.key.startswith(wanted) for entry in entries):
                 raise InputError(
                     f"no kernel {wanted!r} in the cache",
-                    hint="Choose a key that `kteardown list kernels` shows.",
+                    hint="choose a key that `kteardown list kernels` shows.",
                 )
         limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
 

@@ -17,7 +17,7 @@ from kteardown.progress import Reporter
 
 _TEMPORARY = ".tmp"
 _FREE_SPACE = (
-    "Free some space, remove old kernels with `kteardown prune --older-than 30`, "
+    "free some space, remove old kernels with `kteardown prune --older-than 30`, "
     "or set KTEARDOWN_CACHE to a folder on another disk."
 )
 

@@ -211,7 +211,7 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> B
         )
     tried = [a for a in attempts if a.how == "fails"]
     if not tried:
-        return BuildError("\n".join(lines), hint="Name a source that is here: --source git:~/linux.")
+        return BuildError("\n".join(lines), hint="name a source that is here: --source git:~/linux.")
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
     lines += [f"what fails on {best.id}:", *(f"  {line}" for line in text[:_SHOWN])]
@@ -225,6 +225,6 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> B
     lines.append(f"  all failing hunks: {file}")
     return BuildError(
         "\n".join(lines),
-        hint="Name a git tree of Linux, in which the release that it was made for is looked up: "
-        "--source git:~/linux.",
+        hint="name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
+        "that the series was made for there.",
     )

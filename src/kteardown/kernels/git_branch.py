@@ -40,7 +40,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
     if not match:
         raise InputError(
             f"--branch {text}: expected BASE..TOPIC",
-            hint="Give two revisions with two dots, such as --branch v6.12..my-topic.",
+            hint="give two revisions with two dots, such as --branch v6.12..my-topic.",
         )
     base, topic = match["base"], match["topic"] or "HEAD"
     ends = {name: _commit(repository, name) for name in (base, topic)}
@@ -48,7 +48,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
     if not fork:
         raise InputError(
             f"--branch {text}: {base} and {topic} have no commit in common",
-            hint="Give as BASE the tag or branch from which TOPIC was made.",
+            hint="give as BASE the tag or branch from which TOPIC was made.",
         )
     commits = _git(repository, "rev-list", f"{fork}..{ends[topic]}").split()
     _check(text, repository, commits, f"{fork}..{ends[topic]}")
@@ -67,13 +67,13 @@ def _check(text: str, repository: Path, commits: list[str], span: str) -> None:
     if not commits:
         raise InputError(
             f"--branch {text}: this range contains no commits",
-            hint="Give BASE first and the branch with your commits second.",
+            hint="give BASE first and the branch with your commits second.",
         )
     merge = _git(repository, "rev-list", "--merges", "--max-count=1", span)
     if merge:
         raise InputError(
             f"--branch {text}: {merge[:12]} is a merge commit, which is not a patch",
-            hint="Rebase the branch on its base: a series is a linear sequence of commits.",
+            hint="rebase the branch on its base: a series is a linear sequence of commits.",
         )
 
 
@@ -85,13 +85,13 @@ def _folder(cache_dir: Path, commits: list[str]) -> Path:
 def _commit(repository: Path, name: str) -> str:
     if not repository.is_dir():
         raise InputError(
-            f"{repository} is not a folder", hint="Give the git tree of a kernel with --source git:PATH."
+            f"{repository} is not a folder", hint="give the git tree of a kernel with --source git:PATH."
         )
     done = toolchain.capture(["git", "-C", str(repository), "rev-parse", "--verify", f"{name}^{{commit}}"])
     if done.returncode:
         raise InputError(
             f"{name!r} is not a commit of {repository.absolute()}: {done.stderr.strip()}",
-            hint="Run this in the git tree, or give the tree with --source git:PATH.",
+            hint="run this in the git tree, or give the tree with --source git:PATH.",
         )
     return done.stdout.strip()
 

@@ -53,14 +53,14 @@ def extract(deb: Path, name: str, folder: Path) -> Path:
     done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
     if done.returncode:
         raise LabError(
-            f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
+            f"cannot unpack {deb}: {done.stderr.strip()}", hint="remove the file and run this again."
         )
     paths = _program(name).paths
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
         raise LabError(
-            f"{deb.name} does not contain {name}: looked for {', '.join(paths)}",
-            hint="Choose a value of the workload's parameter that does not need this program.",
+            f"{deb.name} does not contain {name}; searched for {', '.join(paths)}",
+            hint="choose a value of the workload's parameter that does not need this program.",
         )
     target = found.rename(folder / name)
     cache_folder.remove(unpacked)
@@ -73,7 +73,7 @@ def _user_program(name: str) -> Path:
         where = f"{folder} does not contain it" if folder else "KTEARDOWN_PROGRAMS is not set"
         raise InputError(
             f"the guest needs {name}, which is not in a Debian package, and {where}",
-            hint=f"Set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for the guest.",
+            hint=f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for the guest.",
         )
     return folder / name
 
@@ -82,7 +82,7 @@ def _program(name: str) -> _Program:
     if name not in _PROGRAMS:
         raise InputError(
             f"unknown guest program {name!r}",
-            hint=f"Choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
+            hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
         )
     return _PROGRAMS[name]
 

@@ -132,7 +132,7 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
             raise cache_folder.disk_full(tree.path)
         raise BuildError(
             "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(text))]),
-            hint="Fix the first error; if it is not in a patch, check the tools with `kteardown doctor`.",
+            hint="fix the first error; if it is not in a patch, check the tools with `kteardown doctor`.",
         )
 
 

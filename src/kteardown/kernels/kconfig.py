@@ -6,10 +6,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
+from kteardown.inputs.load import did_you_mean
 from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import SYMBOL
@@ -55,7 +55,7 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
             value = match[2] if match.re is _SET else "n"
             if any(other.symbol == match[1] for other in wanted):
                 raise InputError(
-                    f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="Remove one of the two lines."
+                    f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="remove one of the two lines."
                 )
             wanted.append(WantedSymbol(match[1], value, optional, file, number))
             comment = False
@@ -66,7 +66,7 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
         elif line:
             raise InputError(
                 f"{file}:{number}: {line!r} is neither a symbol nor a comment",
-                hint="Write CONFIG_NAME=value, or a comment that begins with #.",
+                hint="write CONFIG_NAME=value, or a comment that begins with #.",
             )
         else:
             comment, optional = False, False
@@ -91,7 +91,7 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
                 raise InputError(
                     f"{want.file}:{want.line} sets CONFIG_{want.symbol}={want.value}, "
                     f"but {other.file}:{other.line} sets it to {other.value}",
-                    hint="Choose workloads that do not need both fragments, or change one of them.",
+                    hint="choose workloads that do not need both fragments, or change one of them.",
                 )
             chosen[want.symbol] = other if other.optional < want.optional else want
     return list({**merged, **chosen}.values())
@@ -147,15 +147,14 @@ def check(
         lines += [f"    {reason}" for reason in refusal_reasons(tree, arch, want.symbol, config)]
     raise BuildError(
         "\n".join(lines),
-        hint="Set the symbols that it depends on in the same fragment, or mark it with a comment "
+        hint="set the symbols that it depends on in the same fragment, or mark it with a comment "
         "'# optional: REASON' on the line above it.",
     )
 
 
 def _unknown_fragment(name: str, folder: Path) -> InputError:
     known = sorted(path.stem for path in folder.glob("*.config"))
-    close = get_close_matches(name, known, 1)
-    hint = f"Did you mean {close[0]!r}? " if close else ""
     return InputError(
-        f"unknown configuration fragment {name!r}", hint=f"{hint}Choose one of: {', '.join(known)}."
+        f"unknown configuration fragment {name!r}{did_you_mean(name, known)}",
+        hint=f"choose one of: {', '.join(known)}.",
     )

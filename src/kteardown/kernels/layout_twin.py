@@ -88,7 +88,7 @@ def check(base: KernelImage, twin: KernelImage) -> None:
                 if added
                 else "its functions are not in the kernel"
             ),
-            hint="Check that the configuration compiles the files that the series changes.",
+            hint="check that the configuration compiles the files that the series changes.",
         )
 
 

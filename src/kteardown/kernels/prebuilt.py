@@ -40,7 +40,7 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
     if request.patches:
         raise InputError(
             f"cannot apply {request.series or request.name} to {request.source}, which is a prebuilt image",
-            hint="Use a source of the same version, such as debian:6.12.",
+            hint="use a source of the same version, such as debian:6.12.",
         )
     kind, rest = split(request.source)
     architecture = ARCHITECTURES[request.arch].debian
@@ -48,7 +48,7 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         path = Path(rest).expanduser().absolute()
         if not path.is_file():
             raise InputError(
-                f"{request.source}: no such file", hint="Give the path of a bzImage, an Image or a .deb."
+                f"{request.source}: no such file", hint="give the path of a bzImage, an Image or a .deb."
             )
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
@@ -141,7 +141,7 @@ def _import_kernel(
     if facts.arch != request.arch:
         raise InputError(
             f"{identity} is a kernel for {facts.arch}, but the experiment is for {request.arch}",
-            hint=f"Give a kernel for {request.arch}, or set machine.arch to {facts.arch}.",
+            hint=f"give a kernel for {request.arch}, or set machine.arch to {facts.arch}.",
         )
     name = Path(ARCHITECTURES[facts.arch].image).name
     (folder / name).write_bytes(facts.data)
@@ -174,13 +174,13 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
             if "No space left" in done.stderr:
                 raise cache_folder.disk_full(folder)
             raise LabError(
-                f"cannot unpack {deb}: {done.stderr.strip()}", hint="Remove the file and run this again."
+                f"cannot unpack {deb}: {done.stderr.strip()}", hint="remove the file and run this again."
             )
     kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
             f"{debs[0].name} has no kernel",
-            hint="Give a package that has its kernel and its modules, or write debian-image:VERSION, "
+            hint="give a package that has its kernel and its modules, or write debian-image:VERSION, "
             "which also fetches the packages on which it depends.",
         )
     config = _boot_file(unpacked, "config")
@@ -219,7 +219,7 @@ def _modules(
     except KeyError as error:
         raise InputError(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
-            hint="Use another flavour of the kernel, or a source of the same version.",
+            hint="use another flavour of the kernel, or a source of the same version.",
         ) from error
     found = {name: _order_of(name, depends, builtin, order) for name in optional}
     (folder / "modules").mkdir()
@@ -261,7 +261,7 @@ def _find_package(version: str, architecture: str, sources: Sources) -> str:
     if not match:
         raise InputError(
             f"debian-image:{version} is not a kernel version",
-            hint="Write debian-image:6.12, or the whole version of a package.",
+            hint="write debian-image:6.12, or the whole version of a package.",
         )
     # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, but not the cloud or real-time flavours.
     pattern = rf"linux-image-{re.escape(match[1])}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"

@@ -6,11 +6,11 @@ import email
 import email.policy
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError
+from kteardown.inputs.load import did_you_mean
 from kteardown.model.experiment import Series
 from kteardown.model.result import PatchSet
 
@@ -85,7 +85,7 @@ def select(
     if not files:
         raise InputError(
             f"{given} contains no patches",
-            hint="Give a folder with files NNNN-*.patch, or a mailbox with diffs.",
+            hint="give a folder with files NNNN-*.patch, or a mailbox with diffs.",
         )
     match = _PART.fullmatch(given + part) if part else None
     first = int(match[2]) if match and match[2] else len(files)
@@ -94,11 +94,11 @@ def select(
         if number > len(files):
             raise InputError(
                 f"{given}{part}: the series has {len(files)} patches, not {number}",
-                hint=f"Write numbers up to {len(files)}, such as {given}@{len(files)}.",
+                hint=f"write numbers up to {len(files)}, such as {given}@{len(files)}.",
             )
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
-        raise InputError(f"{given}{part} selects no patches", hint=f"Write {given}@1 or a higher number.")
+        raise InputError(f"{given}{part} selects no patches", hint=f"write {given}@1 or a higher number.")
     return Selection(series + part, series, backports, numbers, revision)
 
 
@@ -141,7 +141,7 @@ def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
         counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in backports)
         raise InputError(
             f"{folder}: the backports have different numbers of patches: {counts}",
-            hint="Give every backport the same patches, one for one.",
+            hint="give every backport the same patches, one for one.",
         )
     return backports
 
@@ -177,11 +177,9 @@ def _find(name_or_path: str) -> tuple[str, tuple[tuple[Path, ...], ...]]:
     if path.is_dir():
         return slug(path.absolute().name), backports_in(path.absolute())
     known = _names(Path.cwd())
-    close = get_close_matches(name_or_path, known, 1)
-    hint = f"Did you mean {close[0]!r}? " if close else ""
     raise InputError(
-        f"there is no series or file {name_or_path!r}",
-        hint=f"{hint}Give a path, or one of the series: {', '.join(known) or 'none'}.",
+        f"there is no series or file {name_or_path!r}{did_you_mean(name_or_path, known)}",
+        hint=f"give a path, or one of the series: {', '.join(known) or 'none'}.",
     )
 
 

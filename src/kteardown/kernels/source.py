@@ -45,7 +45,7 @@ def split(spec: str) -> tuple[str, str]:
     """Split ``KIND:REST``. Raises InputError if ``spec`` is malformed or its kind is unknown."""
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in _KINDS:
-        raise InputError(f"{spec!r} is not a kernel source", hint=f"Write {_FORMS}.")
+        raise InputError(f"{spec!r} is not a kernel source", hint=f"write {_FORMS}.")
     return kind, rest
 
 
@@ -86,7 +86,7 @@ class Sources:
             return self._tar(rest)
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
-            hint="Use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
+            hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
         )
 
     def identify_offline(self, spec: str) -> Source | None:
@@ -157,7 +157,7 @@ class Sources:
         if not match:
             raise InputError(
                 f"debian:{version} is not a kernel version",
-                hint="Write debian:6.12, or the whole version of a package.",
+                hint="write debian:6.12, or the whole version of a package.",
             )
         series, exact = match[1], version if match[2] else ""
 
@@ -173,7 +173,7 @@ class Sources:
     def _tar(self, name: str) -> Source:
         path = Path(name).expanduser().absolute()
         if not path.is_file():
-            raise InputError(f"tar:{name}: no such file", hint="Give the path of a tarball of a kernel tree.")
+            raise InputError(f"tar:{name}: no such file", hint="give the path of a tarball of a kernel tree.")
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
         digest = self.remember(f"tar:{path}", facts, lambda: {"sha256": file_hash(path)})["sha256"]
@@ -203,7 +203,7 @@ class Sources:
             except UnpackError as error:
                 raise InputError(
                     error.message,
-                    hint="Give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd.",
+                    hint="give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd.",
                 ) from error
         _check_kernel_tree(source, folder)
 
@@ -230,7 +230,7 @@ def _git(rest: str) -> Source:
     if not repository.is_dir():
         raise InputError(
             f"git:{rest}: {repository} is not a folder",
-            hint="Write git:PATH@REV with the path of a git tree.",
+            hint="write git:PATH@REV with the path of a git tree.",
         )
     argv = ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
     done = toolchain.capture(argv)
@@ -238,7 +238,7 @@ def _git(rest: str) -> Source:
     if done.returncode or not commit:
         raise InputError(
             f"git:{rest}: {revision!r} is not a commit of {repository}",
-            hint="Give a branch, a tag or a commit id; fetch it first if it is remote.",
+            hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     return Source(f"git:{repository.name}@{commit}", f"git-{commit[:16]}", str(repository))
 
@@ -290,7 +290,7 @@ def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
             raise cache_folder.disk_full(folder)
         raise UnpackError(
             f"cannot unpack {what}: {text}",
-            hint=f"Try again; if it fails again, remove {folder.parents[1] / 'downloads'} first.",
+            hint=f"try again; if it fails again, remove {folder.parents[1] / 'downloads'} first.",
         )
 
 
@@ -298,7 +298,7 @@ def _check_kernel_tree(source: Source, folder: Path) -> None:
     if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
         raise InputError(
             f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
-            hint="Give the tarball or the repository of a Linux kernel.",
+            hint="give the tarball or the repository of a Linux kernel.",
         )
 
 

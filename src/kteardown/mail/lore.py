@@ -45,7 +45,7 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     if program is None:
         raise LabError(
             "b4 is not installed, which fetches mails from the archive",
-            hint="Install it: pip install 'kteardown[mail]', or give the mail as a file.",
+            hint="install it: pip install 'kteardown[mail]', or give the mail as a file.",
         )
     argv = [
         program,
@@ -65,11 +65,11 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
     if any("not found" in line or "404" in line for line in said):
         raise InputError(
-            f"the archive has no mail {message_id}", hint="Check the message id: it has an @, and no < and >."
+            f"the archive has no mail {message_id}", hint="check the message id: it has an @, and no < and >."
         )
     unresolved = re.search(r"Failed to resolve '[^']+'", done.stderr + done.stdout)
     reason = unresolved[0] if unresolved else said[-1].strip()[:160] if said else "b4 printed nothing"
     raise LabError(
         f"the archive of the mailing lists cannot be reached: {reason}",
-        hint="Check the network, or give the mail as a file.",
+        hint="check the network, or give the mail as a file.",
     )

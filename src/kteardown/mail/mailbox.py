@@ -45,7 +45,7 @@ def raw_mails(path: Path) -> list[RawMail]:
     if not path.is_file():
         raise InputError(
             f"there is no file {path}",
-            hint="Give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
+            hint="give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
         )
     return list(_split(path))
 
@@ -72,7 +72,7 @@ def _split(file: Path) -> Iterator[RawMail]:
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{file}: cannot be read: {error}", hint="Save it again, and name a file that you can read."
+            f"{file}: cannot be read: {error}", hint="save it again, and name a file that you can read."
         ) from error
     mails = split_mbox(content.lstrip(b"\r\n"))
     for number, mail in enumerate(mails, 1):

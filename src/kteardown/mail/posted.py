@@ -74,7 +74,7 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     if not chosen.patches:
         raise InputError(
             f"{what} contains no patch",
-            hint="Give a patch, an mbox, a folder of patches, or another mail of the thread.",
+            hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
         )
     return _series(chosen, cache_dir)
 

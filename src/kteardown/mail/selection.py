@@ -39,6 +39,6 @@ def _of_file(path: Path, cache_dir: Path) -> PostedSeries:
     if posted.missing and len(posted.patches) > 1:
         raise InputError(
             f"{path} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
-            hint="Fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
+            hint="fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
         )
     return posted

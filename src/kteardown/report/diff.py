@@ -246,7 +246,7 @@ def _paired(a: Side, b: Side, given: Mapping[str, str]) -> dict[str, str]:
             if name not in side.variants:
                 known = ", ".join(side.variants) or "none"
                 raise InputError(
-                    f"--map: the {which} result has no variant {name!r}", hint=f"it has: {known}."
+                    f"--map: the {which} result has no variant {name!r}", hint=f"choose one of: {known}."
                 )
     same = {name: name for name in a.variants if name in b.variants and name not in given.values()}
     pairs = same | dict(given)

@@ -124,7 +124,10 @@ def survey(
         jobs = {job.comment: job for job in scheduler.jobs(name)}
         return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
     except UnreachableError as error:
-        raise LabError(f"{scheduler.words} does not answer: {error}", hint="see `sinfo`.") from error
+        raise LabError(
+            f"{scheduler.words} does not answer: {error}",
+            hint="check with `sinfo` that Slurm runs.",
+        ) from error
     finally:
         with suppress(LabError, UnreachableError):
             scheduler.cancel(name)

@@ -85,7 +85,8 @@ def find_runs(name: str) -> RunFolder:
         own = [run for run in found.runs if run.path.name == clock]
         if not own or not found.both_clocks:
             raise InputError(
-                f"{found.name} was not measured on both clocks", hint=f"name the run: {found.name}."
+                f"{found.name} was not measured on both clocks",
+                hint=f"name the run without a clock: {found.name}.",
             )
         return RunFolder.of(own[0])
     return RunFolder.open(Path(name)) if "/" in name else _by_name(name)

@@ -67,7 +67,7 @@ def agent_addresses(
     if absent:
         raise LabError(
             f"the agent has no functions {', '.join(absent)}",
-            hint="Restore agent/core; the coverage plugin is given the addresses of these functions.",
+            hint="restore agent/core; the coverage plugin is given the addresses of these functions.",
         )
     return [known[name] for name in names]
 
@@ -103,7 +103,7 @@ def _built(
     except OSError as error:
         raise LabError(
             f"cannot build the agent in {cache}: {error.strerror}",
-            hint="Free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
+            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
         ) from error
     return agent
 
@@ -164,5 +164,5 @@ def _make(folder: Path, compiler: str, reporter: Reporter, *variables: str) -> N
     if done.returncode:
         raise BuildError(
             f"the agent did not build with {compiler}:\n{(done.stderr or done.stdout).strip()}",
-            hint="Fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
+            hint="fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
         )

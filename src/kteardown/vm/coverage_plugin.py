@@ -75,7 +75,7 @@ def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
         if done.returncode:
             raise BuildError(
                 f"the coverage plugin did not build:\n{done.stderr.strip()}",
-                hint="Install the C library's headers: apt install libc6-dev",
+                hint="install the C library's headers: apt install libc6-dev",
             )
         os.replace(Path(folder) / "coverage.so", plugin)
     return plugin
@@ -111,6 +111,6 @@ def read_counts(out: Path) -> list[TrialBlocks]:
     if not ended:
         raise LabError(
             "QEMU wrote no counts of what the guest's kernel executed",
-            hint="Check that QEMU has TCG plugins (-plugin in the list of `qemu-system-x86_64 -help`).",
+            hint="check that QEMU has TCG plugins (-plugin in the list of `qemu-system-x86_64 -help`).",
         )
     return [TrialBlocks(stretches, tuple(blocks)) for stretches, blocks in sections]

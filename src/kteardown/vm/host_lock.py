@@ -45,7 +45,7 @@ def _open(file: Path) -> int:
     except OSError as error:
         raise LabError(
             f"{file}: the lock of the host cannot be opened: {error.strerror}",
-            hint="set lock_folder in the section [slurm] of the configuration to a folder of each host.",
+            hint="in the configuration, set lock_folder of [slurm] to a local folder of every host.",
         ) from error
 
 

@@ -63,24 +63,24 @@ def check_image(path: Path, arch: Arch) -> None:
     except OSError as error:
         raise InputError(
             f"cannot read the kernel image {path}: {error.strerror}",
-            hint="Give the path of a bzImage (x86_64) or an Image (arm64).",
+            hint="give the path of a bzImage (x86_64) or an Image (arm64).",
         ) from error
     found = "arm64" if head.startswith(_GZIP) else _arch(head)
     if found is None:
         raise InputError(
             f"not a kernel image: {path} ({size} bytes) is neither a bzImage nor an arm64 Image",
-            hint="Give arch/x86/boot/bzImage or arch/arm64/boot/Image of a built kernel.",
+            hint="give arch/x86/boot/bzImage or arch/arm64/boot/Image of a built kernel.",
         )
     if found != arch:
         raise InputError(
             f"{path} is a kernel for {found}, expected {arch}",
-            hint="Give an image for the experiment's architecture, or set machine.arch.",
+            hint="give an image for the experiment's architecture, or set machine.arch.",
         )
     whole = _bzimage_size(head) if found == "x86_64" else 0
     if size < whole:
         raise InputError(
             f"the kernel image {path} is cut off: it has {size} bytes, but its header says {whole}",
-            hint="Copy or build the image again.",
+            hint="copy or build the image again.",
         )
 
 
@@ -112,5 +112,5 @@ def _bzimage_release(data: bytes, name: str) -> str:
 def _not_a_kernel(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} is neither an x86-64 bzImage nor an arm64 Image: {reason}",
-        hint="Give arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
+        hint="give arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
     )

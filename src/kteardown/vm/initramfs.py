@@ -75,7 +75,7 @@ def pack(
     except OSError as error:
         raise LabError(
             f"cannot write the guest's initramfs to {path}: {error.strerror}",
-            hint="Free some space there, then resume the run with `kteardown run --resume`.",
+            hint="free some space there, then resume the run with `kteardown run --resume`.",
         ) from error
     return path
 
@@ -86,7 +86,7 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise InputError(
             f"cannot read {path} for the guest's initramfs: {error.strerror}",
-            hint="Check that the file exists and that you may read it.",
+            hint="check that the file exists and that you may read it.",
         ) from error
 
 

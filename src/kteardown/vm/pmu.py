@@ -21,7 +21,7 @@ def why_not() -> str:
     """
     number = _SYSCALL.get(platform.machine())
     if number is None:
-        return f"not known how to ask on {platform.machine()}"
+        return f"the counters of architecture {platform.machine()} are not supported"
     flags = _DISABLED | _EXCLUDE_HV | _EXCLUDE_HOST
     attr = struct.pack("=IIQQQQQIIQQ", _HARDWARE, _ATTR_SIZE, _INSTRUCTIONS, 0, 0, 0, flags, 0, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -59,7 +59,7 @@ def need_descriptors(folder: Path = Path("/dev/fd")) -> None:
     """Raise LabError if QEMU cannot open a file descriptor by its name, as it does the records port's."""
     if not folder.is_dir():
         raise LabError(
-            f"{folder} does not exist, through which QEMU writes the records of guests",
+            f"{folder} does not exist, but QEMU writes the records of guests through it",
             hint=f"run `ln -s /proc/self/fd {folder}` as root: this host has no udev that makes the link.",
         )
 
@@ -100,7 +100,7 @@ class QemuMachine:
         except OSError as error:
             raise LabError(
                 f"cannot write the console to {job.console}: {error.strerror}",
-                hint="Free some space, or set KTEARDOWN_RUNS to a folder on another disk.",
+                hint="free some space, or set KTEARDOWN_RUNS to a folder on another disk.",
             ) from error
         try:
             return asyncio.run(self._boot(job, on_line))

@@ -53,13 +53,13 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
     if (job.possible_cpus or job.cpus) < job.cpus:
         raise InputError(
             f"machine.possible_cpus = {job.possible_cpus} is less than machine.cpus = {job.cpus}",
-            hint="Leave possible_cpus out, or make it at least as large as cpus.",
+            hint="leave possible_cpus out, or make it at least as large as cpus.",
         )
     possible = job.possible_cpus or job.cpus
     if (job.numa_nodes or 1) > possible:
         raise InputError(
             f"machine.numa_nodes = {job.numa_nodes} is more than the {possible} CPUs",
-            hint="Reduce numa_nodes or increase possible_cpus: every node needs at least one possible CPU.",
+            hint="reduce numa_nodes or increase possible_cpus: every node needs at least one possible CPU.",
         )
     return [
         *(ARCHITECTURES[job.arch].qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),

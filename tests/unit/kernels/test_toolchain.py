@@ -17,7 +17,7 @@ def test_every_missing_tool_is_named_with_its_package(
     with pytest.raises(LabError) as caught:
         need_build_tools("arm64")
     assert caught.value.message == "not installed on this host: aarch64-linux-gnu-gcc, bison, flex, xz"
-    assert caught.value.hint == "Install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
+    assert caught.value.hint == "install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
     assert isinstance(caught.value, MissingError)
     assert caught.value.packages == ("bison", "flex", "gcc-aarch64-linux-gnu", "xz-utils")
 

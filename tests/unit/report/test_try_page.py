@@ -89,7 +89,7 @@ def test_same_is_not_said_of_what_was_not_exercised(exercised: bool | None, said
 
 
 def test_the_plan_says_that_there_is_no_workload() -> None:
-    error = NotExercisedError("no workload executes f", hint="Write one.")
+    error = NotExercisedError("no workload executes f", hint="write one.")
     text = plan(replace(tried(), measured=(), error=error))
     assert "- none: name one with --workload" in text
     assert "\nNo workload executes f.\n" in text

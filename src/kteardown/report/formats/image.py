@@ -26,7 +26,7 @@ def choose(charts: Sequence[Chart], wanted: str) -> list[Chart]:
     exact = [chart for chart in charts if chart.name == wanted]
     found = exact or [chart for chart in charts if chart.name.startswith(wanted)]
     if not found:
-        hint = f"it has these:\n  {names(charts)}" if charts else "nothing was compared, so it has no charts."
+        hint = f"choose one of:\n  {names(charts)}" if charts else "choose a run that compares kernels."
         raise InputError(f"there is no chart {wanted!r} in this report", hint=hint)
     return found
 

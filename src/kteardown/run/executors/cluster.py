@@ -258,7 +258,8 @@ class _Cluster:
         nodes = self._patiently(self._scheduler.nodes)
         if not nodes:
             raise LabError(
-                f"{self._scheduler.words} has no nodes", hint="see `sinfo`, and name another with --on."
+                f"{self._scheduler.words} has no nodes",
+                hint="name another partition with --on; `sinfo` lists them.",
             )
         self._nodes = tuple(node.name for node in nodes)
         if not any(node.usable for node in nodes):
