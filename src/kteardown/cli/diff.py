@@ -58,8 +58,8 @@ def diff(
 
     Prints the differences between the environments and between the kernels, then every comparison that both
     have: the change on each side with its interval and verdict, whether the intervals overlap, and the base
-    of B divided by the base of A. Of two variants with different names it says first what the second one
-    keeps, loses and adds; A and B may be the same run. The exit code is 0 also if the results differ. Of a
+    of B divided by the base of A. For two variants with different names it says first what the second one
+    keeps, loses and adds; A and B may be the same run. The exit code is 0 even if the results differ. Of a
     run on both clocks, each clock is compared with the same clock of the other run; --json then has the
     differences by clock.
 

@@ -68,9 +68,8 @@ def doctor(
 ) -> None:
     """Check what this host can do: acceleration (by a real probe boot), toolchains, memory, disk.
 
-    The lines `wall:` say what of this host adds noise to the wall clock, what each costs, and what changes
-    it; --fix changes nothing of that. The exit code is 5 if something is missing that kteardown cannot work
-    without.
+    The lines `wall:` show what adds noise to the wall clock on this host, what each of these costs, and what
+    changes it; --fix changes none of them. The exit code is 5 if something is missing that kteardown needs.
 
     Examples:
 
@@ -175,7 +174,7 @@ def _acceleration() -> Iterator[Finding]:
 
 
 def wall_findings() -> Iterator[Finding]:
-    """Yield what of this host adds noise to the wall clock. Nothing of it is needed."""
+    """Yield what adds noise to the wall clock on this host. kteardown works without changing any of it."""
     for check in host_checks():
         yield Finding(f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost)
 

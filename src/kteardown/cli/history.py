@@ -63,7 +63,7 @@ def history(
     least: Annotated[
         float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes of level.")
     ] = 100 * archive.LEAST,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, also lines of one figure.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with lines of one figure.")] = False,
 ) -> None:
     """Show a metric over the kernel releases and the time of all runs, and where its level changes.
 

@@ -38,7 +38,7 @@ class Asked:
     ] = "debian-image:6.12"
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Measure the finds on this kernel, or with this series, too; may be given again."),
+        typer.Option(help="Measure the finds on this kernel, or with this series, too. Repeatable."),
     ] = None
     config: Annotated[
         list[str] | None,
@@ -49,16 +49,21 @@ class Asked:
     ] = ""
     own: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also the kinds that are C files in FOLDER/kinds."),
+        typer.Option(metavar="FOLDER", help="Also use the kinds whose C files are in FOLDER/kinds."),
     ] = None
     unprivileged: Annotated[
         bool,
         typer.Option(
-            "--unprivileged", help="Only what an ordinary user can do, within the limits of an ordinary user."
+            "--unprivileged", help="Run only what an ordinary user may do, with that user's limits."
         ),
     ] = False
     budget: Annotated[
-        int, typer.Option(min=1, help="Million instructions that one measurement may be expected to take.")
+        int,
+        typer.Option(
+            min=1,
+            help="How long one measurement may be expected to take, in million instructions of the guest. "
+            "(--budget of `kteardown run` is a time.)",
+        ),
     ] = 1000
 
 
@@ -85,12 +90,12 @@ def hunt(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Find what the kernel releases in a time that grows faster than the number of objects.
+    """Find releases of kernel objects whose cost grows faster than the number of objects.
 
     Every kind of the catalogue makes objects (open files with a lock, mounts, zombies, timers) and releases
     them: by exit, by one call, or one by one in three orders. The instruction clock shows how the cost grows,
-    without noise. First all kinds are screened with few sizes. What may grow too fast is confirmed with six
-    sizes and three seeds, and profiled, to name the function that is responsible.
+    without noise. First all kinds are screened with few sizes. A cost that may grow too fast
+    is confirmed with six sizes and three seeds, and profiled, to name the function that is responsible.
 
     Examples:
 

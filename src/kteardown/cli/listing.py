@@ -58,7 +58,7 @@ def listing(
         ),
     ] = "",
     source: Annotated[
-        str, typer.Option(help="With --covers: the kernel whose functions are meant.")
+        str, typer.Option(help="With --covers: the kernel to which the function belongs.")
     ] = "debian:6.12",
 ) -> None:
     """List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs."""

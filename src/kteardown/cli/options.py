@@ -80,8 +80,8 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="Exit with 1 if a headline metric has this verdict, for worse also one of its points, or if a "
-        "point could not be compared; exit with 6 if a variant is broken.",
+        help="Exit with 1 if a headline metric has this verdict (worse: or one of its points has it), or if "
+        "a point could not be compared; exit with 6 if a variant is broken.",
         rich_help_panel=_OUT,
     ),
 ]
@@ -245,7 +245,8 @@ class Designed:
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="With --until: the maximum time to measure on each clock: 90s, 30m, 2h.",
+            help="With --until: the maximum time to measure on each clock, as 90s, 30m or 2h. (--budget of "
+            "`kteardown hunt` is in million instructions.)",
             rich_help_panel=_HOW,
         ),
     ] = None
@@ -254,9 +255,9 @@ class Designed:
         typer.Option(
             "--lost-limit",
             metavar="SHARE",
-            help="Wall clock: a trial of which other work of the host took more than this share (5%, 0.5%) "
-            "is void and repeated, at most twice; 100%: none is. Default: 5% under KVM if the host has "
-            "more CPUs than the guest, else 100%.",
+            help="Wall clock: a trial that lost more than this share of its time (5%, 0.5%) to other work of "
+            "the host is void and repeated, at most twice; 100%: none is repeated. Default: 5% under KVM if "
+            "the host has more CPUs than the guest, else 100%.",
             rich_help_panel=_HOW,
         ),
     ] = None

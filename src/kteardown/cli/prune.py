@@ -28,11 +28,15 @@ def prune(
     older_than_days: Annotated[
         float | None,
         typer.Option(
-            "--older-than", min=0, metavar="DAYS", help="Everything that was not used for this many days."
+            "--older-than",
+            min=0,
+            metavar="DAYS",
+            help="Remove everything that was not used for this many days.",
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All kernels, build trees, object files, sources and downloads.")
+        bool,
+        typer.Option("--all", help="Remove all kernels, build trees, object files, sources and downloads."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")

@@ -62,7 +62,7 @@ def replicate(
     The patch is fetched from lore.kernel.org by its message id, or given with --patch. It is compared with
     the kernel to which it applies, on the workload that measures what the posting measured. Each claim
     replicates, is smaller, absent or opposite here, or stays undecided. A claim about a machine
-    that cannot be had here is not measured, and the reason is printed.
+    that is not available here is not measured, and the reason is printed.
 
     Examples:
 

@@ -47,7 +47,7 @@ def selftest(
     The comparison is one that is shipped: the zombies of the freezer experiment with freezer-skip-exited, on
     the instruction clock and then on the wall clock, where base is also compared with itself (A/A). It takes
     minutes, and longer where the two kernels are not built yet. The report ends with what this host cannot
-    show, and how it is shown on another one. It names processor, settings and kernel of this host, but no
+    show, and how another host can show it. It names processor, settings and kernel of this host, but no
     user, file or host name.
 
     The exit code is 0 if the clocks do not disagree, whatever the host lacks; 1 if they do; 4 or 5 if guests

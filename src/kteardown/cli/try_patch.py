@@ -44,13 +44,14 @@ def try_patch(
         list[str] | None,
         typer.Option(
             "--source",
-            help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, of which the "
-            f"commit is found that the patch was made from. Repeatable. Default: {', '.join(KNOWN)}.",
+            help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, in which the "
+            f"commit is found from which the patch was made. Repeatable. Default: {', '.join(KNOWN)}.",
             autocompletion=complete.sources,
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The whole design of the workload's experiment, not the quick one.")
+        bool,
+        typer.Option("--full", help="Use the whole design of the workload's experiment, not the quick one."),
     ] = False,
     dry_run: Annotated[
         bool,
@@ -59,8 +60,9 @@ def try_patch(
 ) -> None:
     """Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.
 
-    Replies, older revisions and duplicates in the mails are left out, and named. The known sources are tried
-    from the newest to the oldest. Configuration symbols that the patch needs are added to base and patch.
+    Replies, older revisions and duplicates in the mails are left out, and the answer names them. The known
+    sources are tried from the newest to the oldest. Configuration symbols that the patch
+    needs are added to base and to the patched kernel.
 
     Examples:
 
