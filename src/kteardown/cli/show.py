@@ -155,4 +155,12 @@ def _print_console(found: RunDir, boot: int) -> None:
             f"boot {boot} of {found.name} has not ended" if planned else f"{found.name} has no boot {boot}",
             hint=f"choose another boot; `kteardown show {found.name}` lists them.",
         )
-    sys.stdout.buffer.write(found.console_path(boot, record.attempt).read_bytes())
+    file = found.console_path(boot, record.attempt)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{file}: cannot be read: {error.strerror}",
+            hint="restore the file from a copy of the run; nothing else of the run needs it.",
+        ) from error
+    sys.stdout.buffer.write(content)

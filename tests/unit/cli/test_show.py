@@ -99,3 +99,15 @@ def test_the_boots_of_a_run_are_json_too(home: Path) -> None:
     rows = json.loads(shown("last", "--json"))
     assert {row["run"] for row in rows} == {run.name}
     assert {row["outcome"] for row in rows} == {"ok"}
+
+
+def test_a_console_that_is_missing_is_named(home: Path) -> None:
+    run = write_run(home / "runs")
+    file = run.console_path(0, 0)
+    file.unlink(missing_ok=True)
+    error = refused("last", "--console", "0")
+    assert error.message == f"{file}: cannot be read: No such file or directory"
+    assert error.hint == "restore the file from a copy of the run; nothing else of the run needs it."
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"Linux version 6.12\r\n")
+    assert shown("last", "--console", "0").strip() == "Linux version 6.12"
