@@ -194,8 +194,7 @@ def _file_name(kernel: str) -> str:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = read_json(file) if file.is_file() else {}
-    return found
+    return read_json(file) if file.is_file() else {}
 
 
 def _twin_patch(run: RunDir) -> Path:

@@ -9,50 +9,37 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.model.point import points_of
 from kteardown.model.workload import Workload
 
-OWN_WORKLOAD_NOTE = "the run directory does not have its workload {}: it is read from {} in its present state"
-
 
 def from_schema_1(
-    experiment: Experiment, plan: Plan
-) -> tuple[dict[str, Workload], Posting | None, Plan, tuple[str, ...]]:
-    """Return workloads, published figures, plan and notes of a run of schema 1.
+    experiment: Experiment, plan: Plan, folder: Path
+) -> tuple[dict[str, Workload], Posting | None, Plan]:
+    """Return workloads, published figures and plan of a run of schema 1.
 
-    Raises InputError if a workload that is not shipped can no longer be read.
+    Raises InputError if it has a workload that was not shipped: what its reports say must not depend on a
+    file outside of the run, which may have changed.
     """
     shipped = _schema_1()
     workloads: dict[str, Workload] = {}
-    notes = []
-    for sweep in experiment.workloads:
-        name = sweep.workload
-        if name in shipped["workloads"]:
-            workloads[name] = Workload.model_validate(shipped["workloads"][name])
-            continue
-        try:
-            workloads[name] = load_workload(name, experiment.folder)
-        except InputError as error:
+    for name in (sweep.workload for sweep in experiment.workloads):
+        if name not in shipped["workloads"]:
             raise InputError(
-                f"the run directory (schema 1) does not have its workload {name!r}: {error.message}",
-                hint="restore the file of the workload, or use the version of kteardown that made the run.",
-            ) from error
-        notes.append(OWN_WORKLOAD_NOTE.format(name, experiment.folder))
+                f"{folder} (schema 1) does not have its workload {name!r}, which was not shipped",
+                hint="use the version of kteardown that made the run, or run the experiment anew.",
+            )
+        workloads[name] = Workload.model_validate(shipped["workloads"][name])
     figures = shipped["published"].get(experiment.reference or "")
     published = Posting.model_validate(figures) if figures else None
-    return (
-        workloads,
-        published,
-        plan.model_copy(update={"points": points_of(experiment, workloads)}),
-        tuple(notes),
-    )
+    return workloads, published, plan.model_copy(update={"points": points_of(experiment, workloads)})
 
 
 @cache

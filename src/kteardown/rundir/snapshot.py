@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
@@ -25,7 +25,7 @@ from kteardown.model.workload import Workload
 from kteardown.rundir import migrate
 from kteardown.rundir.directory import RunDir
 
-_M = TypeVar("_M", bound=BaseModel)
+_T = TypeVar("_T")
 
 SCHEMA = 2
 """1: before workloads and published figures were kept; see ``rundir.migrate``."""
@@ -52,7 +52,7 @@ class Snapshot:
     def profile_plan(self) -> Plan | None:
         """The plan of the profiled boots, if a profile was requested."""
         file = self.run.profile.plan_file
-        return Plan.model_validate_json(file.read_bytes()) if file.is_file() else None
+        return _read(file, Plan) if file.is_file() else None
 
 
 def load(run: RunDir) -> Snapshot:
@@ -66,24 +66,21 @@ def load(run: RunDir) -> Snapshot:
     experiment = _read(run.experiment_file, Experiment)
     plan = _read(run.plan_file, Plan)
     if schema == SCHEMA:
-        workloads = _workloads(run.workloads_file)
-        file = run.published_file
-        published = _read(file, Posting) if file.is_file() else None
-        notes: tuple[str, ...] = ()
+        workloads = _read(run.workloads_file, dict[str, Workload])
+        published = _read(run.published_file, Posting) if run.published_file.is_file() else None
     else:
-        workloads, published, plan, notes = migrate.from_schema_1(experiment, plan)
+        workloads, published, plan = migrate.from_schema_1(experiment, plan, run.path)
     _check_environment(run.environment_file)
-    kernels = read_json(run.kernels_file)
-    unavailable = read_json(run.unavailable_file) if run.unavailable_file.is_file() else []
+    unavailable = run.unavailable_file
     return Snapshot(
         run=run,
         experiment=experiment,
         workloads=workloads,
         published=published,
         plan=plan,
-        kernels={name: _facts(fields) for name, fields in kernels.items()},
-        unavailable=[Unavailable.model_validate(fields) for fields in unavailable],
-        notes=(*notes, *_notes_on_rests(plan)),
+        kernels=_kernels(run.kernels_file),
+        unavailable=_read(unavailable, list[Unavailable]) if unavailable.is_file() else [],
+        notes=_notes_on_rests(plan),
     )
 
 
@@ -132,14 +129,6 @@ def _schema(run: RunDir) -> int:
     return schema
 
 
-def _workloads(file: Path) -> dict[str, Workload]:
-    fields = read_json(file)
-    try:
-        return {name: Workload.model_validate(workload) for name, workload in fields.items()}
-    except (ValidationError, AttributeError) as error:
-        raise _damaged(file, str(error).splitlines()[0]) from error
-
-
 def _check_environment(file: Path) -> None:
     fields = read_json(file)
     missing = [name for name in ("command", "machine") if name not in fields]
@@ -147,28 +136,42 @@ def _check_environment(file: Path) -> None:
         raise _damaged(file, f"{missing[0]} is missing")
 
 
-def _facts(fields: Mapping[str, Any]) -> KernelFacts:
+def _kernels(file: Path) -> dict[str, KernelFacts]:
     known = KernelFacts.model_fields
-    return KernelFacts.model_validate({key: value for key, value in fields.items() if key in known})
-
-
-def _read(file: Path, model: type[_M]) -> _M:
+    kernels = {
+        name: {key: value for key, value in fields.items() if key in known}
+        for name, fields in _read(file, dict[str, dict[str, Any]]).items()
+    }
     try:
-        return model.model_validate_json(file.read_bytes())
+        return TypeAdapter(dict[str, KernelFacts]).validate_python(kernels)
+    except ValidationError as error:
+        raise _invalid(file, error) from error
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Return the contents of one of a run's files, which is a JSON object. Raises InputError."""
+    return _read(file, dict[str, Any])
+
+
+def _read(file: Path, kind: type[_T]) -> _T:
+    try:
+        return TypeAdapter(kind).validate_json(file.read_bytes())
     except OSError as error:
         raise _damaged(file, error.strerror or str(error)) from error
     except ValidationError as error:
-        raise _damaged(file, error.errors()[0]["msg"]) from error
+        raise _invalid(file, error) from error
 
 
-def read_json(file: Path) -> Any:
-    """Return the contents of one of a run's files. Raises InputError."""
-    try:
-        return json.loads(file.read_bytes())
-    except OSError as error:
-        raise _damaged(file, error.strerror or str(error)) from error
-    except ValueError as error:
-        raise _damaged(file, str(error)) from error
+def _invalid(file: Path, error: ValidationError) -> InputError:
+    found = error.errors()
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        return InputError(
+            f"{file}: cannot be read: unknown key {key}",
+            hint="a newer kteardown wrote this run; use that one.",
+        )
+    return _damaged(file, f"{key}: {first['msg']}" if key else first["msg"])
 
 
 def _damaged(file: Path, reason: str) -> InputError:

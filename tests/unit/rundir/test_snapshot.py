@@ -19,6 +19,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.inputs import load as inputs_load
 from kteardown.inputs import published
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
+from kteardown.paths import data_dir
 from kteardown.report import saved
 from kteardown.run import run_kernels
 from kteardown.rundir.directory import RunDir
@@ -191,11 +192,75 @@ def test_a_damaged_run_directory_names_the_file(name: str, damage: str, home: Pa
     assert refused.value.hint
 
 
-def test_damaged_requests_name_their_file(home: Path) -> None:
+@pytest.mark.parametrize("name", ["kernels.json", "workloads.json", "environment.json", "run.json"])
+@pytest.mark.parametrize("damage", ["[]", "1", '{"base": []}'])
+def test_a_file_that_has_other_json_names_itself(name: str, damage: str, home: Path) -> None:
     run = write_run(home / "runs")
-    (run.path / "requests.json").write_text("{")
+    (run.path / name).write_text(damage)
+    with pytest.raises(InputError, match=name) as refused:
+        load(RunDir(run.path))
+    assert "restore the run directory from a copy" in refused.value.hint
+
+
+def with_unknown_key(file: Path, *where: str | int) -> None:
+    whole = at = json.loads(file.read_bytes())
+    for part in where:
+        at = at[part]
+    at["later"] = 1
+    file.write_text(json.dumps(whole))
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("plan.json", ("boots", 0)),
+        ("experiment.json", ()),
+        ("workloads.json", ("zombies", "metrics", "freeze_user_ns")),
+        ("profile/plan.json", ()),
+    ],
+)
+def test_a_key_of_a_newer_version_is_named(name: str, where: tuple[str | int, ...], home: Path) -> None:
+    run = write_run(home / "runs")
+    run.profile.path.mkdir(exist_ok=True)
+    run.profile.plan_file.write_bytes(run.plan_file.read_bytes())
+    with_unknown_key(run.path / name, *where)
+    with pytest.raises(InputError) as refused:
+        _ = load(run).profile_plan
+    key = ".".join(map(str, (*where, "later")))
+    assert refused.value.message == f"{run.path / name}: cannot be read: unknown key {key}"
+    assert refused.value.hint == "a newer kteardown wrote this run; use that one."
+
+
+def test_a_wrong_value_is_named_by_its_key(home: Path) -> None:
+    run = write_run(home / "runs")
+    fields = json.loads(run.plan_file.read_bytes())
+    del fields["boots"][1]["kernel"]
+    run.plan_file.write_text(json.dumps(fields))
+    with pytest.raises(InputError, match=r"plan\.json: cannot be read: boots\.1\.kernel: Field required"):
+        load(run)
+
+
+@pytest.mark.parametrize("damage", ["{", "[]"])
+def test_damaged_requests_name_their_file(damage: str, home: Path) -> None:
+    run = write_run(home / "runs")
+    (run.path / "requests.json").write_text(damage)
     with pytest.raises(InputError, match=r"requests\.json: cannot be read"):
         run_kernels.missing_kernels(run)
+
+
+def test_a_run_of_schema_1_with_a_workload_of_ones_own_is_refused(home: Path) -> None:
+    path = copy_of(SCHEMA_1, home / "runs")
+    fields = json.loads((path / "experiment.json").read_bytes())
+    fields["workloads"][0]["workload"] = "mine"
+    (path / "experiment.json").write_text(json.dumps({**fields, "folder": str(home)}))
+    own = home / "workloads" / "mine.toml"
+    own.parent.mkdir()
+    text = (data_dir("workloads") / "zombies.toml").read_text()
+    own.write_text(text.replace('name = "zombies"', 'name = "mine"'))
+    with pytest.raises(InputError, match="does not have its workload 'mine'") as refused:
+        load(RunDir(path))
+    assert "\n" not in refused.value.message
+    assert refused.value.hint
 
 
 def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
