@@ -6,7 +6,8 @@ import csv
 import json
 import math
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,9 @@ from rich.table import Table
 from kteardown.cli.extras import need
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, workload_names
+from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import load_workloads
 
 if TYPE_CHECKING:
     from kteardown.sql.database import Answer
@@ -55,9 +58,9 @@ def query(
       laws         the growth laws of the results: model, per_unit, exponent, r2
 
     Every table has the column run, the id. Trials, samples, histograms, checks and comparisons have params, a
-    map, and a column for every parameter (zombies, make); laws have only the map. Trials, samples, histograms
-    and checks have only the records that count; the table records has every line. DESCRIBE samples shows the
-    columns of samples.
+    map, and a column for every parameter of the runs (zombies, make); laws have only the map. Trials,
+    samples, histograms and checks have only the records that count; the table records has every line.
+    DESCRIBE samples shows the columns of samples.
 
     Examples:
 
@@ -74,7 +77,8 @@ def query(
     need("query", "`query`")
     from kteardown.sql.database import database
 
-    with database(all_runs(), parameters=known_parameters()) as found:
+    runs = all_runs()
+    with database(runs, parameters=parameters_of(runs)) as found:
         answer = found.query(sql)
         if as_json:
             _json(answer)
@@ -84,10 +88,17 @@ def query(
             _table(answer)
 
 
-def known_parameters() -> dict[str, bool]:
-    """Return the parameters of all known workloads, with True if their values are integers."""
-    here = Path.cwd()
-    workloads = [load_workload(name, str(here)) for name in workload_names(here)]
+def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
+    """Return the parameters of the workloads of ``runs``, with True if their values are integers.
+
+    Without any run they are those of the shipped workloads, so that a query can be tried before the first
+    run.
+    """
+    workloads = [] if runs else [load_workload(name) for name in workload_names()]
+    for run in runs:
+        # A run that does not have its workloads, or is damaged, has those parameters that its records have.
+        with suppress(InputError):
+            workloads += load_workloads(run).values()
     return {
         name: isinstance(parameter.default, int)
         for workload in workloads

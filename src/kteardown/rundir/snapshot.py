@@ -66,7 +66,7 @@ def load(run: RunDir) -> Snapshot:
     experiment = _read(run.experiment_file, Experiment)
     plan = _read(run.plan_file, Plan)
     if schema == SCHEMA:
-        workloads = _read(run.workloads_file, dict[str, Workload])
+        workloads = load_workloads(run)
         published = _read(run.published_file, Posting) if run.published_file.is_file() else None
     else:
         workloads, published, plan = migrate.from_schema_1(experiment, plan, run.path)
@@ -98,6 +98,11 @@ def _notes_on_rests(plan: Plan) -> list[str]:
 def load_plan(run: RunDir) -> Plan:
     """Read the plan alone. Raises InputError."""
     return _read(run.plan_file, Plan)
+
+
+def load_workloads(run: RunDir) -> dict[str, Workload]:
+    """Read the workloads alone, which a run of schema 1 does not have. Raises InputError."""
+    return _read(run.workloads_file, dict[str, Workload])
 
 
 def write_inputs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,25 @@ def test_a_wide_column_is_not_cut_in_a_pipe(home: Path) -> None:
 def test_without_runs_a_query_has_no_rows(tmp_path: Path) -> None:
     done = kteardown("query", "--json", "SELECT zombies FROM samples", home=tmp_path)
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+def test_the_columns_of_a_query_are_those_of_its_runs(home: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "workloads" / "mine.toml"
+    broken.parent.mkdir()
+    broken.write_text("name =")
+    (tmp_path / "runs").mkdir()
+    for run in (home / "runs").iterdir():
+        shutil.copytree(run, tmp_path / "runs" / run.name)
+    (run_dir,) = (tmp_path / "runs").iterdir()
+    (run_dir / "records.ndjson").write_bytes(b"")
+    done = kteardown("query", "--json", "DESCRIBE samples", home=tmp_path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    columns = {row["column_name"]: row["column_type"] for row in json.loads(done.stdout)}
+    assert (columns["zombies"], columns["make"]) == ("BIGINT", "VARCHAR")
+    shown = set(list(columns)[list(columns).index("params") + 1 :])
+    assert shown == {"zombies", "make", "until"}
+    (run_dir / "workloads.json").write_text("{")
+    assert kteardown("query", "SELECT 1", home=tmp_path, cwd=tmp_path).returncode == 0
 
 
 def test_an_export_lists_its_files(home: Path, tmp_path: Path) -> None:
