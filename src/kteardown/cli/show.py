@@ -15,7 +15,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.things import Fields, Thing, describe, kinds_of
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import find_run, find_runs
+from kteardown.rundir.find import RunFolder, find_run, find_runs
 from kteardown.rundir.snapshot import load_plan
 
 
@@ -69,11 +69,11 @@ def show(
         else:
             _print_fields(fields, options.output())
         return
-    _check_run(what, name, kind)
+    folder = _find(what, name, kind)
     if console is not None:
         _print_console(find_run(what), console)
         return
-    runs = find_runs(what).runs
+    runs = folder.runs
     if as_json:
         boots = [{"run": run.name, **row} for run in runs for row in _rows(run)]
         typer.echo(json.dumps(boots, indent=1))
@@ -82,8 +82,8 @@ def show(
         _print_boots(found)
 
 
-def _check_run(what: str, name: str, kind: Thing | None) -> None:
-    """Check that ``what`` can be a run. Raises InputError that names what may be meant."""
+def _find(what: str, name: str, kind: Thing | None) -> RunFolder:
+    """Return the run ``what``. Raises InputError that names what else may be meant."""
     if kind is not None:
         raise InputError(
             f"no {kind.value} is named", hint=f"name one, as in: kteardown show {kind.value} NAME"
@@ -94,9 +94,16 @@ def _check_run(what: str, name: str, kind: Thing | None) -> None:
             hint=f"name one of these, as in: kteardown show workload {name}",
         )
     kinds = kinds_of(what)
+    words = " or ".join(f"`kteardown show {one.value} {what}`" for one in kinds)
+    try:
+        found = find_runs(what)
+    except InputError as error:
+        if kinds:
+            raise InputError(f"{what!r} is not a run", hint=f"use {words}.") from error
+        raise
     if kinds:
-        words = " or ".join(f"`kteardown show {one.value} {what}`" for one in kinds)
-        raise InputError(f"{what!r} is not a run", hint=f"use {words}.")
+        typer.echo(f"{what!r} is a run; {words} shows what else has this name", err=True)
+    return found
 
 
 def _print_fields(fields: Fields, out: Console) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,17 @@ def test_a_console_that_is_missing_is_named(home: Path) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"Linux version 6.12\r\n")
     assert shown("last", "--console", "0").strip() == "Linux version 6.12"
+
+
+def test_a_run_in_a_folder_named_like_an_experiment_is_shown(home: Path) -> None:
+    run = write_run(home / "runs")
+    shutil.copytree(run.path, home / "freezer")
+    done = CliRunner().invoke(app, ["show", "freezer", "--json"])
+    assert {row["run"] for row in json.loads(done.stdout)} == {"freezer"}
+    assert done.stderr == (
+        "'freezer' is a run; `kteardown show experiment freezer` shows what else has this name\n"
+    )
+    (home / "zombies").mkdir()
+    error = refused("zombies")
+    assert error.message == "'zombies' is not a run"
+    assert "kteardown show workload zombies" in error.hint
