@@ -267,7 +267,7 @@ def _conditions(a: Side, b: Side) -> Iterator[str]:
 def _kernels(a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name in dict.fromkeys((*a, *b)):
         if name not in a or name not in b:
-            yield f"{name}: only in {'a' if name in a else 'b'}"
+            yield f"{name}: only in {'A' if name in a else 'B'}"
             continue
         for fact in _KERNEL_FACTS:
             ours, theirs = a[name].get(fact), b[name].get(fact)

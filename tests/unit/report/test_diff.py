@@ -48,6 +48,7 @@ def test_differences_of_environment_and_kernels_are_listed(freezer_result: Resul
         "mine",
     ]
     assert found.kernels[0].endswith("/ gcc 14")
+    assert "mine: only in B" in found.kernels and "freezer-skip-nofreeze: only in A" in found.kernels
 
 
 def test_disjoint_intervals_are_found(freezer_result: Result) -> None:
