@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.errors import InputError, LabError
 from kteardown.inputs import load as inputs_load
-from kteardown.inputs import published
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.paths import data_dir
 from kteardown.report import saved
@@ -29,13 +29,17 @@ from kteardown.sql.database import database
 from unit.report.contexts import write_run
 
 SCHEMA_1 = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
-FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "comment", "junit", "badge")
+FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "comment", "junit", "badge", "benchstat")
 READING = (
     *(("report", "last", "--format", form, *(("-o", "-") if form == "html" else ())) for form in FORMATS),
     ("show", "last"),
+    ("show", "freezer"),
+    ("show", "last", "--console", "0"),
+    ("report", "freezer", "--format", "csv"),
     ("list", "runs"),
     ("diff", "last", "last"),
     ("query", "SELECT count(*) FROM samples"),
+    ("query", "DESCRIBE samples"),
     ("history", "freezer"),
     ("export", "last", "--to", "exported"),
 )
@@ -69,22 +73,41 @@ def copy_of(run: Path, root: Path) -> Path:
     return target
 
 
-def test_every_report_is_the_same_if_only_the_run_directory_exists(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def with_names(path: Path, home: Path) -> Path:
+    """Return the run at ``path``, with a console and a second name: that of an experiment."""
+    console = path / "console" / "0000-0.log"
+    console.parent.mkdir(exist_ok=True)
+    if not console.is_file():
+        console.write_text("Linux version 6.12\n")
+    (home / "freezer").unlink(missing_ok=True)
+    (home / "freezer").symlink_to(path)
+    return path
+
+
+def without_shipped_files(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
+    """Let every module that has been imported look for shipped files in a folder that does not exist."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("kteardown") and hasattr(module, "data_dir"):
+            monkeypatch.setattr(module, "data_dir", lambda kind: nowhere / kind)
+
+
+@pytest.mark.parametrize("kind", ["analysed", "not analysed", "schema 1"])
+def test_reading_is_the_same_if_only_the_run_directory_exists(
+    kind: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = write_run(home / "runs")
-    output("analyse", "last")
-    before = {
-        form: output("report", "last", "--format", form, "-o", "-") for form in FORMATS if form != "text"
-    }
+    run = copy_of(SCHEMA_1, home / "runs") if kind == "schema 1" else write_run(home / "runs").path
+    with_names(run, home)
+    if kind == "analysed":
+        output("analyse", "last")
+    before = [output(*arguments) for arguments in READING]
     elsewhere = tmp_path / "elsewhere"
-    copy_of(run.path, elsewhere)
+    with_names(copy_of(run, elsewhere), home)
+    shutil.rmtree(home / "runs")
     monkeypatch.setenv("KTEARDOWN_RUNS", str(elsewhere))
-    nowhere = tmp_path / "nowhere"
-    monkeypatch.setattr(inputs_load, "data_dir", lambda kind: nowhere / kind)
-    monkeypatch.setattr(published, "data_dir", lambda kind: nowhere / kind)
-    after = {form: output("report", "last", "--format", form, "-o", "-") for form in before}
-    assert after == before
+    without_shipped_files(monkeypatch, tmp_path / "nowhere")
+    for arguments, expected in zip(READING, before, strict=True):
+        found = output(*arguments).replace(str(elsewhere), str(home / "runs"))
+        assert (arguments, found) == (arguments, expected)
 
 
 @pytest.mark.parametrize("arguments", READING, ids=lambda words: " ".join(words[:4]))
@@ -98,6 +121,7 @@ def test_reading_writes_nothing_into_the_run_directory(
         path = write_run(home / "runs").path
         if kind == "analysed":
             output("analyse", "last")
+    with_names(path, home)
     before = state(path)
     assert output(*arguments)
     assert state(path) == before
@@ -109,6 +133,7 @@ def test_a_run_directory_that_cannot_be_written_to_can_be_read(home: Path) -> No
     for file in (run.result_file, run.report_file):
         file.with_name(f"{file.name}.{os.getpid()}.partial").mkdir()
     (run.path / "lock").mkdir()
+    with_names(run.path, home)
     with pytest.raises(LabError, match=r"result\.json: cannot be written") as refused:
         output("analyse", "last")
     assert refused.value.hint
