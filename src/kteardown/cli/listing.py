@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.cli.things import covering
+from kteardown.cli.things import Fields, cell, covering, heading
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
@@ -26,8 +26,6 @@ from kteardown.report import saved
 from kteardown.report.metric_names import name_of
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
-
-Row = dict[str, str | int]
 
 
 class ListKind(StrEnum):
@@ -82,33 +80,33 @@ def listing(
         table = Table(title=chosen.value, title_justify="left", box=None, pad_edge=False)
         names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else []
         for name in names or ("none yet",):
-            table.add_column(name, overflow="fold")
+            table.add_column(heading(name), overflow="fold")
         for row in found:
-            table.add_row(*(str(row[name]) for name in names))
+            table.add_row(*(cell(row[name]) for name in names))
         out.print(table)
         out.print()
 
 
-def _experiments() -> list[Row]:
+def _experiments() -> list[Fields]:
     found = [load_experiment(name) for name in experiment_names(Path.cwd())]
     return [{"name": e.name, "source": e.source, "question": e.question} for e in found]
 
 
-def _workloads() -> list[Row]:
+def _workloads() -> list[Fields]:
     here = Path.cwd()
     found = [load_workload(name, str(here)) for name in workload_names(here)]
     return [
         {
             "name": w.name,
             "parameters": " ".join(w.parameters),
-            "headline metrics": ", ".join(name_of(key, m) for key, m in w.metrics.items() if m.headline),
+            "headline_metrics": [name_of(key, m) for key, m in w.metrics.items() if m.headline],
             "summary": w.summary,
         }
         for w in found
     ]
 
 
-def _kinds() -> list[Row]:
+def _kinds() -> list[Fields]:
     """Return the kinds of the hunt, with those that are C files in ./kinds."""
     return [
         {"part": k.part, "name": k.name, "ways": " ".join(k.ways), "object": k.object}
@@ -116,11 +114,11 @@ def _kinds() -> list[Row]:
     ]
 
 
-def _series() -> list[Row]:
+def _series() -> list[Fields]:
     return [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())]
 
 
-def _postings() -> list[Row]:
+def _postings() -> list[Fields]:
     found = [posting for name in posting_names() if (posting := load_posting(name))]
     return [
         {
@@ -134,7 +132,7 @@ def _postings() -> list[Row]:
     ]
 
 
-def _kernels() -> list[Row]:
+def _kernels() -> list[Fields]:
     return [
         {
             "name": entry.key,
@@ -142,15 +140,15 @@ def _kernels() -> list[Row]:
             "arch": entry.arch,
             "source": entry.source,
             "series": entry.series,
-            "MB": entry.size_kb // 1024,
-            "last used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
+            "size_mb": entry.size_kb // 1024,
+            "last_used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
         }
         for entry in Cache(cache_dir()).entries()
     ]
 
 
-def _runs() -> list[Row]:
-    rows: list[Row] = []
+def _runs() -> list[Fields]:
+    rows: list[Fields] = []
     for run in all_runs():
         try:
             answer = saved.answer(run)
@@ -164,7 +162,7 @@ def _runs() -> list[Row]:
     return rows
 
 
-_LISTS: dict[ListKind, Callable[[], list[Row]]] = {
+_LISTS: dict[ListKind, Callable[[], list[Fields]]] = {
     ListKind.experiments: _experiments,
     ListKind.workloads: _workloads,
     ListKind.kinds: _kinds,

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kteardown.cli import complete, options
-from kteardown.cli.things import Fields, Thing, describe, kinds_of
+from kteardown.cli.things import Fields, Thing, cell, describe, heading, kinds_of
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, find_run, find_runs
@@ -112,15 +112,15 @@ def _print_fields(fields: Fields, out: Console) -> None:
     for name, value in fields.items():
         if isinstance(value, list) and value:
             out.print()
-            out.print(Text(name, style="bold"))
+            out.print(Text(heading(name), style="bold"))
             table = Table(box=None, pad_edge=False)
             for column in value[0]:
-                table.add_column(column, overflow="fold")
+                table.add_column(heading(column), overflow="fold")
             for row in value:
-                table.add_row(*(Text(str(cell)) for cell in row.values()))
+                table.add_row(*(Text(cell(value)) for value in row.values()))
             out.print(table)
-        elif value and not isinstance(value, list) and name not in ("name", "summary"):
-            out.print(Text(f"{name}: {value}"))
+        elif not isinstance(value, list) and name not in ("name", "summary"):
+            out.print(Text(f"{heading(name)}: {cell(value) or 'none'}"))
 
 
 def _print_boots(found: RunDir) -> None:

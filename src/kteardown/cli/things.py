@@ -1,6 +1,7 @@
 """What ``kteardown show`` says about a workload, a series, an experiment or a kernel.
 
-Each is a dictionary, which is the JSON: its lists of dictionaries are the tables of the text.
+Each is a dictionary, which is the JSON: its lists of dictionaries are the tables of the text, with the words
+of ``heading`` and ``cell``.
 """
 
 from __future__ import annotations
@@ -31,12 +32,24 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import saved
-from kteardown.report.formatting import scale
+from kteardown.report.formatting import scale, share
 from kteardown.report.metric_names import name_of
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 
 Fields = dict[str, Any]
+_HEADINGS = {
+    "coverage_source": "exact source of the coverage map",
+    "executed_by": "workloads that execute it",
+    "functions_in_stretch": "functions in its stretch",
+    "help": "what it is",
+    "in_cache": "in the cache",
+    "in_stretch": "in its stretch",
+    "must_hold": "what must be true",
+    "share_of_instructions": "share of the instructions",
+    "size_mb": "MB",
+}
+"""What a key is called in the text, if not just by its own words."""
 _FILES = 8
 """Of the files that a workload executes most, so many are listed."""
 _HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
@@ -54,6 +67,20 @@ class Thing(StrEnum):
 def describe(kind: Thing, name: str) -> Fields:
     """Return what is known about the thing of this name. Raises InputError if there is none."""
     return _DESCRIBED[kind](name)
+
+
+def heading(key: str) -> str:
+    """Return what the text calls a key of the JSON."""
+    return _HEADINGS.get(key, key.replace("_", " "))
+
+
+def cell(value: Any) -> str:
+    """Return a value of the JSON as text: shares in percent, values with names as ``make=shared,own``."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={cell(of).replace(', ', ',')}" for name, of in value.items() if of)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value))
+    return "" if value is None else share(value) if isinstance(value, float) else str(value)
 
 
 def known_names(kind: Thing) -> list[str]:
@@ -83,21 +110,27 @@ def _workload(name: str) -> Fields:
         "needs": _needs(workload),
         "parameters": [_parameter(key, p) for key, p in workload.parameters.items()],
         "metrics": [_metric(key, called[key], spec) for key, spec in workload.metrics.items()],
-        "invariants": [{"name": key, "what must be true": text} for key, text in workload.invariants.items()],
+        "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
         "executes": _executed_files(name),
         "experiments": [{"name": e.name, "question": e.question} for e in users],
         "more": _pages([*(e.name for e in users), name]),
     }
 
 
-def _needs(workload: Workload) -> str:
-    config = f"; configuration: {', '.join(workload.config)}" if workload.config else ""
-    return f"{workload.cpus} CPU and {workload.memory_mb} MB{config}"
+def _needs(workload: Workload) -> Fields:
+    return {"cpus": workload.cpus, "memory_mb": workload.memory_mb, "config": workload.config}
 
 
 def _parameter(key: str, parameter: Parameter) -> Fields:
-    values = ", ".join(parameter.choices) or f"{parameter.min:,} to {parameter.max:,}"
-    return {"key": key, "default": parameter.default, "values": values, "what it is": parameter.help}
+    numeric = not parameter.choices
+    return {
+        "key": key,
+        "default": parameter.default,
+        "min": parameter.min if numeric else None,
+        "max": parameter.max if numeric else None,
+        "choices": parameter.choices,
+        "help": parameter.help,
+    }
 
 
 def _metric(key: str, name: str, spec: Metric) -> Fields:
@@ -112,7 +145,7 @@ def _metric(key: str, name: str, spec: Metric) -> Fields:
         "in": unit,
         "better": spec.better,
         "use": role,
-        "what it is": spec.help,
+        "help": spec.help,
     }
 
 
@@ -132,7 +165,7 @@ def _executed_files(name: str) -> list[Fields]:
         {
             "file": file or "(assembler)",
             "functions": len(functions[file]),
-            "share of the instructions": f"{count / total:.1%}",
+            "share_of_instructions": count / total,
         }
         for file, count in calls.most_common(_FILES)
     ]
@@ -157,8 +190,8 @@ def _series(name: str) -> Fields:
         "patches": [{"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)],
         "backports": [{"for": files[0].parent.name} for files in chosen.backports[1:]]
         and [{"for": files[0].parent.name} for files in chosen.backports],
-        "changes": [{"file": file, "functions": ", ".join(of)} for file, of in _by_file(changed)],
-        "workloads that execute it": covering(changed, shipped_sources()[0]),
+        "changes": [{"file": file, "functions": of} for file, of in _by_file(changed)],
+        "executed_by": covering(changed, shipped_sources()[0]),
         "experiments": [{"name": e.name, "question": e.question} for e in users],
         "more": _pages([e.name for e in users]),
     }
@@ -188,11 +221,11 @@ def covering(changed: Sequence[ChangedFunction], source: str) -> list[Fields]:
             {
                 "name": found.workload,
                 "point": words(found.params, workload) if found.functions else "",
-                "in its stretch": len(found.functions),
+                "in_stretch": len(found.functions),
                 "calls": found.calls,
-                "share": f"{found.share:.2%}" if found.functions else "",
-                "only outside": len(found.outside),
-                "most of it": ", ".join(hit.function.name for hit in found.functions[:3]),
+                "share": found.share if found.functions else None,
+                "only_outside": len(found.outside),
+                "most_of_it": [hit.function.name for hit in found.functions[:3]],
             }
         )
     return rows
@@ -219,22 +252,27 @@ def _title_of(folder: Path) -> str:
 def _experiment(name: str) -> Fields:
     found = load_experiment(name)
     design = found.design
-    number = f"{design.boots} boots" if design.clock == "wall" else f"{design.seeds} seeds"
+    number = {"boots": design.boots} if design.clock == "wall" else {"seeds": design.seeds}
     return {
         "name": found.name,
         "summary": found.question,
         "source": found.source,
-        "design": f"{design.clock} clock, {number}, {design.warmup} + {design.repetitions} repetitions",
+        "design": {
+            "clock": design.clock,
+            **number,
+            "warmup": design.warmup,
+            "repetitions": design.repetitions,
+        },
         "variants": [{"name": variant} for variant in found.variants],
         "workloads": [
             {
                 "name": sweep.workload,
-                "points": " ".join(f"{key}={','.join(map(str, v))}" for key, v in sweep.params.items()),
-                "what it does": load_workload(sweep.workload, found.folder).summary,
+                "params": sweep.params,
+                "summary": load_workload(sweep.workload, found.folder).summary,
             }
             for sweep in found.workloads
         ],
-        "last run": _last_run(found),
+        "last_run": _last_run(found),
         "more": _pages([found.name, *_workloads_of(found)]),
     }
 
@@ -262,10 +300,15 @@ def _kernel(name: str) -> Fields:
             hint="choose one of `kteardown list kernels`, or a source such as debian:6.12.",
         )
     entry = found[0]
-    fields = {"name": entry.key, "release": entry.release, "arch": entry.arch, "source": entry.source}
-    fields |= {"series": entry.series or "none: it is base", "MB": str(entry.size_kb // 1024)}
-    fields["last used"] = entry.last_used.strftime("%Y-%m-%d %H:%M")
-    return fields
+    return {
+        "name": entry.key,
+        "release": entry.release,
+        "arch": entry.arch,
+        "source": entry.source,
+        "series": entry.series or None,
+        "size_mb": entry.size_kb // 1024,
+        "last_used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
+    }
 
 
 def _source(name: str) -> Fields:
@@ -277,14 +320,14 @@ def _source(name: str) -> Fields:
     except InputError:
         coverage = None
     executed = [
-        {"workload": one.name, "functions in its stretch": len({f for p in one.points for f in p.inside})}
+        {"workload": one.name, "functions_in_stretch": len({f for p in one.points for f in p.inside})}
         for one in (coverage.workloads.values() if coverage else ())
     ]
     return {
         "name": name,
-        "exact source of the coverage map": coverage.source if coverage else "there is no map of this source",
-        "in the cache": [
-            {"kernel": e.key, "release": e.release, "arch": e.arch, "series": e.series or "base"}
+        "coverage_source": coverage.source if coverage else None,
+        "in_cache": [
+            {"kernel": e.key, "release": e.release, "arch": e.arch, "series": e.series or None}
             for e in entries
         ],
         "workloads": executed,

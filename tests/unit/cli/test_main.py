@@ -159,7 +159,7 @@ def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) ->
 def test_workloads_that_execute_a_function(tmp_path: Path) -> None:
     done = kteardown("list", "workloads", "--covers", "kernel/freezer.c:freeze_task", "--json", home=tmp_path)
     (rows,) = json.loads(done.stdout).values()
-    assert rows[0]["name"] == "zombies" and rows[0]["in its stretch"] == 1
+    assert rows[0]["name"] == "zombies" and rows[0]["in_stretch"] == 1
     done = kteardown("list", "workloads", "--covers", "mm/none.c:never", home=tmp_path)
     assert "no workload executes mm/none.c:never" in done.stdout
     done = kteardown("list", "workloads", "--covers", "freeze_task", home=tmp_path)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ def test_a_workload_has_its_metrics_in_words_and_what_it_executes() -> None:
     metric = next(one for one in found["metrics"] if one["key"] == "freeze_user_ns")
     assert metric["name"] == "freezing user space"
     assert (metric["in"], metric["better"], metric["use"]) == ("instructions or time", "lower", "headline")
-    assert "the time between the kernel's two messages" in metric["what it is"]
+    assert "the time between the kernel's two messages" in metric["help"]
     assert {row["key"] for row in found["parameters"]} == {"zombies", "make", "until"}
     assert "kernel/power/process.c" in {row["file"] for row in found["executes"]}
     assert {"page": "docs/freezer.md"} in found["more"]
@@ -58,25 +60,50 @@ def test_a_series_has_what_it_changes_and_what_executes_that() -> None:
     found = fields("series", "freezer-skip-exited")
     assert len(found["patches"]) == 2
     assert found["changes"] == [
-        {"file": "kernel/power/process.c", "functions": "try_to_freeze_tasks, thaw_processes"}
+        {"file": "kernel/power/process.c", "functions": ["try_to_freeze_tasks", "thaw_processes"]}
     ]
-    assert found["workloads that execute it"][0]["name"] == "zombies"
+    assert found["executed_by"][0]["name"] == "zombies"
     assert "freezer" in {row["name"] for row in found["experiments"]}
 
 
 def test_an_experiment_has_its_last_result(home: Path) -> None:
-    assert fields("experiment", "freezer")["last run"] == []
+    assert fields("experiment", "freezer")["last_run"] == []
     run = write_run(home / "runs")
     pipeline.analyse_and_save(run)
-    (last,) = fields("experiment", "freezer")["last run"]
+    (last,) = fields("experiment", "freezer")["last_run"]
     assert last["name"] == run.name
     assert last["result"].startswith("freezer-skip-exited makes freezing user space")
 
 
 def test_a_source_has_its_map() -> None:
     found = fields("kernel", "debian:6.12")
-    assert found["exact source of the coverage map"].startswith("debian:6.12.")
+    assert found["coverage_source"].startswith("debian:6.12.")
     assert "zombies" in {row["workload"] for row in found["workloads"]}
+
+
+def _keys(value: Any) -> Iterator[str]:
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(one)
+    yield from value if isinstance(value, dict) else ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("workload", "zombies"),
+        ("series", "freezer-skip-exited"),
+        ("experiment", "freezer"),
+        ("kernel", "debian:6.12"),
+    ],
+)
+def test_the_json_has_keys_and_numbers_and_the_text_has_words(kind: str, name: str) -> None:
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", key) for key in _keys(fields(kind, name)))
+    (first, *_) = fields("workload", "zombies")["executes"]
+    assert 0 < first["share_of_instructions"] < 1
+    assert fields("experiment", "freezer")["design"]["clock"] == "instructions"
+    text = shown("workload", "zombies")
+    assert "share of the instructions" in text
+    assert f"{first['share_of_instructions']:.1%}" in text
 
 
 @pytest.mark.parametrize("kind", list(Thing))
