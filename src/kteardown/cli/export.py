@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.extras import need
 from kteardown.errors import InputError, LabError
+from kteardown.extras import need
 from kteardown.rundir.find import all_runs, find_runs
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from kteardown.cli import complete, options
-from kteardown.cli.extras import need
+from kteardown.extras import need
 from kteardown.history import archive
 from kteardown.history.lines import History, Order
 from kteardown.inputs.sweep_syntax import parse_assignments

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kteardown.cli.extras import need
 from kteardown.errors import InputError
+from kteardown.extras import need
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs

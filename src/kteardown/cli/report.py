@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.extras import need
 from kteardown.cli.material import each_clock, material_of_folder, print_report, written
 from kteardown.cli.run import gate
 from kteardown.errors import InputError, LabError
+from kteardown.extras import need
 from kteardown.report.context import BothMaterial, Material
 from kteardown.rundir.find import find_runs
 
@@ -83,6 +83,8 @@ def report(
         raise InputError(
             f"--chart {chart}: --format {form.value} has no single charts", hint="add --format svg or png."
         )
+    if form in (ReportFormat.svg, ReportFormat.png):
+        need("pictures", f"--format {form.value}")
     found = find_runs(run)
     printed = form is ReportFormat.text and output is None
     if not printed:
@@ -98,7 +100,6 @@ def report(
 
 def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | None, chart: str) -> None:
     if form is ReportFormat.svg or form is ReportFormat.png:
-        need("pictures", f"--format {form.value}")
         if isinstance(material, BothMaterial):
             raise InputError(
                 f"{material.name} was measured on both clocks: --format {form.value} draws the charts of one",

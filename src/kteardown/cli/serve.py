@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.extras import need
+from kteardown.extras import need
 from kteardown.paths import runs_dir
 
 _PORT = 8377

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
+from kteardown.extras import EXTRAS, install_command
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.progress import Reporter
 
@@ -45,7 +46,7 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     if program is None:
         raise LabError(
             "b4 is not installed, which fetches mails from the archive",
-            hint="install it: pip install 'kteardown[mail]', or give the mail as a file.",
+            hint=f"install it: {install_command(EXTRAS['mail'])}; or give the mail as a file.",
         )
     argv = [
         program,

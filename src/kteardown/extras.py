@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from kteardown.errors import InputError
@@ -13,6 +13,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "history": ("duckdb", "ruptures"),
     "serve": ("duckdb", "ruptures", "starlette", "uvicorn"),
     "pictures": ("kaleido",),
+    "mail": ("b4",),
 }
 """The modules that each extra installs; module and package have the same name."""
 
@@ -30,7 +31,7 @@ def need(extra: str, what: str) -> None:
         )
 
 
-def install_command(packages: list[str]) -> str:
+def install_command(packages: Sequence[str]) -> str:
     """Return the command that installs ``packages`` into the environment of this kteardown."""
     words = " ".join(packages)
     if "/pipx/" in sys.prefix:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kteardown.cli import app, extras
-from kteardown.errors import InputError
+from kteardown import extras
+from kteardown.cli import app
+from kteardown.errors import InputError, LabError
+from kteardown.mail import lore
+from kteardown.progress import SilentReporter
 
-PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
 @pytest.mark.parametrize(
@@ -29,15 +32,24 @@ def test_the_command_that_adds_the_extra_is_printed(
     arguments: list[str], missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == missing else object())
-    if arguments[0] == "report":
-        with pytest.raises(InputError) as refused:
-            extras.need("pictures", "--format svg")
-    else:
-        done = CliRunner().invoke(app, arguments)
-        assert isinstance(done.exception, InputError)
-        refused = pytest.ExceptionInfo.from_exception(done.exception)
-    assert missing in refused.value.message
-    assert refused.value.hint.endswith(f"-m pip install {missing}")
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    refused = CliRunner().invoke(app, arguments).exception
+    assert isinstance(refused, InputError)
+    assert missing in refused.message
+    assert refused.hint.endswith(f"-m pip install {missing}")
+
+
+def test_the_command_that_adds_b4_is_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/a/.local/share/pipx/venvs/kteardown")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(LabError) as missing:
+        lore.fetch("a@b", tmp_path, SilentReporter())
+    assert missing.value.hint.startswith("install it: pipx inject kteardown b4; or")
+
+
+def test_every_extra_of_users_is_known() -> None:
+    assert {*PROJECT["optional-dependencies"]} - {"all", "dev", "docs"} == {*extras.EXTRAS}
 
 
 @pytest.mark.parametrize(
