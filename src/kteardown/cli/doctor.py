@@ -16,7 +16,7 @@ from kteardown.cli.doctor_cluster import doctor_cluster
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
 from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
-from kteardown.model.arch import Arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import places
@@ -133,7 +133,7 @@ def _print(findings: Iterable[Finding], *, as_json: bool) -> list[Finding]:
 def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Finding]:
     for arch in get_args(Arch):
         for name, check in checks.items():
-            what, needed = f"{name} {arch}", arch == "x86_64"
+            what, needed = f"{name} {arch}", arch == DEFAULT_ARCH
             try:
                 yield Finding(what, True, check(arch), needed=needed)
             except KteardownError as error:
@@ -166,7 +166,7 @@ def _records_port() -> Iterator[Finding]:
 
 
 def _acceleration() -> Iterator[Finding]:
-    found = acceleration.best_wall_acceleration("x86_64", cache=cache_dir())
+    found = acceleration.best_wall_acceleration(DEFAULT_ARCH, cache=cache_dir())
     yield Finding("instruction clock", True, "QEMU's instruction counter works on every host")
     works = found.acceleration == "kvm"
     otherwise = "without KVM the wall clock uses multi-threaded emulation (mttcg); every report states that."

@@ -25,6 +25,7 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.override import Overrides, apply, parse_seconds, parse_share
 from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.arch import Arch
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.rundir.find import CLOCKS
 
@@ -44,13 +45,6 @@ class ClocksChoice(StrEnum):
     instructions = "instructions"
     wall = "wall"
     both = "both"
-
-
-class ArchChoice(StrEnum):
-    """The architectures of guests."""
-
-    x86_64 = "x86_64"
-    arm64 = "arm64"
 
 
 class FailOn(StrEnum):
@@ -130,7 +124,7 @@ class Kernels:
     """The architecture, and the kernels that are built in addition to base and the variants."""
 
     arch: Annotated[
-        ArchChoice | None,
+        Arch | None,
         typer.Option(
             "--arch",
             help="The guest's architecture. Default: that of the experiment.",
@@ -386,7 +380,7 @@ def changed(
         Overrides(
             clock=_one_clock(designed.clock),
             source=parts.source,
-            arch=kernels.arch.value if kernels.arch else None,
+            arch=kernels.arch,
             boots=designed.boots,
             seeds=designed.seeds,
             repetitions=designed.repetitions,

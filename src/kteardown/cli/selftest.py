@@ -14,7 +14,7 @@ from kteardown.cli import options
 from kteardown.cli.material import material_of_folder
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
-from kteardown.model.arch import Arch, host_arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -81,7 +81,7 @@ def selftest(
 
 def _arch() -> Arch:
     """Return the architecture of guests that this host may run under KVM."""
-    return next((arch for arch in get_args(Arch) if arch == host_arch()), "x86_64")
+    return next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 
 
 def _of_host() -> SelfTest:
@@ -142,7 +142,7 @@ def _compare(boots: int, reporter: Reporter) -> RunFolder:
     designed = options.Designed(
         clock=options.ClocksChoice.both, seeds=2, boots=boots, repetitions=5, assignments=[_POINTS]
     )
-    kernels = options.Kernels(arch=options.ArchChoice(_arch()))
+    kernels = options.Kernels(arch=_arch())
     parts = options.Parts(variant=[_VARIANT], workload=[_WORKLOAD])
     experiments = options.on_clocks(load_experiment(_EXPERIMENT), parts, kernels, designed)
     found = pipeline.start(experiments, reporter, ablate=False, command=_command(boots))

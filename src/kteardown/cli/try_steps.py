@@ -29,7 +29,7 @@ from kteardown.kernels.find_base import KNOWN, find_base
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.mail.posted import read, store
-from kteardown.model.arch import Arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
@@ -67,7 +67,7 @@ def prepare(
             fetch=fetch,
         )
     with reporter.task("Looking for what is compiled"):
-        arch = _arch(kernels)
+        arch = kernels.arch or DEFAULT_ARCH
         plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
@@ -139,10 +139,6 @@ def check(tried: Tried, execution: options.Execution) -> None:
             gate(material.name, material.result, material.workloads, execution.fail_on)
 
 
-def _arch(kernels: options.Kernels) -> Arch:
-    return "arm64" if kernels.arch is options.ArchChoice.arm64 else "x86_64"
-
-
 def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> Tried:
     """Build base and the series, and return ``tried`` with them and the objects that differ."""
     resolved = settle(resolve(experiment), reporter)
@@ -155,7 +151,9 @@ def _chosen_by_code(
     tried: Tried, chosen: Chosen, kernels: options.Kernels, reporter: TerminalReporter
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
-    base = KernelRequest(BASE, tried.base.source, fragments=tuple(kernels.config or ()), arch=_arch(kernels))
+    base = KernelRequest(
+        BASE, tried.base.source, fragments=tuple(kernels.config or ()), arch=kernels.arch or DEFAULT_ARCH
+    )
     series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
     built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
     tried = _with_kernels(tried, built[base.name], built[series.name])

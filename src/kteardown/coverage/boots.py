@@ -14,6 +14,7 @@ from pathlib import Path
 from kteardown.errors import GuestError, LabError
 from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources
+from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.record import BASE, ParamValue, Record, TrialEnd, parse
 from kteardown.model.workload import Workload
@@ -107,27 +108,29 @@ def _job(
     counted: bool,
 ) -> BootJob:
     cache = cache_dir()
-    agent = build_agent("x86_64", cache=cache, reporter=reporter, own=own)
+    agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own)
     wanted = programs_of(workload, [trial.params for trial in planned.trials])
     initramfs = pack(
         folder / "initramfs",
         agent=agent,
         plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
         modules=kernel.modules,
-        programs=guest_programs.ensure(wanted, "x86_64", Sources(cache, reporter), reporter),
+        programs=guest_programs.ensure(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
     )
     counts = folder / "counts"
     return BootJob(
         image=kernel.image,
         initramfs=initramfs,
-        arch="x86_64",
+        arch=DEFAULT_ARCH,
         acceleration="icount",
         cpus=cpus or workload.cpus,
         memory_mb=workload.memory_mb,
         seed=planned.seed,
         console=folder / "console",
         silence_s=workload.silence_s * SILENCE_FACTOR["icount"],
-        plugin=plugin_arguments("x86_64", counts, cache=cache, reporter=reporter, own=own) if counted else (),
+        plugin=plugin_arguments(DEFAULT_ARCH, counts, cache=cache, reporter=reporter, own=own)
+        if counted
+        else (),
     )
 
 

@@ -16,6 +16,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import file_hash
+from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -47,8 +48,8 @@ def collect(names: Sequence[str], source: str, reporter: Reporter) -> CoverageMa
 
 def content_id(workload: Workload, image: KernelImage, reporter: Reporter) -> str:
     """Return the id of what ``workload`` executes on this kernel: of all that it depends on."""
-    agent = build_agent("x86_64", cache=cache_dir(), reporter=reporter)
-    plugin = build_plugin("x86_64", cache=cache_dir(), reporter=reporter)
+    agent = build_agent(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
+    plugin = build_plugin(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
     facts = [_RULES, image.image_hash, file_hash(agent), plugin.name, workload.cpus, workload.memory_mb]
     text = json.dumps([*facts, workload.name, points_of(workload)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -28,7 +28,7 @@ from kteardown.hunt.plan import (
     screen_plan,
 )
 from kteardown.hunt.result import HuntResult, Rate
-from kteardown.model.arch import Arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -38,7 +38,7 @@ from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
 from kteardown.vm.qemu import QemuMachine
 
-ARCH: Arch = "x86_64"
+ARCH: Arch = DEFAULT_ARCH
 _PERIOD_NS = 49_999
 _PROFILED: dict[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
 """By cost, what the agent is to watch while it is sampled."""

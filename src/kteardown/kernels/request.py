@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kteardown.model.arch import Arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.result import PatchSet
 
 
@@ -29,7 +29,7 @@ class KernelRequest:
     patches: tuple[Path, ...] = ()
     series: str = ""
     fragments: tuple[str, ...] = ()
-    arch: Arch = "x86_64"
+    arch: Arch = DEFAULT_ARCH
     patch_set: PatchSet | None = None
     """Which patches of which series ``patches`` are; None if the variant is a second source."""
     backports: tuple[tuple[Path, ...], ...] = ()

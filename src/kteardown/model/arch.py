@@ -1,7 +1,6 @@
 """The architectures of guests: one record with everything that depends on the architecture.
 
-To add an architecture, add a name to ``Arch``, a record to ``ARCHITECTURES``, the file
-``kernels/ARCH.config`` and its cross compiler.
+CONTRIBUTING.md lists what else an architecture needs.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Arch = Literal["x86_64", "arm64"]
+DEFAULT_ARCH: Arch = "x86_64"
+"""What is booted if no other is named. Coverage maps are of this one."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Architecture:
     host_cpu: str
     """That of the host under KVM."""
     kernel_arguments: tuple[str, ...]
+    perf_event_open: int
+    """The number of this system call."""
     probe: Probe
 
 
@@ -114,6 +117,7 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
             # Reboot by a triple fault, because this board has no keyboard controller.
             "reboot=t",
         ),
+        perf_event_open=298,
         probe=Probe(
             code=_X86_PROBE,
             options=(
@@ -143,6 +147,7 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
         emulated_cpu="cortex-a72",
         host_cpu="host",
         kernel_arguments=("console=ttyAMA0",),
+        perf_event_open=241,
         probe=Probe(
             code=_ARM64_PROBE, options=("-M", "virt", "-cpu", "cortex-a72", "-kernel", "{file}"), status=0
         ),

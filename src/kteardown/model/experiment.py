@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from kteardown.model.arch import Arch
+from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Name, SpecModel
 
@@ -88,7 +88,7 @@ class MachineSpec(SpecModel):
     Every value of a list has its own boots, and is a parameter of every point.
     """
 
-    arch: Arch = "x86_64"
+    arch: Arch = DEFAULT_ARCH
     cpus: Counts = None
     """None: the number that the workloads require."""
     memory_mb: int | None = Field(default=None, ge=64)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
+from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
 from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
 from kteardown.run.executors.job import qemu_hash
@@ -70,8 +71,8 @@ def look(cache: Path, node_cache: Path) -> Found:
     facts = host.facts()
     cpu = facts["cpu"]
     try:
-        qemu, version = qemu_hash("x86_64"), qemu_version("x86_64")
-        kvm = best_wall_acceleration("x86_64", cache=cache).reason
+        qemu, version = qemu_hash(DEFAULT_ARCH), qemu_version(DEFAULT_ARCH)
+        kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
     except LabError as error:
         qemu, version, kvm = "", "", error.message
     return Found(

@@ -8,7 +8,8 @@ import os
 import platform
 import struct
 
-_SYSCALL = {"x86_64": 298, "aarch64": 241}
+from kteardown.model.arch import ARCHITECTURES
+
 _HARDWARE, _INSTRUCTIONS = 0, 1
 _ATTR_SIZE = 72
 _DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
@@ -19,9 +20,10 @@ def why_not() -> str:
 
     A counter for this thread that counts only while it runs a guest is opened and closed.
     """
-    number = _SYSCALL.get(platform.machine())
+    machine = platform.machine()
+    number = next((arch.perf_event_open for arch in ARCHITECTURES.values() if arch.machine == machine), None)
     if number is None:
-        return f"the counters of architecture {platform.machine()} are not supported"
+        return f"the counters of architecture {machine} are not supported"
     flags = _DISABLED | _EXCLUDE_HV | _EXCLUDE_HOST
     attr = struct.pack("=IIQQQQQIIQQ", _HARDWARE, _ATTR_SIZE, _INSTRUCTIONS, 0, 0, 0, flags, 0, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
