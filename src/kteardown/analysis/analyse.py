@@ -14,7 +14,7 @@ from typing import Any
 
 from kteardown.analysis.ablation import ablations
 from kteardown.analysis.compared_pairs import Data
-from kteardown.analysis.comparisons import Compared, compare_all
+from kteardown.analysis.comparisons import JudgedComparisons, compare_all
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
@@ -121,7 +121,7 @@ def _data(
     )
 
 
-def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> Compared:
+def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> JudgedComparisons:
     """Return everything that is compared, with the verdict ``broken`` where a variant is."""
     found = compare_all(data, slopes)
     return replace(

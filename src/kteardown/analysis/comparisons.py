@@ -18,7 +18,7 @@ from kteardown.model.result import Comparison, MetricVerdict, Outlier, Verdict
 
 
 @dataclass(frozen=True)
-class Compared:
+class JudgedComparisons:
     """Everything that is compared, with its verdict: headline metrics first.
 
     ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict, the reason
@@ -32,7 +32,7 @@ class Compared:
     slopes: tuple[tuple[Verdict, str], ...]
 
 
-def compare_all(data: Data, slopes: Sequence[SlopeRatio]) -> Compared:
+def compare_all(data: Data, slopes: Sequence[SlopeRatio]) -> JudgedComparisons:
     """Return the verdicts of metrics and of their points, and the outlier boots.
 
     Headline metrics of the requested variants, with their points and growth laws, are corrected by
@@ -56,7 +56,7 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio]) -> Compared:
     comparisons = [
         _comparison(pair, ps[n], _count(pair, outliers_of), data.rules) for n, pair in enumerate(pairs)
     ]
-    return Compared(
+    return JudgedComparisons(
         comparisons=tuple(comparisons),
         metric_verdicts=tuple(
             metric_verdict(data, test, p, [comparisons[n] for n in test.numbers])

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from kteardown.analysis.comparisons import Compared
+from kteardown.analysis.comparisons import JudgedComparisons
 from kteardown.model.result import MetricVerdict
 from kteardown.rundir.counting import EXACT, BootRecords
 
@@ -24,7 +24,7 @@ def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:
     return nodes if len(set(nodes.values())) > 1 else {}
 
 
-def node_notes(found: Compared, nodes: Mapping[int, str]) -> list[str]:
+def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
     """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
     verdicts = zip(found.metric_verdicts, found.figures, strict=True)
     claimed = [(each, logs) for each, logs in verdicts if each.verdict in ("better", "worse")]

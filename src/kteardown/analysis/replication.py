@@ -25,7 +25,7 @@ MARGIN = 0.02
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredClaim:
     """What we measured at the point of a claim, or why there is nothing.
 
     ``change`` is changed / base, or changed - base for a claim about a difference; ``ci`` is its interval.
@@ -43,12 +43,12 @@ class Replicated:
     """A claim with what we measured there, and what follows."""
 
     claim: Claim
-    ours: Measured
+    ours: MeasuredClaim
     finding: Finding
     reason: str
 
 
-def judge(claim: Claim, ours: Measured) -> tuple[Finding, str]:
+def judge(claim: Claim, ours: MeasuredClaim) -> tuple[Finding, str]:
     """Return whether a claim replicates, and why in a few words."""
     if ours.ci is None or (ours.ci[0] <= 0 and not claim.difference):
         return "undecided", ours.missing or "there is no interval"
@@ -106,18 +106,20 @@ def _size(low: float, high: float) -> str:
     return f"{' to '.join(texts)} {'times' if low >= 1 else 'of'} the claimed change"
 
 
-def _measured(claim: Claim, posting: Posting, result: Result | None) -> Measured:
+def _measured(claim: Claim, posting: Posting, result: Result | None) -> MeasuredClaim:
     why = _why_not(claim, posting, result)
     if why or result is None:
-        return Measured(missing=why)
+        return MeasuredClaim(missing=why)
     variant = _variants(result)[0]
     if claim.per:
         return _slope(claim, result, variant)
     found = [c for c in result.comparisons if c.variant == variant and _is_at(c, claim)]
     if len(found) != 1:
-        return Measured(missing="not measured at this point" if not found else "measured at several points")
+        return MeasuredClaim(
+            missing="not measured at this point" if not found else "measured at several points"
+        )
     c = found[0]
-    return Measured(c.ratio, c.ci, c.same_within or MARGIN, c.reason)
+    return MeasuredClaim(c.ratio, c.ci, c.same_within or MARGIN, c.reason)
 
 
 def _why_not(claim: Claim, posting: Posting, result: Result | None) -> str:
@@ -136,22 +138,22 @@ def _variants(result: Result) -> list[str]:
     return [name for name in result.requested if not result.broken(name)]
 
 
-def _slope(claim: Claim, result: Result, variant: str) -> Measured:
+def _slope(claim: Claim, result: Result, variant: str) -> MeasuredClaim:
     base, changed = (
         [law for law in result.laws if law.kernel == kernel and _is_along(law, claim)]
         for kernel in (BASE, variant)
     )
     if len(base) != 1 or len(changed) != 1:
-        return Measured(missing="there are no slopes to compare")
+        return MeasuredClaim(missing="there are no slopes to compare")
     if not claim.difference:
-        return Measured(changed[0].ratio, changed[0].ratio_ci, MARGIN, changed[0].reason)
+        return MeasuredClaim(changed[0].ratio, changed[0].ratio_ci, MARGIN, changed[0].reason)
     slopes = [(law.per_unit, law.per_unit_ci) for law in (*base, *changed)]
     (before, before_ci), (after, after_ci) = slopes
     if before is None or before_ci is None or after is None or after_ci is None:
-        return Measured(missing="a slope has no interval")
+        return MeasuredClaim(missing="a slope has no interval")
     low = math.hypot(after - after_ci[0], before_ci[1] - before)
     high = math.hypot(after_ci[1] - after, before - before_ci[0])
-    return Measured(after - before, (after - before - low, after - before + high), MARGIN * abs(before))
+    return MeasuredClaim(after - before, (after - before - low, after - before + high), MARGIN * abs(before))
 
 
 def _is_at(c: Comparison, claim: Claim) -> bool:

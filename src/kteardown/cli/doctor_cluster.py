@@ -15,7 +15,7 @@ from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.paths import runs_dir
 from kteardown.run import places
-from kteardown.run.survey import Found, Surveyed, survey
+from kteardown.run.survey import NodeFacts, Surveyed, survey
 
 _LOUD = 0.5
 """A load above this, beside the job that looks, disturbs a guest."""
@@ -51,7 +51,7 @@ def _table(nodes: Sequence[Surveyed], problems: dict[str, list[str]]) -> Table:
     return table
 
 
-def _cells(found: Found | None) -> list[str]:
+def _cells(found: NodeFacts | None) -> list[str]:
     if found is None:
         return ["-"] * 8
     return [

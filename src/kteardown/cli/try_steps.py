@@ -33,7 +33,7 @@ from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
-from kteardown.report.try_page import Measured, Tried
+from kteardown.report.try_page import MeasuredWorkload, Tried
 from kteardown.run import places
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import resolve
@@ -113,7 +113,7 @@ def measure(
         own = designed.only_of(experiment.design.clock) if designed.clock is None else designed
         design = replace(own, assignments=settings)
         wanted.append((choice, options.on_clocks(experiment, parts, kernels, design)))
-    found: list[Measured] = []
+    found: list[MeasuredWorkload] = []
     for choice, experiments in wanted:
         tried = _built(experiments[0], tried, reporter)
         if tried.error:
@@ -122,7 +122,9 @@ def measure(
         variant = tried.kernels[1]
         changed = changed_for_certain(chosen.changed, variant)
         exercise = count_executions(choice, variant, experiments[0], changed, reporter)
-        found.append(Measured(choice.workload, choice.why, run.name, material_of_folder(run), exercise))
+        found.append(
+            MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
+        )
     error = _not_exercised() if all(one.exercise.exercised is False for one in found) else None
     return replace(tried, measured=tuple(found), error=error)
 
@@ -166,7 +168,7 @@ def _chosen_by_code(
 def _facts(chosen: Chosen) -> dict[str, Any]:
     """Return what the page says of the choice of workloads, as fields of ``Tried``."""
     return {
-        "measured": tuple(Measured(choice.workload, choice.why) for choice in chosen.choices),
+        "measured": tuple(MeasuredWorkload(choice.workload, choice.why) for choice in chosen.choices),
         "not_executed": chosen.not_executed,
         "notes": chosen.notes,
         "changed": chosen.changed,

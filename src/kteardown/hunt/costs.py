@@ -29,7 +29,7 @@ is left of a stretch with tens of them; free memory is counted without the lists
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedTrial:
     """A trial that gave no figures. ``outcome`` is that of its boot, or ``failed`` if a call failed."""
 
     objects: int
@@ -40,14 +40,14 @@ class Failure:
 
 
 @dataclass
-class Measured:
+class MeasuredCase:
     """One case on one kernel. Figures are medians over the repetitions of a trial."""
 
     case: Case
     kernel: str
     figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     """By metric, then by seed and number of objects."""
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedTrial] = field(default_factory=list)
     beyond_budget: int | None = None
     """The smallest number of objects that was left out because of the budget."""
 
@@ -72,23 +72,23 @@ class Measured:
         return float(median([value for (_, size), value in by.items() if size == most])) if by else None
 
 
-def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], Measured]:
+def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCase]:
     """Return every case on every kernel that ``boots`` began, by kernel and case."""
-    found: dict[tuple[str, Case], Measured] = {}
+    found: dict[tuple[str, Case], MeasuredCase] = {}
     for boot in boots:
         for trial in trials(boot.records):
             case = case_of(trial.params)
             key = boot.start.kernel, case
-            _take(found.setdefault(key, Measured(case, boot.start.kernel)), boot, trial)
+            _take(found.setdefault(key, MeasuredCase(case, boot.start.kernel)), boot, trial)
     return found
 
 
-def _take(into: Measured, boot: BootRecords, trial: Trial) -> None:
+def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
     objects = int(trial.params["objects"] or median(trial.samples.get("objects_count", [0])))
     if not trial.usable:
         outcome = "failed" if trial.status == "failed" else "void" if trial.status else boot.end.outcome
         detail = trial.detail or boot.end.detail
-        into.failures.append(Failure(objects, outcome, detail, boot.boot, boot.attempt))
+        into.failures.append(FailedTrial(objects, outcome, detail, boot.boot, boot.attempt))
         return
     if "beyond_budget_count" in trial.samples:
         into.beyond_budget = min(objects, into.beyond_budget or objects)

@@ -11,20 +11,27 @@ import numpy as np
 
 from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import Measured
+from kteardown.hunt.costs import MeasuredCase
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.explain import Function
 from kteardown.hunt.growth import judge, screen
 from kteardown.hunt.law import law
 from kteardown.hunt.plan import Case
-from kteardown.hunt.result import CaseResult, FailureResult, Find, FunctionResult, GrowthResult, Prediction
+from kteardown.hunt.result import (
+    CaseResult,
+    CostPrediction,
+    FailureResult,
+    Find,
+    FunctionResult,
+    GrowthResult,
+)
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
 _GUEST_FAILED = ("panic", "hang", "oom")
 
 
-def worth_confirming(screened: Iterable[Measured]) -> dict[Case, int]:
+def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
     """Return the cases that may have a find, with the largest number of objects that the screen measured."""
     return {
         each.case: max(each.sizes)
@@ -33,13 +40,13 @@ def worth_confirming(screened: Iterable[Measured]) -> dict[Case, int]:
     }
 
 
-def grows(each: Measured) -> list[Cost]:
+def grows(each: MeasuredCase) -> list[Cost]:
     """Return the costs of a case that are superlinear."""
     return [cost for cost, curve in _curves(each).items() if judge(curve).verdict == "superlinear"]
 
 
 def case_results(
-    kinds: Sequence[Kind], screened: Mapping[Case, Measured], confirmed: Mapping[Case, Measured]
+    kinds: Sequence[Kind], screened: Mapping[Case, MeasuredCase], confirmed: Mapping[Case, MeasuredCase]
 ) -> list[CaseResult]:
     """Return the verdicts of all cases, from the confirmation where there is one."""
     known = {kind.name: kind for kind in kinds}
@@ -52,9 +59,9 @@ def case_results(
 
 def finds(
     cases: Sequence[CaseResult],
-    confirmed: Mapping[Case, Measured],
+    confirmed: Mapping[Case, MeasuredCase],
     causes: Mapping[Case, Mapping[Cost, Function]],
-    elsewhere: Mapping[Case, Mapping[str, Measured]],
+    elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
     kinds: Sequence[Kind],
 ) -> list[Find]:
     """Return the finds, the worst first."""
@@ -84,12 +91,12 @@ def finds(
     return _merged(found)
 
 
-def _curves(each: Measured) -> dict[Cost, Curve]:
+def _curves(each: MeasuredCase) -> dict[Cost, Curve]:
     found = {cost: each.curve(cost) for cost in COSTS}
     return {cost: curve for cost, curve in found.items() if curve is not None}
 
 
-def _case_result(kind: Kind, first: Measured, second: Measured | None) -> CaseResult:
+def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -> CaseResult:
     growth = {cost: _growth(curve, confirmed=False) for cost, curve in _curves(first).items()}
     if second is not None:
         growth |= {cost: _growth(curve, confirmed=True) for cost, curve in _curves(second).items()}
@@ -142,15 +149,15 @@ def _function(found: Function | None) -> FunctionResult | None:
     return None if found is None else FunctionResult(**asdict(found), place=found.place)
 
 
-def _prediction(curve: Curve, kind: Kind, user: str) -> Prediction | None:
+def _prediction(curve: Curve, kind: Kind, user: str) -> CostPrediction | None:
     allowed, fitted = limits.largest(kind.limit, kind.most, user), law(curve)
     if allowed is None or fitted is None or allowed[0] < curve.sizes[-1]:
         return None
     low, middle, high = fitted.predict(allowed[0])
-    return Prediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
+    return CostPrediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
 
 
-def _elsewhere(measured: Mapping[str, Measured], cost: Cost) -> dict[str, GrowthResult]:
+def _elsewhere(measured: Mapping[str, MeasuredCase], cost: Cost) -> dict[str, GrowthResult]:
     curves = {source: each.curve(cost) for source, each in measured.items()}
     return {source: _growth(curve, confirmed=True) for source, curve in curves.items() if curve is not None}
 

@@ -14,10 +14,10 @@ from statistics import median
 from kteardown import version
 from kteardown.hunt import decide
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds
-from kteardown.hunt.costs import Measured, measured
+from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import Kernels, build_kernels, measure_stage, requests_of
+from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
@@ -54,12 +54,12 @@ class _Hunt:
     folder: HuntFolder
     request: Request
     kinds: tuple[Kind, ...]
-    kernels: Kernels
+    kernels: HuntKernels
     lab: Lab
     options: Options
     reporter: Reporter
 
-    def stage(self, name: str, plan: Plan) -> dict[tuple[str, Case], Measured]:
+    def stage(self, name: str, plan: Plan) -> dict[tuple[str, Case], MeasuredCase]:
         """Boot the rest of a stage and return what it measured."""
         run = measure_stage(self.folder, name, plan, self.kernels, self.lab, self.reporter)
         return measured(run.boots())
@@ -71,7 +71,7 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
     return choose(load_kinds(own, reporter), request.kinds)
 
 
-def kernels_of(request: Request, reporter: Reporter) -> Kernels:
+def kernels_of(request: Request, reporter: Reporter) -> HuntKernels:
     """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
     own = own_kinds(Path(request.own)) if request.own else []
     # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
@@ -88,7 +88,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     chosen = {
         case: most for case, most in decide.worth_confirming(first.values()).items() if most >= _SMALLEST
     }
-    second: dict[Case, Measured] = {}
+    second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
@@ -134,12 +134,15 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     return _Hunt(folder, request, kinds, kernels, lab, options, reporter)
 
 
-def _on(kernel: str, found: Mapping[tuple[str, Case], Measured]) -> dict[Case, Measured]:
+def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Case, MeasuredCase]:
     return {case: each for (of, case), each in found.items() if of == kernel}
 
 
 def _causes(
-    hunt: _Hunt, confirmed: Mapping[Case, Measured], steep: Mapping[Case, Sequence[Cost]], options: Options
+    hunt: _Hunt,
+    confirmed: Mapping[Case, MeasuredCase],
+    steep: Mapping[Case, Sequence[Cost]],
+    options: Options,
 ) -> dict[Case, dict[Cost, Function]]:
     """Profile each find at its three largest sizes, and return the function that is responsible."""
     causes: dict[Case, dict[Cost, Function]] = {}
@@ -155,9 +158,11 @@ def _causes(
     return causes
 
 
-def _elsewhere(hunt: _Hunt, largest: Mapping[Case, int], options: Options) -> dict[Case, dict[str, Measured]]:
+def _elsewhere(
+    hunt: _Hunt, largest: Mapping[Case, int], options: Options
+) -> dict[Case, dict[str, MeasuredCase]]:
     """Measure the finds on the other kernels, and return what was measured by case and source."""
-    found: dict[Case, dict[str, Measured]] = {}
+    found: dict[Case, dict[str, MeasuredCase]] = {}
     if largest and hunt.request.against:
         hunt.reporter.note(f"measuring the finds on {', '.join(hunt.request.against)}")
         plan = confirm_plan(largest, hunt.request.against, 1, options)
@@ -167,7 +172,7 @@ def _elsewhere(hunt: _Hunt, largest: Mapping[Case, int], options: Options) -> di
 
 
 def _rate(
-    hunt: _Hunt, confirmed: Mapping[Case, Measured], largest: Mapping[Case, int], options: Options
+    hunt: _Hunt, confirmed: Mapping[Case, MeasuredCase], largest: Mapping[Case, int], options: Options
 ) -> Rate | None:
     """Measure some finds in real time, and return how long an instruction takes on this machine."""
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])

@@ -22,7 +22,7 @@ from kteardown.hunt.growth import MIN_SIZES
 
 
 @dataclass(frozen=True)
-class Law:
+class CostLaw:
     """The law of a cost that grows, in the unit of its curve.
 
     ``exponent`` is that of the last two doublings together. ``per_object`` is the median cost over seeds
@@ -96,7 +96,7 @@ class _Further:
     misfit: float
 
 
-def law(curve: Curve, confidence: float = 0.95) -> Law | None:
+def law(curve: Curve, confidence: float = 0.95) -> CostLaw | None:
     """Return the law; None with fewer than four sizes a doubling apart, or without growth at the last one.
 
     ``confidence`` is that of each one-sided bound.
@@ -111,7 +111,7 @@ def law(curve: Curve, confidence: float = 0.95) -> Law | None:
     n: Array = np.array(steps.sizes, dtype=np.float64)
     costs = np.median(steps.rows, axis=0) / n
     slopes = steps.increments.mean(axis=0) / np.diff(n)
-    return Law(
+    return CostLaw(
         exponent(steps, count - 4, count - 2, confidence),
         (float(costs[0]), float(costs[-1])),
         (float(slopes[0]), float(slopes[-1])),

@@ -28,7 +28,7 @@ _FAILED: tuple[Outcome, ...] = ("panic", "hang", "oom", "agent-error")
 
 
 @dataclass(frozen=True)
-class Kernels:
+class HuntKernels:
     """The kernels of a hunt, by source."""
 
     images: Mapping[str, KernelImage]
@@ -57,13 +57,13 @@ def requests_of(
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
 
 
-def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> Kernels:
+def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> HuntKernels:
     """Return the kernels, built or fetched. Raises BuildError, InputError, LabError."""
-    return Kernels(build.ensure(list(requests), cache_dir=cache_dir(), reporter=reporter).images)
+    return HuntKernels(build.ensure(list(requests), cache_dir=cache_dir(), reporter=reporter).images)
 
 
 def measure_stage(
-    folder: HuntFolder, name: str, plan: Plan, kernels: Kernels, lab: Lab, reporter: Reporter
+    folder: HuntFolder, name: str, plan: Plan, kernels: HuntKernels, lab: Lab, reporter: Reporter
 ) -> RunDir:
     """Boot the rest of a stage and return its run directory.
 

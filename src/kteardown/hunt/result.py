@@ -39,7 +39,7 @@ class FunctionResult(_Part):
     place: str
 
 
-class Prediction(_Part):
+class CostPrediction(_Part):
     """What a find costs at the largest number of objects that limits allow."""
 
     objects: int
@@ -49,7 +49,7 @@ class Prediction(_Part):
 
 
 class FailureResult(_Part):
-    """A trial that gave no figures: a guest that failed, or a call in it (``hunt.costs.Failure``)."""
+    """A trial that gave no figures: a guest that failed, or a call in it (``hunt.costs.FailedTrial``)."""
 
     outcome: str
     objects: int
@@ -98,7 +98,7 @@ class Find(_Part):
     """How the guest failed; results that were written earlier have only the text."""
     growth: GrowthResult | None = None
     function: FunctionResult | None = None
-    prediction: Prediction | None = None
+    prediction: CostPrediction | None = None
     elsewhere: dict[str, GrowthResult] = {}
     """The same cost on other kernels, by source."""
     also: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ class FailingHunk:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailingSeries:
     """The hunks of a series that fail on one source, out of how many."""
 
     hunks: tuple[FailingHunk, ...]
@@ -48,7 +48,7 @@ class Failure:
     """Files that the series adds, and that the source has."""
 
 
-def failing_hunks(tree: Path, patches: Sequence[Path]) -> Failure:
+def failing_hunks(tree: Path, patches: Sequence[Path]) -> FailingSeries:
     """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks fail."""
     found: list[FailingHunk] = []
     total = present = 0
@@ -70,7 +70,9 @@ def failing_hunks(tree: Path, patches: Sequence[Path]) -> Failure:
             if done.returncode:
                 found += _rejected(done.stderr, patch.name, hunks)
     added = [name for patch in patches for name in apply_patches.added_by(patch)]
-    return Failure(tuple(found), total, present, tuple(name for name in added if (tree / name).exists()))
+    return FailingSeries(
+        tuple(found), total, present, tuple(name for name in added if (tree / name).exists())
+    )
 
 
 def _git_apply(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

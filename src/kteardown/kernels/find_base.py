@@ -24,7 +24,7 @@ How = Literal["exactly", "with offsets", "merged", "with less context", "already
 
 
 @dataclass(frozen=True)
-class Attempt:
+class TriedSource:
     """What became of the series on one source."""
 
     source: str
@@ -66,12 +66,12 @@ class Base:
     id: str
     how: How
     patches: tuple[Path, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[TriedSource, ...]
     left_out: tuple[str, ...] = ()
     """Files of the series that no kernel is built from, and that keep it from applying."""
 
     @property
-    def chosen(self) -> Attempt:
+    def chosen(self) -> TriedSource:
         """The attempt that succeeded."""
         return next(a for a in self.attempts if a.source == self.source and a.how == self.how)
 
@@ -118,7 +118,7 @@ def find_base(
     return replace(found, left_out=tuple(left_out))
 
 
-def _direct(patches: Sequence[Path], attempts: Sequence[Attempt]) -> Base | None:
+def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | None:
     """Return the first source that takes the series exactly, or else the first that takes it with offsets."""
     for how in ("exactly", "with offsets"):
         for attempt in attempts:
@@ -148,18 +148,18 @@ def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
     return spec
 
 
-def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> Attempt:
+def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> TriedSource:
     try:
         source = sources.identify(spec) if fetch else sources.identify_offline(spec)
         unpacked = source is not None and sources.tree_path(source).is_dir()
         if source is None or (source.kind == "debian" and not fetch and not unpacked):
-            return Attempt(spec, source.id if source else "", "not here", reason="is not on this machine")
+            return TriedSource(spec, source.id if source else "", "not here", reason="is not on this machine")
         tree = sources.tree(source)
     except LabError as error:
-        return Attempt(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
+        return TriedSource(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
     images = three_way.pre_images(patches)
     same = sum(three_way.blob_id(tree / image.path).startswith(image.blob) for image in images)
-    attempt = Attempt(spec, source.id, "fails", same_files=same, files=len(images))
+    attempt = TriedSource(spec, source.id, "fails", same_files=same, files=len(images))
     if _applies(tree, patches, source):
         exact = bool(images) and same == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
@@ -178,7 +178,7 @@ def _applies(tree: Path, patches: Sequence[Path], source: Source) -> bool:
 
 
 def _fitted(
-    patches: Sequence[Path], attempts: Sequence[Attempt], sources: Sources, store: Store
+    patches: Sequence[Path], attempts: Sequence[TriedSource], sources: Sources, store: Store
 ) -> Base | None:
     """Return the first source into which the series can be merged, or else the one that it nearly fits."""
     there = [sources.identify(a.source) for a in attempts if a.how not in ("not here", "already there")]
@@ -201,7 +201,7 @@ def _fitted(
     return None
 
 
-def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[Attempt]) -> BuildError:
+def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     present = next((a for a in attempts if a.how == "already there"), None)
     if present is not None:

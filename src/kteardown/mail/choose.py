@@ -13,7 +13,7 @@ _MANY = 6
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenMails:
     """The mails of one series in order, its cover letter, and what was left out, one sentence each."""
 
     patches: tuple[Mail, ...]
@@ -22,7 +22,7 @@ class Chosen:
     notes: tuple[str, ...]
 
 
-def choose(mails: Sequence[Mail], message_id: str = "") -> Chosen:
+def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of it.
 
     No patches if no mail has a diff.
@@ -31,7 +31,7 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> Chosen:
     patches = _patches(mails, notes)
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:
-        return Chosen((), covers[0] if covers else None, (), tuple(notes))
+        return ChosenMails((), covers[0] if covers else None, (), tuple(notes))
     lead = _lead(mails, [*covers, *patches], message_id)
     groups = list(dict.fromkeys((mail.revision, mail.total) for mail in patches))
     group = _group(lead, patches, groups, exact=bool(message_id) and lead.message_id == message_id)
@@ -45,7 +45,7 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> Chosen:
         notes.append(f"left out: {_patch_count(count)} of revision {_version(revision)}")
     _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
     cover = next((mail for mail in covers if (mail.revision, mail.total) == group), None)
-    return Chosen(tuple(mine), cover, missing, tuple(notes))
+    return ChosenMails(tuple(mine), cover, missing, tuple(notes))
 
 
 def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:

@@ -14,7 +14,7 @@ from kteardown.kernels import apply_patches, cache_folder, toolchain
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import patches_in, slug
 from kteardown.mail import lore
-from kteardown.mail.choose import Chosen, choose
+from kteardown.mail.choose import ChosenMails, choose
 from kteardown.mail.mailbox import raw_mails
 from kteardown.mail.one_mail import DIFF_START, Diff, Mail, day, parse
 from kteardown.progress import Reporter, SilentReporter
@@ -79,7 +79,7 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     return _series(chosen, cache_dir)
 
 
-def _series(chosen: Chosen, cache_dir: Path) -> PostedSeries:
+def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
     diffs = [(mail, diff) for mail in chosen.patches for diff in mail.diffs]
     texts = [as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)]
     first = chosen.cover or chosen.patches[0]

@@ -22,7 +22,7 @@ _MANY = 3
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimSentence:
     """One sentence about one variant and one headline metric, and the ``verdict`` that it is based on."""
 
     variant: str
@@ -31,14 +31,14 @@ class Claim:
     text: str
 
 
-def claims(material: Material) -> list[Claim]:
+def claims(material: Material) -> list[ClaimSentence]:
     """Return a claim for each variant and headline metric: over all points, then its points by verdict.
 
     A broken variant has no claims but its faults, which are first.
     """
     result = material.result
     broken = [
-        Claim(fault.kernel, "", "broken", f"{fault_sentence(fault)}.")
+        ClaimSentence(fault.kernel, "", "broken", f"{fault_sentence(fault)}.")
         for variant in result.requested
         for fault in result.broken(variant)
     ]
@@ -116,13 +116,15 @@ def _basis(result: Result) -> str:
     )
 
 
-def _claim(name: str, group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None) -> Claim:
+def _claim(
+    name: str, group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None
+) -> ClaimSentence:
     variant = rows[0].variant
     by_verdict = {verdict: [c for c in rows if c.verdict == verdict] for verdict in VERDICTS}
     parts = [_part(verdict, mine, rows) for verdict, mine in by_verdict.items() if mine]
     subject = f"With {variant}, {name} is"
     if metric is None or (metric.planned == 1 and len(rows) == 1):
-        return Claim(variant, group.metric, tone(rows), f"{subject} {_joined(parts)}.")
+        return ClaimSentence(variant, group.metric, tone(rows), f"{subject} {_joined(parts)}.")
     whole = f"{_whole(metric)} over {points_of(metric)}"
     if metric.verdict == "mixed":
         text = f"{subject} mixed: {_joined(parts)}; {whole}."
@@ -132,7 +134,7 @@ def _claim(name: str, group: Group, rows: Sequence[Comparison], metric: MetricVe
         text = f"{subject} {whole}; no point is significant by itself."
     else:
         text = f"{subject} {whole}: {_joined(parts)}."
-    return Claim(variant, group.metric, metric.verdict, text[:-1] + _opposite(metric, rows) + ".")
+    return ClaimSentence(variant, group.metric, metric.verdict, text[:-1] + _opposite(metric, rows) + ".")
 
 
 def _whole(metric: MetricVerdict) -> str:

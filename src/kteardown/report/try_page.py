@@ -34,7 +34,7 @@ class Exercise:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredWorkload:
     """A workload that was run, or is to be run, on base and on the series."""
 
     workload: str
@@ -58,7 +58,7 @@ class Tried:
     posted: PostedSeries
     base: Base
     config: SeriesConfig
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredWorkload, ...]
     not_executed: tuple[str, ...]
     """Changed functions that no workload executes."""
     changed_objects: tuple[str, ...]
@@ -179,7 +179,7 @@ def _heading(posted: PostedSeries) -> str:
     return "\n".join(lines)
 
 
-def _answers(one: Measured) -> list[tuple[Verdict, str]]:
+def _answers(one: MeasuredWorkload) -> list[tuple[Verdict, str]]:
     """Return what is claimed of each metric; of a workload that did not execute the change, never "same"."""
     found = [(claim.verdict, claim.text) for material in one.materials for claim in claims(material)]
     if one.exercise.exercised is not False:
@@ -191,7 +191,7 @@ def _answers(one: Measured) -> list[tuple[Verdict, str]]:
     return list(dict.fromkeys((v, text) if v in ("same", "inconclusive") else (v, t) for v, t in found))
 
 
-def _tables(one: Measured) -> Sequence[Any]:
+def _tables(one: MeasuredWorkload) -> Sequence[Any]:
     if isinstance(one.material, BothMaterial):
         workloads = one.material.instructions.workloads
         return list(clock_tables(one.material.both, workloads, narrow=True))
@@ -215,7 +215,7 @@ def _limits(tried: Tried) -> list[str]:
     return list(dict.fromkeys([*found, *tried.notes]))
 
 
-def _workload_fields(one: Measured) -> Mapping[str, Any]:
+def _workload_fields(one: MeasuredWorkload) -> Mapping[str, Any]:
     return {
         "name": one.workload,
         "why": one.why,

@@ -33,7 +33,7 @@ _JOB_MB = 512
 _PAUSE_S = 0.5
 
 
-class Found(BaseModel):
+class NodeFacts(BaseModel):
     """What a job found on its node."""
 
     model_config = ConfigDict(frozen=True)
@@ -62,11 +62,11 @@ class Surveyed(BaseModel):
 
     node: str
     state: str
-    found: Found | None = None
+    found: NodeFacts | None = None
     reason: str = ""
 
 
-def look(cache: Path, node_cache: Path) -> Found:
+def look(cache: Path, node_cache: Path) -> NodeFacts:
     """Look at this host."""
     facts = host.facts()
     cpu = facts["cpu"]
@@ -75,7 +75,7 @@ def look(cache: Path, node_cache: Path) -> Found:
         kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
     except LabError as error:
         qemu, version, kvm = "", "", error.message
-    return Found(
+    return NodeFacts(
         qemu=qemu,
         qemu_version=version,
         kvm=kvm.removeprefix("KVM is not used: ").partition(". ")[0],
@@ -153,7 +153,7 @@ def _submission(node: Node, name: str, folder: Path, config: SlurmConfig) -> Sub
 
 def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
     try:
-        found = Found.model_validate_json((folder / f"{node.name}.json").read_bytes())
+        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").read_bytes())
         return Surveyed(node=node.name, state=node.state, found=found)
     except (OSError, ValidationError):
         pass

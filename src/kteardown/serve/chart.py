@@ -45,7 +45,7 @@ class Break:
 
 
 @dataclass(frozen=True)
-class Tick:
+class AxisLabel:
     """A label on an axis."""
 
     at: float
@@ -59,8 +59,8 @@ class Picture:
     dots: tuple[FigureMark, ...]
     levels: tuple[Level, ...]
     breaks: tuple[Break, ...]
-    values: tuple[Tick, ...]
-    releases: tuple[Tick, ...]
+    values: tuple[AxisLabel, ...]
+    releases: tuple[AxisLabel, ...]
     left: float = _LEFT
     right: float = WIDTH - _RIGHT
     bottom: float = HEIGHT - _BOTTOM
@@ -101,8 +101,8 @@ def picture(line: Line) -> Picture:
         breaks=tuple(
             Break(x(s.index - 0.5), s.verdict, f"{s.verdict}: {size(line, s)}") for s in line.shifts
         ),
-        values=tuple(Tick(y(value), figure_text(line, value)) for value in marks),
-        releases=tuple(Tick(x(index), text) for index, text in _releases(line, step)),
+        values=tuple(AxisLabel(y(value), figure_text(line, value)) for value in marks),
+        releases=tuple(AxisLabel(x(index), text) for index, text in _releases(line, step)),
     )
 
 

@@ -29,7 +29,7 @@ _MARKS = (
 """The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A block of instructions that the emulator translates and executes as one."""
 
     address: int
@@ -52,7 +52,7 @@ class TrialBlocks:
     """What one trial executed. ``stretches``: how many measured stretches it had."""
 
     stretches: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[CodeBlock, ...]
 
 
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
@@ -94,7 +94,7 @@ def plugin_arguments(
 
 def read_counts(out: Path) -> list[TrialBlocks]:
     """Return what the plugin wrote: the boot first, then each trial. Raises LabError if it is not whole."""
-    sections: list[tuple[int, list[Block]]] = []
+    sections: list[tuple[int, list[CodeBlock]]] = []
     ended = False
     try:
         with out.open(encoding="ascii") as lines:
@@ -105,7 +105,9 @@ def read_counts(out: Path) -> list[TrialBlocks]:
                 elif words[0] == "end":
                     ended = True
                 else:
-                    sections[-1][1].append(Block(int(words[0], 16), int(words[1]), int(words[2]), words[3]))
+                    sections[-1][1].append(
+                        CodeBlock(int(words[0], 16), int(words[1]), int(words[2]), words[3])
+                    )
     except OSError:
         ended = False
     if not ended:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kteardown.analysis.replication import NEARLY, Measured, compare, judge, replicate
+from kteardown.analysis.replication import NEARLY, MeasuredClaim, compare, judge, replicate
 from kteardown.inputs.published import Claim, Posting, PublishedSource, load_posting, posting_names
 from kteardown.model.result import Law, Result
 from unit.simulation import Noise, analysed, freezer, simulate
@@ -37,10 +37,10 @@ def claim(before: float, after: float) -> Claim:
     ],
 )
 def test_the_findings_for_a_claimed_change_from_100_to_40(ci: tuple[float, float], finding: str) -> None:
-    ours = Measured((ci[0] * ci[1]) ** 0.5, ci)
+    ours = MeasuredClaim((ci[0] * ci[1]) ** 0.5, ci)
     assert judge(claim(100, 40), ours)[0] == finding
     # A claim about a rate, which gets higher, is the same with all ratios inverted.
-    inverse = Measured(1.0, (1 / ci[1], 1 / ci[0]))
+    inverse = MeasuredClaim(1.0, (1 / ci[1], 1 / ci[0]))
     assert judge(claim(40, 100), inverse)[0] == finding
 
 
@@ -49,12 +49,12 @@ def test_the_findings_for_a_claimed_change_from_100_to_40(ci: tuple[float, float
     [((0.99, 1.01), "replicates"), ((0.80, 0.90), "opposite"), ((0.97, 1.05), "undecided")],
 )
 def test_a_claim_of_no_change(ci: tuple[float, float], finding: str) -> None:
-    assert judge(claim(100, 101), Measured(1.0, ci))[0] == finding
+    assert judge(claim(100, 101), MeasuredClaim(1.0, ci))[0] == finding
 
 
 def test_the_reason_says_how_large_the_change_is() -> None:
-    assert judge(claim(100, 25), Measured(0.5, (0.5, 0.5))) == ("smaller", "0.50 of the claimed change")
-    finding, reason = judge(claim(100, 50), Measured(0.9, (0.8, 1.1)))
+    assert judge(claim(100, 25), MeasuredClaim(0.5, (0.5, 0.5))) == ("smaller", "0.50 of the claimed change")
+    finding, reason = judge(claim(100, 50), MeasuredClaim(0.9, (0.8, 1.1)))
     assert (finding, reason) == (
         "undecided",
         "the interval includes no change, and excludes the claimed one",
@@ -62,17 +62,17 @@ def test_the_reason_says_how_large_the_change_is() -> None:
 
 
 def test_without_an_interval_the_finding_is_the_reason() -> None:
-    assert judge(claim(2, 1), Measured(missing="void")) == ("undecided", "void")
-    assert judge(claim(2, 1), Measured(0.5)) == ("undecided", "there is no interval")
+    assert judge(claim(2, 1), MeasuredClaim(missing="void")) == ("undecided", "void")
+    assert judge(claim(2, 1), MeasuredClaim(0.5)) == ("undecided", "there is no interval")
 
 
 def test_the_resolution_of_posted_figures_counts() -> None:
     """In whole milliseconds 8 and 9 may be equal, and 18 and 7 are at least 17.5 and 7.5."""
     small = claim(8, 9).model_copy(update={"step": 1.0})
-    assert judge(small, Measured(0.8, (0.8, 0.8)))[0] == "undecided"
+    assert judge(small, MeasuredClaim(0.8, (0.8, 0.8)))[0] == "undecided"
     large = claim(18, 7).model_copy(update={"step": 1.0})
     assert large.least == (17.5, 7.5)
-    assert judge(large, Measured(0.43, (0.43, 0.43))) == ("replicates", "1.00 of the claimed change")
+    assert judge(large, MeasuredClaim(0.43, (0.43, 0.43))) == ("replicates", "1.00 of the claimed change")
     assert claim(7, 18).model_copy(update={"step": 1.0}).least == (7.5, 17.5)
 
 

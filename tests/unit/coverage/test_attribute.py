@@ -16,7 +16,7 @@ from kteardown.coverage.attribute import (
     counts_of,
 )
 from kteardown.errors import InputError
-from kteardown.vm.coverage_plugin import Block, TrialBlocks
+from kteardown.vm.coverage_plugin import CodeBlock, TrialBlocks
 
 SOURCE = """\
 volatile int a, b;
@@ -50,7 +50,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def blocks_of(folder: Path, inside: int, outside: int) -> tuple[Block, ...]:
+def blocks_of(folder: Path, inside: int, outside: int) -> tuple[CodeBlock, ...]:
     """Every instruction of ``outer`` as a block of its own."""
     argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=outer", "vmlinux"]
     text = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout
@@ -60,7 +60,7 @@ def blocks_of(folder: Path, inside: int, outside: int) -> tuple[Block, ...]:
         for parts in words
         if len(parts) > 1 and parts[0][-1] == ":" and parts[0] != "vmlinux:"
     ]
-    return tuple(Block(address, inside, outside, "1") for address in at)
+    return tuple(CodeBlock(address, inside, outside, "1") for address in at)
 
 
 def test_inlined_functions_have_their_own_counts(program: Path) -> None:
@@ -82,7 +82,7 @@ def test_inlined_functions_have_their_own_counts(program: Path) -> None:
 
 def test_overlapping_blocks_add_up(program: Path) -> None:
     first = blocks_of(program, 1, 2)[0]
-    twice = TrialBlocks(1, (first, Block(first.address, 5, 0, "1")))
+    twice = TrialBlocks(1, (first, CodeBlock(first.address, 5, 0, "1")))
     assert counts_of(twice, inside=True) == {first.address: 6}
     assert counts_of(twice, inside=False) == {first.address: 2}
     assert addresses_of([twice]) == {first.address}

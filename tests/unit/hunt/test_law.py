@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from kteardown.hunt.curve import Curve, spaced
-from kteardown.hunt.law import Law, law
+from kteardown.hunt.law import CostLaw, law
 
 SIZES = spaced(5000, 6)
 
 
-def of(cost: list[float], sizes: tuple[int, ...] = SIZES, floor: float = 2e4, seeds: int = 1) -> Law | None:
+def of(
+    cost: list[float], sizes: tuple[int, ...] = SIZES, floor: float = 2e4, seeds: int = 1
+) -> CostLaw | None:
     return law(Curve(sizes, np.array([cost] * seeds), floor))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.hunt import decide
 from kteardown.hunt.catalogue import Kind
-from kteardown.hunt.costs import Failure, Measured, measured
+from kteardown.hunt.costs import FailedTrial, MeasuredCase, measured
 from kteardown.hunt.explain import growing_functions
 from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text
@@ -39,7 +39,7 @@ def kind(case: Case, part: str, limit: str) -> Kind:
 KINDS = (kind(FLOCKS, "files", "nofile"), kind(ZOMBIES, "processes", "nproc"))
 
 
-def stage(name: str) -> dict[Case, Measured]:
+def stage(name: str) -> dict[Case, MeasuredCase]:
     found = measured(RunDir(RECORDED / name).boots())
     return {case: each for (_, case), each in found.items()}
 
@@ -123,9 +123,9 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
 
 
 def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
-    hung, refused = Measured(FLOCKS, "kernel"), Measured(ZOMBIES, "kernel")
-    hung.failures.append(Failure(4608, "hang", "no record: for 60 s", boot=0, attempt=0))
-    refused.failures.append(Failure(72, "failed", "fork(): hang on", boot=0, attempt=0))
+    hung, refused = MeasuredCase(FLOCKS, "kernel"), MeasuredCase(ZOMBIES, "kernel")
+    hung.failures.append(FailedTrial(4608, "hang", "no record: for 60 s", boot=0, attempt=0))
+    refused.failures.append(FailedTrial(72, "failed", "fork(): hang on", boot=0, attempt=0))
     cases = decide.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {})
     (find,) = decide.finds(cases, {}, {}, {}, KINDS)
     assert find.failed == FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s")

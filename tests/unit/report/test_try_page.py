@@ -9,11 +9,11 @@ import pytest
 from kteardown.errors import NotExercisedError
 from kteardown.kernels.built_files import TouchedFile
 from kteardown.kernels.config_of_series import SeriesConfig
-from kteardown.kernels.find_base import Attempt, Base
+from kteardown.kernels.find_base import Base, TriedSource
 from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
 from kteardown.report.context import Material
-from kteardown.report.try_page import Exercise, Measured, Tried, as_json, page, plan
+from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried, as_json, page, plan
 from unit.report.contexts import instructions
 
 POSTED = PostedSeries(
@@ -30,8 +30,8 @@ POSTED = PostedSeries(
     notes=("left out: 2 patches of revision v1",),
 )
 ATTEMPTS = (
-    Attempt("debian:7.3", "debian:7.3.4-1", "fails", hunks=9),
-    Attempt("debian:7.2", "debian:7.2.12-1", "merged"),
+    TriedSource("debian:7.3", "debian:7.3.4-1", "fails", hunks=9),
+    TriedSource("debian:7.2", "debian:7.2.12-1", "merged"),
 )
 
 
@@ -42,7 +42,9 @@ def tried(exercised: bool | None = True, material: Material | None = None) -> Tr
         TouchedFile("arch/arm64/c.c", False, reason="is for arm64"),
     )
     exercise = Exercise(("zombies executed changed lines of f() 5 times.",), exercised)
-    measured = Measured("zombies", "named with --workload", "run", material or instructions(), exercise)
+    measured = MeasuredWorkload(
+        "zombies", "named with --workload", "run", material or instructions(), exercise
+    )
     base = Base("debian:7.2", "debian:7.2.12-1", "merged", POSTED.patches, ATTEMPTS, ("MAINTAINERS",))
     command = "kteardown try ./thread.mbox"
     return Tried(

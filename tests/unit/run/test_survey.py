@@ -13,9 +13,9 @@ from kteardown.cli import app, doctor_cluster
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import survey as surveys
 from kteardown.run.executors.cluster import Job, Node, Submission
-from kteardown.run.survey import Found, Surveyed, survey
+from kteardown.run.survey import NodeFacts, Surveyed, survey
 
-FOUND = Found(
+FOUND = NodeFacts(
     qemu="a" * 64,
     qemu_version="7.2",
     kvm="",
@@ -74,7 +74,7 @@ def test_each_node_answers_or_has_the_reason_of_the_scheduler(tmp_path: Path) ->
 
 def test_a_job_writes_what_its_host_is_like(tmp_path: Path) -> None:
     assert surveys.main([str(tmp_path / "n1.json"), str(tmp_path), str(tmp_path / "no" / "such")]) == 0
-    found = Found.model_validate_json((tmp_path / "n1.json").read_bytes())
+    found = NodeFacts.model_validate_json((tmp_path / "n1.json").read_bytes())
     assert found.cache
     assert found.cores >= 1
 

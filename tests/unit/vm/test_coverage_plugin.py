@@ -10,14 +10,14 @@ import pytest
 from kteardown.errors import LabError
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import agent_addresses, build_agent
-from kteardown.vm.coverage_plugin import Block, TrialBlocks, build_plugin, plugin_arguments, read_counts
+from kteardown.vm.coverage_plugin import CodeBlock, TrialBlocks, build_plugin, plugin_arguments, read_counts
 
 
 def test_counts_are_read(tmp_path: Path) -> None:
     out = tmp_path / "counts"
     out.write_text("trial 0 0\nffffffff81000000 0 7 35\ntrial 1 2\nffffffff81000010 4 0 1f2\nend\n")
     boot, trial = read_counts(out)
-    assert boot == TrialBlocks(0, (Block(0xFFFFFFFF81000000, 0, 7, "35"),))
+    assert boot == TrialBlocks(0, (CodeBlock(0xFFFFFFFF81000000, 0, 7, "35"),))
     assert trial.stretches == 2
     assert list(trial.blocks[0].addresses()) == [0xFFFFFFFF81000010 + offset for offset in (0, 1, 16)]
 

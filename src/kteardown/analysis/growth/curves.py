@@ -57,7 +57,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Curve:
+class FittedLaw:
     """One fitted law.
 
     The constant is the first coefficient; ``rss`` is the weighted residual sum of squares.
@@ -101,18 +101,18 @@ class Curve:
         return max(self.rss, points * PARSIMONY**2) / (points - spent)
 
 
-def candidates(costs: Costs) -> list[Curve]:
+def candidates(costs: Costs) -> list[FittedLaw]:
     """Return the constant, linear, n log n and quadratic laws."""
     flat = _fit(costs, "constant", lambda n: ())
     return [flat, *(_fit(costs, model, terms) for model, terms in _SHAPES.items())]
 
 
-def curved(costs: Costs) -> Curve:
+def curved(costs: Costs) -> FittedLaw:
     """Return a + b * n + c * n squared: a quadratic law with a linear part."""
     return _fit(costs, "quadratic", lambda n: (n, n**2))
 
 
-def power(costs: Costs, confidence: float) -> Curve:
+def power(costs: Costs, confidence: float) -> FittedLaw:
     """Return a + b * n**p: for each p the rest is linear, so only p is searched.
 
     The interval of p is that of the profile likelihood (D. Bates, D. Watts, "Nonlinear Regression Analysis",
@@ -145,20 +145,20 @@ def slope(x: Array, y: Array, weights: Array) -> Array:
     return slopes
 
 
-def slope_error(line: Curve, costs: Costs) -> float:
+def slope_error(line: FittedLaw, costs: Costs) -> float:
     """Return the standard error of the slope of the straight line, from the residuals."""
     w2 = costs.weights(costs.y) ** 2
     off = costs.x - np.average(costs.x, weights=w2)
     return math.sqrt(line.rss / max(1, len(costs.x) - 2) / float(np.sum(w2 * off**2)))
 
 
-def _fit(costs: Costs, model: LawModel, terms: _Terms) -> Curve:
+def _fit(costs: Costs, model: LawModel, terms: _Terms) -> FittedLaw:
     weights = costs.weights(costs.y)
     design = weights[:, None] * _design(terms, costs.x)
     scales = np.linalg.norm(design, axis=0)
     coefficients = np.linalg.lstsq(design / scales, weights * costs.y, rcond=None)[0] / scales
     rss = float(np.sum(np.square(weights * costs.y - design @ coefficients)))
-    return Curve(model, terms, coefficients, rss)
+    return FittedLaw(model, terms, coefficients, rss)
 
 
 def _design(terms: _Terms, n: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration
-from kteardown.analysis.growth.curves import Costs, Curve, candidates, curved, power, slope, slope_error
+from kteardown.analysis.growth.curves import Costs, FittedLaw, candidates, curved, power, slope, slope_error
 from kteardown.model.result import LawModel, Prediction
 
 MIN_POINTS = 3
@@ -49,7 +49,7 @@ class Fit:
     r2: float | None
     points: int
     costs: Costs
-    curves: tuple[Curve, ...]
+    curves: tuple[FittedLaw, ...]
 
 
 def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float) -> Fit | None:
@@ -130,7 +130,7 @@ def _rounded(value: float) -> str:
     return f"{float(f'{value:.4g}'):,.10g}"
 
 
-def _plausible(found: Fit) -> list[Curve]:
+def _plausible(found: Fit) -> list[FittedLaw]:
     """Return the laws that the criterion keeps, and the curved one unless it fits worse than all of them.
 
     The criterion alone would rarely keep the curved one, because it penalizes parameters. A curvature that is
@@ -143,7 +143,7 @@ def _plausible(found: Fit) -> list[Curve]:
     return [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
 
 
-def _ends(curve: Curve, costs: Costs, at: float, confidence: float) -> tuple[float, float]:
+def _ends(curve: FittedLaw, costs: Costs, at: float, confidence: float) -> tuple[float, float]:
     """Return the prediction interval of one law.
 
     D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988, section 2.3.

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.profile.stacks import (
     FunctionCosts,
-    Growth,
     Key,
     Stretches,
+    TimeGrowth,
     collect,
     growth,
     merged,
@@ -101,7 +101,7 @@ class _KernelCosts:
         self.objects = self.sizes[-1] or 1.0
         """The number of objects at the largest point, by which its times are divided."""
 
-    def growth(self, function: str) -> Growth | None:
+    def growth(self, function: str) -> TimeGrowth | None:
         """Return the growth of the time in the function itself."""
         return growth(self.sizes, [costs.own(function) for costs in self.costs])
 

@@ -233,14 +233,14 @@ class FunctionCosts:
 
 
 @dataclass(frozen=True)
-class Growth:
+class TimeGrowth:
     """The slope of log time over log size, and its standard error."""
 
     exponent: float
     se: float
 
 
-def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> Growth | None:
+def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> TimeGrowth | None:
     """Fit the growth of a time with the size: least squares on both logarithms, weighted by the errors.
 
     If the points are farther from the line than their errors explain, the error of the slope is multiplied by
@@ -265,7 +265,7 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> Growth | None:
     )
     free = len(known) - 2
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
-    return Growth(slope, birge / math.sqrt(spread))
+    return TimeGrowth(slope, birge / math.sqrt(spread))
 
 
 def quantile(confidence: float, claims: int) -> float:

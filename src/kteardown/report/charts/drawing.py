@@ -13,7 +13,7 @@ from typing import Any
 
 from kteardown.report.charts.figure import PlotlyFigure, Trace
 from kteardown.report.charts.flame_drawing import flame
-from kteardown.report.charts.scales import Scale, Tick, category, numeric, set_ticks
+from kteardown.report.charts.scales import AxisScale, Tick, category, numeric, set_ticks
 
 _HEIGHT = 250
 _DASHES = {"dash": "7 4", "dashdot": "7 3 2 3", "longdash": "12 5", "dot": "1.5 4"}
@@ -27,8 +27,8 @@ _INVISIBLE = "skip"
 class _Plot:
     """Both axes, and the height in pixels."""
 
-    x: Scale
-    y: Scale
+    x: AxisScale
+    y: AxisScale
     height: int
 
     def at(self, x: Any) -> float:
@@ -61,7 +61,7 @@ def drawing(figure: PlotlyFigure) -> str:
     )
 
 
-def _scale(traces: Sequence[Trace], axis: Mapping[str, Any], letter: str) -> Scale:
+def _scale(traces: Sequence[Trace], axis: Mapping[str, Any], letter: str) -> AxisScale:
     values: list[Any] = []
     for trace in traces:
         own = [value for value in trace[letter] if value is not None]

@@ -17,7 +17,7 @@ Level = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Family:
+class GrowthFamily:
     """The comparisons of one metric over ``param``, with the other parameters fixed at ``rest``."""
 
     group: Group
@@ -31,7 +31,7 @@ class Family:
         return point_text(self.rest) or "all"
 
 
-def families(material: Material) -> list[Family]:
+def families(material: Material) -> list[GrowthFamily]:
     """Return every headline metric over the parameter of its growth law, if that has at least two values."""
     found = []
     for group in groups(material.result, material.workloads):
@@ -44,13 +44,13 @@ def families(material: Material) -> list[Family]:
                 by_rest.setdefault(point_key(_rest(c, param)), []).append(c)
         for mine in by_rest.values():
             if len({c.point[param] for c in mine}) > 1:
-                found.append(Family(group, param, _rest(mine[0], param), tuple(mine)))
+                found.append(GrowthFamily(group, param, _rest(mine[0], param), tuple(mine)))
     return found
 
 
 def growth_galleries(material: Material) -> list[Gallery]:
     """Return a gallery for each headline metric; its choice is the values of the other parameters."""
-    by_figure: dict[tuple[str, str], list[Family]] = {}
+    by_figure: dict[tuple[str, str], list[GrowthFamily]] = {}
     for family in families(material):
         by_figure.setdefault((family.group.workload, family.group.key), []).append(family)
     galleries = []
@@ -67,7 +67,7 @@ def _rest(c: Comparison, param: str) -> dict[str, ParamValue]:
     return {name: value for name, value in c.point.items() if name != param}
 
 
-def _chart(material: Material, family: Family) -> Chart:
+def _chart(material: Material, family: GrowthFamily) -> Chart:
     result, group = material.result, family.group
     kernels = list(result.kernels)
     values = [side.compared for c in family.comparisons for side in (c.base, c.changed)]
@@ -97,7 +97,7 @@ def _chart(material: Material, family: Family) -> Chart:
     )
 
 
-def _levels(material: Material, family: Family, kernel: str) -> dict[int, Level]:
+def _levels(material: Material, family: GrowthFamily, kernel: str) -> dict[int, Level]:
     """Return the compared levels by value of the parameter, with intervals if the samples are known."""
     group, found = family.group, {}
     for c in family.comparisons:
@@ -146,7 +146,7 @@ def _kernel(kernel: str, kernels: Sequence[str], levels: Mapping[int, Level], un
     ]
 
 
-def _law(material: Material, family: Family, kernel: str) -> Law | None:
+def _law(material: Material, family: GrowthFamily, kernel: str) -> Law | None:
     group = family.group
     return next(
         (
@@ -208,7 +208,7 @@ def _extrapolation(
     ]
 
 
-def _about(material: Material, family: Family, unit: Scale) -> str:
+def _about(material: Material, family: GrowthFamily, unit: Scale) -> str:
     group = family.group
     parts = []
     for kernel in ["base", *dict.fromkeys(c.variant for c in family.comparisons)]:

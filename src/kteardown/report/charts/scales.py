@@ -23,7 +23,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """``share`` returns the place of a value, from 0 to 1."""
 
     share: Callable[[Any], float]
@@ -31,12 +31,12 @@ class Scale:
     is_category: bool = False
 
 
-def category(names: Sequence[Any]) -> Scale:
+def category(names: Sequence[Any]) -> AxisScale:
     """Return an axis of names with equal room for each."""
     return set_ticks(list(range(len(names))), [str(name) for name in names], of=names)
 
 
-def set_ticks(values: Sequence[float], texts: Sequence[str], *, of: Sequence[Any] = ()) -> Scale:
+def set_ticks(values: Sequence[float], texts: Sequence[str], *, of: Sequence[Any] = ()) -> AxisScale:
     """Return an axis of the columns ``values`` (0, 1, 2, ...), which have these labels and equal room."""
     count = len(values)
     positions = {name: position for position, name in enumerate(of)}
@@ -45,10 +45,10 @@ def set_ticks(values: Sequence[float], texts: Sequence[str], *, of: Sequence[Any
         return (float(positions.get(value, value)) + 0.5) / count
 
     ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(texts))
-    return Scale(share, ticks, is_category=True)
+    return AxisScale(share, ticks, is_category=True)
 
 
-def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> Scale:
+def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
     """Return an axis of numbers that has all ``values``, and 0 too with ``zero``."""
     finite = [float(value) for value in values if math.isfinite(value) and (value > 0 or not log)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
@@ -68,7 +68,7 @@ def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -
 
     marks = _decades(start, end) if log else _steps(start, end)
     decimals = _decimals(marks)
-    return Scale(share, tuple(Tick(share(mark), _text(mark, decimals)) for mark in marks))
+    return AxisScale(share, tuple(Tick(share(mark), _text(mark, decimals)) for mark in marks))
 
 
 def _steps(low: float, high: float) -> list[float]:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from kteardown.hunt.catalogue import Cost
 from kteardown.hunt.result import (
     CaseResult,
+    CostPrediction,
     Find,
     FunctionResult,
     GrowthResult,
     HuntResult,
-    Prediction,
     Rate,
 )
 from kteardown.report.formatting import number, share
@@ -89,7 +89,7 @@ def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
     return low / few, high / many
 
 
-def predicted(found: Prediction, rate: Rate | None) -> str:
+def predicted(found: CostPrediction, rate: Rate | None) -> str:
     """Return the predicted cost at the largest number that limits allow."""
     _, middle, high = found.instructions
     if rate is None:
