@@ -22,8 +22,8 @@ from kteardown.analysis.analyse import analyse
 from kteardown.analysis.gather_samples import gather
 from kteardown.model.point import points_of
 from kteardown.model.result import KernelFacts
-from kteardown.report.context import Material
 from kteardown.report.formats.html import html_report
+from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
 
 MAKE_LIMIT_S, OPEN_LIMIT_S = 10.0, 2.0

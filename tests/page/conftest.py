@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Page
 from kteardown import pipeline
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
-from kteardown.report.context import Material
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
+from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
 from kteardown.vm.kernel_log import problems
 from unit.conftest import browser

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from kteardown.cli.things import Thing, known_names
+from kteardown.cli.descriptions import Thing, known_names
 from kteardown.errors import KteardownError
 from kteardown.inputs.load import (
     experiment_names,

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.cli.things import Fields, cell, covering, heading
+from kteardown.cli.descriptions import Fields, cell, covering, heading
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.material import each_clock, material_of_folder, print_report, written
 from kteardown.cli.run import gate
+from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
 from kteardown.errors import InputError, LabError
 from kteardown.extras import need
-from kteardown.report.context import BothMaterial, Material
+from kteardown.report.material import BothMaterial, Material
 from kteardown.rundir.find import find_runs
 
 

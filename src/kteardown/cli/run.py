@@ -11,7 +11,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.material import each_clock, material_of_folder, print_report, written
+from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BrokenError, GateError, InputError
 from kteardown.inputs.load import load_experiment

@@ -11,14 +11,14 @@ import typer
 
 from kteardown import pipeline, version
 from kteardown.cli import options
-from kteardown.cli.material import material_of_folder
+from kteardown.cli.run_report import material_of_folder
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.report.context import BothMaterial
+from kteardown.report.material import BothMaterial
 from kteardown.report.metric_names import shipped_name
 from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder

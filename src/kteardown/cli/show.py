@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kteardown.cli import complete, options
-from kteardown.cli.things import Fields, Thing, cell, describe, heading, kinds_of
+from kteardown.cli.descriptions import Fields, Thing, cell, describe, heading, kinds_of
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, find_run, find_runs

@@ -14,7 +14,7 @@ from kteardown.kernels import apply_patches, cache_folder, toolchain
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import patches_in, slug
 from kteardown.mail import lore
-from kteardown.mail.choose import ChosenMails, choose
+from kteardown.mail.latest_revision import ChosenMails, choose
 from kteardown.mail.mailbox import raw_mails
 from kteardown.mail.one_mail import DIFF_START, Diff, Mail, day, parse
 from kteardown.progress import Reporter, SilentReporter

@@ -10,7 +10,6 @@ from kteardown.model.result import Result
 from kteardown.model.samples import Samples
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups
-from kteardown.report.context import Material
 from kteardown.report.formatting import (
     change,
     decimals,
@@ -21,6 +20,7 @@ from kteardown.report.formatting import (
     share,
     with_remedy,
 )
+from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Cell
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
-from kteardown.report.context import Material
 from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
+from kteardown.report.material import Material
 from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
 from kteardown.report.sections.fault_lines import (
     fault_sentence,

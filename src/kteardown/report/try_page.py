@@ -14,8 +14,8 @@ from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
 from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats.cover import layout, tables, wrapped
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.summary import claims, limits
 

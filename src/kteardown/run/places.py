@@ -10,7 +10,7 @@ from kteardown.inputs.config import config_file, load_config
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.run.executors.cluster import ClusterBackend
-from kteardown.run.executors.job import qemu_hash
+from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.order import Ordering
 from kteardown.run.executors.slurm import Slurm
 from kteardown.rundir.directory import write_failed

@@ -22,7 +22,7 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
 from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
-from kteardown.run.executors.job import qemu_hash
+from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.order import python_command, python_path
 from kteardown.rundir.directory import write_failed
 from kteardown.vm import host

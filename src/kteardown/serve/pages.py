@@ -23,10 +23,10 @@ from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
-from kteardown.report.context import BothMaterial
 from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import both_clocks, text
 from kteardown.report.formatting import VERDICTS
+from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir

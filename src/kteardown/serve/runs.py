@@ -16,9 +16,9 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
-from kteardown.report.context import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
+from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result

@@ -21,8 +21,8 @@ from kteardown.model.record import (
     TrialStart,
 )
 from kteardown.model.result import PatchSet, Result
-from kteardown.report.context import Material, side_by_side
 from kteardown.report.formats import cover
+from kteardown.report.material import Material, side_by_side
 from kteardown.report.sections.both_clocks_table import clock_sentences
 from kteardown.report.sections.fault_lines import broken_message, fault_lines, uncompared_sentences
 from kteardown.report.summary import claims

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown import pipeline
 from kteardown.cli import app
-from kteardown.cli.things import Thing, known_names
+from kteardown.cli.descriptions import Thing, known_names
 from kteardown.errors import InputError
 from unit.report.contexts import write_run
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kteardown.errors import InputError
 from kteardown.mail import lore
-from kteardown.mail.choose import choose
+from kteardown.mail.latest_revision import choose
 from kteardown.mail.mailbox import split_mbox
 from kteardown.mail.one_mail import DIFF_START, parse
 from kteardown.mail.posted import PostedSeries, read

@@ -11,7 +11,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Ablation, Distribution, Part, PatchParts
 from kteardown.model.samples import Evidence, Stacks
-from kteardown.report.context import Material
+from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import CLOCKS, RunFolder, mark_both_clocks
 from unit.run_dirs import fill

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.model.both_clocks import BothClocks, ClockRate
-from kteardown.report.context import BothMaterial, side_by_side
 from kteardown.report.formats import both_clocks as formats
 from kteardown.report.formats.html import html_both
+from kteardown.report.material import BothMaterial, side_by_side
 from kteardown.report.sections.both_clocks_table import clock_sentences, clock_tables, rate_sentences
 from unit.report.contexts import instructions, wall
 from unit.simulation import WORKLOADS

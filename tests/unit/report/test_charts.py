@@ -26,8 +26,8 @@ from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
-from kteardown.report.context import Material
 from kteardown.report.formats.html import all_charts
+from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name
 from unit.report.contexts import ENTRY, instructions, rich, wall
 from unit.simulation import WORKLOADS

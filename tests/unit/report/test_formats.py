@@ -17,10 +17,10 @@ import pytest
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
-from kteardown.report.context import Material
 from kteardown.report.formats import comment, cover
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import scale
+from kteardown.report.material import Material
 from kteardown.report.summary import claims, limits
 from unit.report.contexts import instructions, rich, wall
 

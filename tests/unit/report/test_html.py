@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import pytest
 
-from kteardown.report.context import Material
 from kteardown.report.formats.html import all_charts, html_report
+from kteardown.report.material import Material
 from unit.report.contexts import instructions, rich, wall
 
 

@@ -12,9 +12,9 @@ from kteardown.cli.run import gate
 from kteardown.errors import GateError
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import headlines
-from kteardown.report.context import Material
 from kteardown.report.formats import json
 from kteardown.report.formats.registry import TEXTS
+from kteardown.report.material import Material
 from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.summary import claims
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from kteardown.report.context import Material
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.formats.registry import TEXTS
+from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name, name_of
 from unit.report.contexts import rich, wall
 from unit.simulation import WORKLOADS

@@ -36,9 +36,9 @@ from kteardown.model.result import (
 )
 from kteardown.model.workload import Metric, Workload
 from kteardown.report import saved
-from kteardown.report.context import Material, side_by_side
 from kteardown.report.formats import both_clocks, text
 from kteardown.report.formats.registry import TEXTS
+from kteardown.report.material import Material, side_by_side
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence, sentence_of_both, tone_of
 from kteardown.rundir.find import RunFolder

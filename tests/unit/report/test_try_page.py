@@ -12,7 +12,7 @@ from kteardown.kernels.config_of_series import SeriesConfig
 from kteardown.kernels.find_base import Base, TriedSource
 from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
-from kteardown.report.context import Material
+from kteardown.report.material import Material
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried, as_json, page, plan
 from unit.report.contexts import instructions
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
 from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
-from kteardown.run.executors.job import Order
+from kteardown.run.executors.node_job import Order
 from kteardown.rundir.journal import Failure, Receipt, publish, write_failure
 
 

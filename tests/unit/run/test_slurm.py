@@ -125,7 +125,7 @@ def test_a_limit_of_the_cluster_is_an_error_that_names_the_setting(
 
 def test_a_job_reads_no_module_from_the_folder_in_which_it_starts(tmp_path: Path) -> None:
     (tmp_path / "secrets.py").write_text("raise SystemExit(3)")
-    command = python_command(SlurmConfig(), "kteardown.run.executors.job", "no-such-order")
+    command = python_command(SlurmConfig(), "kteardown.run.executors.node_job", "no-such-order")
     environment = {**os.environ, "PYTHONPATH": python_path(SlurmConfig())}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert b"No such file" in done.stderr

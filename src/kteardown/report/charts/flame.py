@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Stacks
 from kteardown.report.charts.figure import Chart, Gallery, layout, slug
-from kteardown.report.context import Material
 from kteardown.report.formatting import point_text
+from kteardown.report.material import Material
 
 _LEAST = 0.003
 """A smaller part of the whole is too thin to see and is left out."""

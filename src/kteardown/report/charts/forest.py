@@ -20,8 +20,8 @@ from kteardown.report.charts.figure import (
     slug,
 )
 from kteardown.report.comparison_groups import Group, groups, point_cells, variants
-from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, change, decimals, parameter
+from kteardown.report.material import Material
 
 _ROWS = 48
 """With more rows than this, each metric has a chart of its own."""

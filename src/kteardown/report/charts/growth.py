@@ -9,8 +9,8 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Law
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key
-from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, parameter, point_text, scale
+from kteardown.report.material import Material
 
 Level = tuple[float, float, float]
 """A level and the two ends of its interval."""

@@ -10,8 +10,8 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison
 from kteardown.report.charts.figure import Chart, PlotlyFigure, Trace, axis, colour, dash, layout, mark, slug
 from kteardown.report.comparison_groups import PointKey
-from kteardown.report.context import Material
 from kteardown.report.formatting import change, parameter, percent, point_text
+from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_label
 from kteardown.report.sections.published_table import comparisons_for, figure_name
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, layout, slug
-from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, number, point_text, scale
+from kteardown.report.material import Material
 from kteardown.report.metric_names import distinct_names, metric_name
 
 _GL_FROM = 3000

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution
 from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
-from kteardown.report.context import Material
 from kteardown.report.formatting import Scale, percent, point_text, scale
+from kteardown.report.material import Material
 from kteardown.report.metric_names import distinct_names, metric_name
 
 

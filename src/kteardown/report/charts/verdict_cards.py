@@ -14,8 +14,8 @@ from kteardown.model.workload import Better
 from kteardown.report.charts.figure import shared_span
 from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
 from kteardown.report.comparison_groups import Group, headlines, variants
-from kteardown.report.context import Material
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
+from kteardown.report.material import Material
 from kteardown.report.metric_words import (
     leading,
     metric_interval,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import Chart, Trace, axis, layout, slug
-from kteardown.report.context import Material
 from kteardown.report.formatting import change_of, point_text, portion
+from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import largest_ablations
 

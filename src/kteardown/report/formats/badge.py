@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from kteardown.model.result import Verdict
-from kteardown.report.context import BothMaterial, Material
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sentence import ALARMING, in_brief, sentence, sentence_of_both, tone_of
 
 _COLOURS: Mapping[Verdict, str] = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from kteardown.model.samples import Samples
-from kteardown.report.context import Material
+from kteardown.report.material import Material
 from kteardown.report.sections.fault_lines import broken_message
 
 _SUFFIX = re.compile(r"_(ns|us|kb|per_s|count|share)$")

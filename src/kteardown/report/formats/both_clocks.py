@@ -13,9 +13,9 @@ from rich.text import Text
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats import badge, benchstat, comment, cover, html, junit, markdown, text
 from kteardown.report.in_words import in_words
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
     EXPLAINED,
     clock_sentences,

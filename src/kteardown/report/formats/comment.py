@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from kteardown.model.result import Result
 from kteardown.report import contents
 from kteardown.report.comparison_groups import headlines, variants
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formats.markdown import layout, plain
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, is_broken, uncompared_sentences

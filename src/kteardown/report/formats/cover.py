@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, decimals, scale
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
     clock_sentences,
     clock_tables,

@@ -35,10 +35,10 @@ from kteardown.report.charts.tail import tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import metric_anchor, variants
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formatting import VERDICTS
 from kteardown.report.in_words import metrics_in_words
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.both_clocks_table import (

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as Xml
 
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
-from kteardown.report.context import BothMaterial, Material
 from kteardown.report.formatting import change, point_text, with_remedy
+from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence, sentence_of_both

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kteardown.report.context import Material
 from kteardown.report.formats import badge, benchstat, comment, cover, csv, html, json, junit, markdown
 from kteardown.report.in_words import in_words
+from kteardown.report.material import Material
 
 TEXTS: Mapping[str, Callable[[Material], str]] = {
     "markdown": lambda m: markdown.render(m.result, m.workloads, m.reference),

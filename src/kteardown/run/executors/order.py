@@ -10,7 +10,7 @@ from pathlib import Path
 import kteardown
 from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
-from kteardown.run.executors.job import KernelFiles, Order
+from kteardown.run.executors.node_job import KernelFiles, Order
 from kteardown.run.executors.port import Bootable, Piece, Setting
 from kteardown.rundir.journal import Kind
 
@@ -58,7 +58,7 @@ class Ordering:
 
     def command(self, order: Path) -> list[str]:
         """Return the command of a job."""
-        return python_command(self.config, "kteardown.run.executors.job", str(order))
+        return python_command(self.config, "kteardown.run.executors.node_job", str(order))
 
     def memory_mb(self, guest_mb: int) -> int:
         """Return the memory of a job."""

@@ -1,4 +1,4 @@
-"""A job on a node of a cluster: ``python -m kteardown.run.executors.job ORDER.json``.
+"""A job on a node of a cluster: ``python -m kteardown.run.executors.node_job ORDER.json``.
 
 It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the journal
 of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each file by its hash,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.report.context import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.formats import text
+from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load

@@ -15,8 +15,8 @@ import pytest
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
-from kteardown.run.executors import job as jobs
-from kteardown.run.executors.job import KernelFiles, Order, Stage
+from kteardown.run.executors import node_job as jobs
+from kteardown.run.executors.node_job import KernelFiles, Order, Stage
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
