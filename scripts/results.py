@@ -35,8 +35,11 @@ from kteardown.vm.qemu import qemu_version
 from splice import splice
 
 ROOT = Path(__file__).parents[1]
-_LEFT_OUT = {"profiles", "distributions", "outliers"}
-"""Parts of a result that no table shows, and that can be large."""
+_LEFT_OUT: dict[str, Any] = {
+    **dict.fromkeys(("profiles", "distributions", "outliers"), True),
+    **{key: {"__all__": {"value_unit"}} for key in ("comparisons", "metric_verdicts", "laws", "ablations")},
+}
+"""Parts of a result that no table shows, and that can be large; what the clock says once for all values."""
 _DIGITS = 9
 
 
