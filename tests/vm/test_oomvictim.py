@@ -8,7 +8,7 @@ import pytest
 
 from vm import lab
 
-pytestmark = [pytest.mark.vm, pytest.mark.build]
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 PROCESSES = 2000
 IN_FRONT = PROCESSES / 4
@@ -40,7 +40,6 @@ def test_a_victim_does_not_wait_at_the_gate(tmp_path: Path) -> None:
     check(tmp_path, "exit-gate", "exit-gate@-3")
 
 
-@pytest.mark.full
 def test_a_victim_does_not_wait_for_its_turn_in_a_relay(tmp_path: Path) -> None:
     relay = lab.BROKEN / "contender-relay"
     check(tmp_path, str(relay), lab.on_top(tmp_path, relay, "relay-broken-oom"))
