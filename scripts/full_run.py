@@ -9,9 +9,9 @@ A result is recorded only if every test passed and nothing that it vouches for c
 A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
 Its hours need not be those of one day: what ``keep`` wrote is in the tree, and ``begin`` goes on from there.
 
-After a change of one workload or series, the tests in files that name it, or an experiment that has it, are
-run again. After any other change all are, and so they are if no file names it. The tests of ``AGAIN`` take
-minutes only and are not kept in the tree.
+After a change of one workload or series, a suite runs the tests in files that name it, or an experiment that
+has it; if none of its files does, it runs all its tests. After any other change every suite runs all. The
+tests of ``AGAIN`` take minutes only and are not kept in the tree.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _write(root: Path, file: Path, entries: Mapping[str, journal.Entry], moved: 
 
 
 def _restore(root: Path, now: Ids) -> None:
-    """Write the journals of the kept or recorded run, where there is none yet."""
+    """Write the journals that do not exist yet, from the kept or recorded run."""
     kept = _recorded(root)
     moved = changed(kept.get("vouches_for", {}), now)
     if "suites" in kept and not moved:

@@ -80,7 +80,9 @@ def cell(value: Any) -> str:
         return " ".join(f"{name}={cell(of).replace(', ', ',')}" for name, of in value.items() if of)
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value))
-    return "" if value is None else share(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return share(value)
+    return "" if value is None else str(value)
 
 
 def known_names(kind: Thing) -> list[str]:

@@ -34,7 +34,8 @@ class SourceLines:
         """Return the lines with `` (FILE:LINE)`` after each ``FUNCTION+OFFSET/SIZE``, and each bare address
         after ``at`` replaced by its function.
 
-        In code of an inlined function the line is the one that calls it: `` (FILE:LINE, in INLINED)``."""
+        For an instruction of an inlined function the line is that of its call: `` (FILE:LINE, in INLINED)``.
+        """
         text = "\n".join(lines)
         if not (_PLACE.search(text) or _BARE.search(text)) or not self._usable():
             return tuple(lines)
