@@ -105,8 +105,9 @@ def _reading(
     exact: Comparison | MetricVerdict | None, wall: Comparison | MetricVerdict | None
 ) -> ClockReading:
     known = next(c for c in (exact, wall) if c is not None)
-    sides = [None if c is None else OneClock.of(c) for c in (exact, wall)]
-    reading, reason = read(sides[0], sides[1], counted=known.unit in COUNTED)
+    ours = None if exact is None else OneClock.of(exact, "instructions")
+    theirs = None if wall is None else OneClock.of(wall, "wall")
+    reading, reason = read(ours, theirs, counted=known.unit in COUNTED)
     return ClockReading(
         workload=known.workload,
         variant=known.variant,
@@ -115,8 +116,8 @@ def _reading(
         unit=known.unit,
         better=known.better,
         point=known.point if isinstance(known, Comparison) else {},
-        instructions=sides[0],
-        wall=sides[1],
+        instructions=ours,
+        wall=theirs,
         reading=reading,
         reason=reason,
     )

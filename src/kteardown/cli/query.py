@@ -47,7 +47,7 @@ def query(
 
       trials       a workload at one point in one boot: status, at_s
 
-      samples      measured values of the metrics: repetition, warmup, value
+      samples      measured values of the metrics: repetition, warmup, value, value_unit
 
       histograms   all values of a metric in buckets: low, width, n
 
@@ -60,6 +60,7 @@ def query(
     Every table has the column run, the id. Trials, samples, histograms, checks and comparisons have params, a
     map, and a column for every parameter of the runs (zombies, make); laws have only the map. Trials,
     samples, histograms and checks have only the records that count; the table records has every line.
+    value_unit is the unit that the clock gives: freeze_user_ns has instructions on the instruction clock.
     DESCRIBE samples shows the columns of samples.
 
     Examples:

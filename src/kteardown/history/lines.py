@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from kteardown.model.experiment import Clock
 from kteardown.model.record import LAYOUT, ParamValue
 from kteardown.model.result import KernelFacts
+from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better, Metric
 from kteardown.rundir.environment import differences
 from kteardown.sql.boot_figures import BootFigure
@@ -79,6 +80,9 @@ class Line(_Model):
     name: str
     """The name of the metric for people; empty if its workload has none."""
     unit: str
+    """That of the workload's file."""
+    value_unit: str
+    """That of ``value``, ``low``, ``high``, ``before`` and ``after``: what the clock gives."""
     better: Better
     headline: bool
     kernel: str
@@ -177,13 +181,15 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
     from kteardown.history.change_points import change_points
 
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
+    unit = metric.unit if metric else first.metric.rpartition("_")[2]
     return Line(
         experiment=facts.experiment,
         clock=facts.clock,
         workload=first.workload,
         metric=first.metric,
         name=metric.name if metric else "",
-        unit=metric.unit if metric else first.metric.rpartition("_")[2],
+        unit=unit,
+        value_unit=value_unit(unit, facts.clock),
         better=better,
         headline=metric.headline if metric else False,
         kernel=_patches(first, facts),

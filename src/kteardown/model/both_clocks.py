@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from kteardown.model.experiment import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better
 
 CLOCK_NAMES: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
@@ -23,7 +24,10 @@ class _BothModel(BaseModel):
 
 
 class OneClock(_BothModel):
-    """What one clock says about a comparison; the fields are those of ``Comparison``."""
+    """What one clock says about a comparison; the fields are those of ``Comparison``.
+
+    ``value_unit`` is the unit of the values that were compared; empty in files that did not record it.
+    """
 
     ratio: float | None
     ci: tuple[float, float] | None
@@ -31,11 +35,13 @@ class OneClock(_BothModel):
     mde: float | None
     exact: bool
     reason: str
+    value_unit: str = ""
 
     @classmethod
-    def of(cls, c: Comparison | MetricVerdict) -> OneClock:
-        """Return the side of one comparison, or of the verdict of one metric."""
-        return cls.model_validate({name: getattr(c, name) for name in cls.model_fields})
+    def of(cls, c: Comparison | MetricVerdict, clock: Clock) -> OneClock:
+        """Return the side of one comparison, or of the verdict of one metric, on ``clock``."""
+        fields = {name: getattr(c, name) for name in cls.model_fields}
+        return cls.model_validate({**fields, "value_unit": value_unit(c.unit, clock)})
 
 
 class ClockReading(_BothModel):

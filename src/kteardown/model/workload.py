@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kteardown.model.record import ParamValue
 
 Better = Literal["lower", "higher"]
+Unit = Literal["ns", "kb", "share", "count", "us", "per_s"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 
@@ -37,7 +38,7 @@ class Metric(SpecModel):
     name: str = ""
     """The name for people, such as ``freezing user space``; if it is empty, the key in words."""
     better: Better = "lower"
-    unit: Literal["ns", "kb", "share", "count", "us", "per_s"] = "ns"
+    unit: Unit = "ns"
     headline: bool = False
     """Shown in the main table; other metrics are in result.json and the table of other metrics."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
+from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text
 from kteardown.report.metric_names import name_of, with_statistic
@@ -125,11 +126,12 @@ class _Both(_Read):
 
 
 class SideValue(BaseModel):
-    """The result of one side for one comparison."""
+    """The result of one side for one comparison; ``value_unit`` is that of the values it compared."""
 
     ratio: float | None
     ci: Interval | None
     verdict: str
+    value_unit: str
 
     @property
     def tone(self) -> Verdict | None:
@@ -230,7 +232,7 @@ def compare_results(
         environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels)),
         rows=tuple(
-            _row(row, theirs[key], a.name(row), a.clock == b.clock)
+            _row(row, theirs[key], a.name(row), (a.clock, b.clock))
             for key, row in ours.items()
             if key in theirs
         ),
@@ -275,7 +277,7 @@ def _kernels(a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, An
                 yield f"{name}: {fact.replace('_', ' ')}: {_short(fact, ours)} / {_short(fact, theirs)}"
 
 
-def _row(a: _Comparison, b: _Comparison, name: str, same_clock: bool) -> ComparedRow:
+def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
     return ComparedRow(
         workload=a.workload,
@@ -286,12 +288,16 @@ def _row(a: _Comparison, b: _Comparison, name: str, same_clock: bool) -> Compare
         unit=a.unit,
         statistic=a.statistic,
         point=a.point,
-        a=SideValue(ratio=a.ratio, ci=a.ci, verdict=a.verdict),
-        b=SideValue(ratio=b.ratio, ci=b.ci, verdict=b.verdict),
+        a=_side_value(a, clocks[0]),
+        b=_side_value(b, clocks[1]),
         agree=None if a.ci is None or b.ci is None else a.ci[0] <= b.ci[1] and b.ci[0] <= a.ci[1],
         same_verdict=a.verdict == b.verdict,
-        base_ratio=base_b / base_a if same_clock and base_a > 0 and base_b > 0 else None,
+        base_ratio=base_b / base_a if clocks[0] == clocks[1] and base_a > 0 and base_b > 0 else None,
     )
+
+
+def _side_value(c: _Comparison, clock: str) -> SideValue:
+    return SideValue(ratio=c.ratio, ci=c.ci, verdict=c.verdict, value_unit=value_unit(c.unit, clock))
 
 
 def _labels(side: Side, rows: Sequence[_Comparison]) -> Iterator[str]:

@@ -67,14 +67,6 @@ def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
     return Scale(1, {"kb": "kB", "per_s": "1/s"}.get(unit, unit))
 
 
-def unit_of_values(unit: str, clock: Clock) -> str:
-    """Return the unit in which the values of a result are: on the instruction clock ns are instructions."""
-    if clock == "wall":
-        return unit
-    counted = {"ns": "instructions", "us": "1000 instructions", "per_s": "per 1e9 instructions"}
-    return counted.get(unit, unit)
-
-
 _REMEDIES: Mapping[str, str] = {
     "one seed gives no interval": "--seeds 2",
     "one boot gives no interval": "--boots 2 (on the instruction clock --seeds 2)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kteardown.model.result import MetricFacts, Result
+from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
-from kteardown.report.formatting import unit_of_values
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence
 
@@ -19,7 +19,7 @@ def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
     """Return the result with its sentence, the descriptions of its metrics, and the unit of each value."""
     valued = {
         name: tuple(
-            row.model_copy(update={"value_unit": unit_of_values(row.unit, result.clock)})
+            row.model_copy(update={"value_unit": value_unit(row.unit, result.clock)})
             for row in getattr(result, name)
         )
         for name in _VALUED
@@ -37,7 +37,7 @@ def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple
             metric=metric,
             name=metric_name(workloads, workload, metric),
             help=_help(workloads, workload, metric),
-            unit=unit_of_values(c.unit, result.clock),
+            unit=value_unit(c.unit, result.clock),
             better=c.better,
             headline=is_headline(workloads, workload, metric),
         )

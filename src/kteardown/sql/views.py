@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
+from kteardown.model.value_unit import IN_INSTRUCTIONS
+from kteardown.model.workload import Unit
 from kteardown.rundir.counting import EXACT
 
 RECORD: Mapping[str, str] = {
@@ -57,6 +60,18 @@ _POINT = _AS_MAP.format("(c -> 'point')")
 _PAIR = "(c -> '{0}' ->> 0)::DOUBLE AS {1}_low, (c -> '{0}' ->> 1)::DOUBLE AS {1}_high"
 _SIDE = "(c -> '{0}' ->> 'median')::DOUBLE AS {0}_median, (c -> '{0}' ->> 'boots')::BIGINT AS {0}_boots"
 
+
+def _value_unit(unit: str, clock: str) -> str:
+    """Return the SQL of ``model.value_unit``."""
+    counted = " ".join(f"WHEN '{name}' THEN '{of_values}'" for name, of_values in IN_INSTRUCTIONS.items())
+    return f"CASE {clock} WHEN 'instructions' THEN CASE {unit} {counted} ELSE {unit} END ELSE {unit} END"
+
+
+# The key of a metric ends in its unit.
+_OF_KEY = f"nullif(regexp_extract(metric, '_({'|'.join(get_args(Unit))})$', 1), '')"
+_OF_SAMPLE = f"{_value_unit(_OF_KEY, 'clock')} AS value_unit"
+_OF_RESULT = f"c ->> 'unit' AS unit, {_value_unit('unit', 'clock')} AS value_unit"
+
 VIEWS: Mapping[str, str] = {
     "runs": """
 SELECT run, path, experiment ->> 'name' AS experiment, experiment -> 'design' ->> 'clock' AS clock,
@@ -78,13 +93,13 @@ FROM attempts ORDER BY run, boot, attempt""",
 SELECT {_PLACE}, status, detail, at_s, {_COUNTED_PARAMS} AS params COLUMNS FROM counted ORDER BY run, line""",
     "samples": f"""
 SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, value,
-    {_COUNTED_PARAMS} AS params COLUMNS
+    {_OF_SAMPLE}, {_COUNTED_PARAMS} AS params COLUMNS
 FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, value, line AS place FROM records
     WHERE type = 'sample') JOIN counted USING (run, boot, attempt, trial) ORDER BY run, place""",
     "histograms": f"""
 SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, bits, pair[1] AS low,
     CASE WHEN low >> (bits + 1) > 0 THEN 1::BIGINT << (floor(log2(low))::BIGINT - bits) ELSE 1 END AS width,
-    pair[2] AS n, {_COUNTED_PARAMS} AS params COLUMNS
+    pair[2] AS n, {_OF_SAMPLE}, {_COUNTED_PARAMS} AS params COLUMNS
 FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, bits, unnest(buckets) AS pair,
     line AS place FROM records WHERE type = 'histogram') JOIN counted USING (run, boot, attempt, trial)
 ORDER BY run, place, low""",
@@ -94,20 +109,21 @@ FROM (SELECT run, boot, attempt, trial, repetition, name, ok, detail AS said, li
     WHERE type = 'check') JOIN counted USING (run, boot, attempt, trial) ORDER BY run, place""",
     "comparisons": f"""
 SELECT run, c ->> 'workload' AS workload, c ->> 'variant' AS variant, c ->> 'metric' AS metric,
-    coalesce(c ->> 'statistic', 'median') AS statistic, c ->> 'unit' AS unit, c ->> 'better' AS better,
+    coalesce(c ->> 'statistic', 'median') AS statistic, {_OF_RESULT}, c ->> 'better' AS better,
     {_SIDE.format("base")}, {_SIDE.format("changed")}, (c ->> 'ratio')::DOUBLE AS ratio,
     {_PAIR.format("ci", "ci")}, (c ->> 'confidence')::DOUBLE AS confidence, (c ->> 'mde')::DOUBLE AS mde,
     c ->> 'verdict' AS verdict, (c ->> 'exact')::BOOLEAN AS exact, {_PAIR.format("null_ci", "null")},
     (c ->> 'p')::DOUBLE AS p, c ->> 'reason' AS reason, {_POINT} AS params COLUMNS
-FROM (SELECT run, unnest((result -> 'comparisons')::JSON[]) AS c, c -> 'point' AS point FROM results)""",
+FROM (SELECT run, result ->> 'clock' AS clock, unnest((result -> 'comparisons')::JSON[]) AS c,
+    c -> 'point' AS point FROM results)""",
     "laws": f"""
 SELECT run, c ->> 'workload' AS workload, c ->> 'kernel' AS kernel, c ->> 'metric' AS metric,
-    c ->> 'unit' AS unit, c ->> 'param' AS param, c ->> 'model' AS model,
+    {_OF_RESULT}, c ->> 'param' AS param, c ->> 'model' AS model,
     (c ->> 'per_unit')::DOUBLE AS per_unit, {_PAIR.format("per_unit_ci", "per_unit")},
     (c ->> 'intercept')::DOUBLE AS intercept, (c ->> 'exponent')::DOUBLE AS exponent,
     {_PAIR.format("exponent_ci", "exponent")}, (c ->> 'r2')::DOUBLE AS r2,
     (c ->> 'points')::BIGINT AS points, {_POINT} AS params
-FROM (SELECT run, unnest((result -> 'laws')::JSON[]) AS c FROM results)""",
+FROM (SELECT run, result ->> 'clock' AS clock, unnest((result -> 'laws')::JSON[]) AS c FROM results)""",
 }
 """The tables for users. ``COLUMNS`` is replaced by a column for every parameter of any trial."""
 

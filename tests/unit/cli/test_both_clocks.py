@@ -121,6 +121,16 @@ def test_csv_and_json_have_the_same_readings(both: RunFolder) -> None:
     assert {float(row["wall_mde"]) for row in rows} == {c["mde"] for c in of_wall}
 
 
+def test_each_side_has_the_unit_that_its_clock_gives(both: RunFolder) -> None:
+    found = json.loads(output_of("report", "last", "--format", "json"))
+    rows = list(csv.DictReader(io.StringIO(output_of("report", "last", "--format", "csv"))))
+    crossed = json.loads(output_of("diff", "last/instructions", "last/wall", "--json"))
+    for clock, side, unit in (("instructions", "a", "instructions"), ("wall", "b", "ns")):
+        assert {row[clock]["value_unit"] for row in found["readings"] + found["metrics"]} == {unit}
+        assert {row[f"{clock}_value_unit"] for row in rows} == {unit}
+        assert {row[side]["value_unit"] for row in crossed["rows"]} == {unit}
+
+
 def test_charts_are_of_one_clock(both: RunFolder) -> None:
     assert f"name one: {both.name}/instructions" in refused("report", "last", "--format", "svg")
 

@@ -141,6 +141,12 @@ def test_a_change_has_its_size_its_verdict_and_the_recorded_differences() -> Non
     )
 
 
+@pytest.mark.parametrize(("clock", "unit"), [("instructions", "instructions"), ("wall", "ns")])
+def test_the_values_of_a_line_have_the_unit_that_the_clock_gives(clock: Clock, unit: str) -> None:
+    (line,) = lines([boot("t1", 1)], {"t1": facts(clock=clock)}).lines
+    assert (line.unit, line.value_unit) == ("ns", unit)
+
+
 def test_higher_is_better_if_the_metric_declares_it() -> None:
     metric = Metric(help="rate", better="higher", unit="per_s")
     runs = {"t1": facts(metric=metric), "t2": facts(metric=metric)}

@@ -160,7 +160,7 @@ def test_without_runs_tables_are_empty() -> None:
         assert list(tables.query("SELECT sum(zombies) FROM samples").rows) == [(None,)]
 
 
-RESULT = {
+RESULT: dict[str, Any] = {
     "comparisons": [
         {
             "workload": "zombies",
@@ -177,6 +177,30 @@ RESULT = {
     "boots": {"ok": 1},
     "laws": [{"kernel": "base", "model": "linear", "per_unit": 68.0, "exponent_ci": [0.9, 1.1], "point": {}}],
 }
+
+
+@pytest.mark.parametrize(("acceleration", "clock"), [("icount", "instructions"), ("kvm", "wall")])
+def test_each_value_has_the_unit_that_the_clock_gives(tmp_path: Path, acceleration: str, clock: str) -> None:
+    begin, *samples, check, last = trial(0, 1)
+    more = [
+        Sample(trial=0, repetition=1, metric=f"x_{unit}", value=1) for unit in ("us", "per_s", "kb", "parts")
+    ]
+    bucket = Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2),))
+    records = [start(acceleration), begin, *samples, *more, bucket, check, last, end()]
+    law = {**RESULT["laws"][0], "unit": "ns"}
+    comparison = {**RESULT["comparisons"][0], "unit": "ns"}
+    run = make(tmp_path, [records], {**RESULT, "clock": clock, "comparisons": [comparison], "laws": [law]})
+    exact = clock == "instructions"
+    time = "instructions" if exact else "ns"
+    assert ask([run], "SELECT metric, value_unit FROM samples WHERE NOT warmup") == [
+        ("freeze_user_ns", time),
+        ("x_us", "1000 instructions" if exact else "us"),
+        ("x_per_s", "per 1e9 instructions" if exact else "per_s"),
+        ("x_kb", "kb"),
+        ("x_parts", None),
+    ]
+    for table in ("histograms", "comparisons", "laws"):
+        assert ask([run], f"SELECT value_unit FROM {table}") == [(time,)], table
 
 
 def test_results_of_all_schemas_are_tables(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from kteardown.report.sections.both_clocks_table import (
 from kteardown.report.sentence import ALARMING, sentence_of_both, tone_of
 
 _NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
-_SIDE = ("ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
+_SIDE = ("value_unit", "ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
 
 
 def render(material: BothMaterial, console: Console) -> None:
@@ -115,7 +115,7 @@ def _csv(material: BothMaterial) -> str:
 def _side(side: OneClock | None) -> list[object]:
     if side is None:
         return [None] * len(_SIDE)
-    return [side.ratio, *(side.ci or (None, None)), side.verdict, side.mde, side.exact]
+    return [side.value_unit, side.ratio, *(side.ci or (None, None)), side.verdict, side.mde, side.exact]
 
 
 TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {

@@ -11,8 +11,8 @@ import io
 from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import Comparison, Result
+from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Workload
-from kteardown.report.formatting import unit_of_values
 from kteardown.report.metric_names import metric_name
 
 _PLAIN = ("workload", "variant", "metric", "statistic", "unit", "better")
@@ -38,7 +38,7 @@ def render(result: Result, workloads: Mapping[str, Workload]) -> str:
     )
     for c in result.comparisons:
         name = metric_name(workloads, c.workload, c.metric, c.statistic)
-        own = c.model_copy(update={"unit": unit_of_values(c.unit, result.clock)})
+        own = c.model_copy(update={"unit": value_unit(c.unit, result.clock)})
         broken = bool(result.broken(c.variant))
         writer.writerow([result.experiment, result.clock, *_row(own, name, names), broken])
     return out.getvalue()

@@ -1,0 +1,17 @@
+"""The unit in which the values of a metric are: what the clock gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+IN_INSTRUCTIONS: Mapping[str, str] = {
+    "ns": "instructions",
+    "us": "1000 instructions",
+    "per_s": "per 1e9 instructions",
+}
+"""Units of time by what they are on the instruction clock, where a nanosecond is one instruction."""
+
+
+def value_unit(unit: str, clock: str) -> str:
+    """Return the unit of values of a metric whose unit in the workload's file is ``unit``."""
+    return IN_INSTRUCTIONS.get(unit, unit) if clock == "instructions" else unit
