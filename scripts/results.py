@@ -31,7 +31,7 @@ from claims import Claim, Measured, claims, ids, load, result_files
 from kteardown.errors import KteardownError, LabError
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
-from kteardown.vm.qemu import qemu_version
+from kteardown.vm.installed_qemu import qemu_version
 from splice import splice
 
 ROOT = Path(__file__).parents[1]

@@ -77,13 +77,3 @@ def analyse_and_save(run: RunDir) -> Result:
     for name, stacks in concluded.folded.items():
         run.save(run.profile.path / name, stacks)
     return saved.with_outcome(run, concluded.result)
-
-
-def result_of(run: RunDir) -> Result:
-    """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
-    found = saved.read(run)
-    if found is None:
-        from kteardown.analysis.conclude import conclude
-
-        found = conclude(load(run)).result
-    return saved.with_outcome(run, found)

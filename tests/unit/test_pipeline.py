@@ -26,6 +26,7 @@ from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
 from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
+from kteardown.report import saved
 from kteardown.report.interim import rows, rows_of
 from kteardown.run import lab, run_kernels
 from kteardown.rundir.directory import RunDir, new_folder
@@ -165,7 +166,7 @@ def test_a_run_without_until_boots_its_whole_plan(
     lines = run.records_file.read_bytes().splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
     run.records_file.write_bytes(b"".join(lines[: ends[8] + 1]))
-    cut = pipeline.result_of(run)
+    cut = saved.result_of(run)
     assert (cut.boots["ok"], cut.boots_left, cut.unfinished) == (9, 3, True)
 
 

@@ -9,35 +9,14 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kteardown import version
-from kteardown.cli import (
-    analyse,
-    build,
-    compare,
-    diff,
-    doctor,
-    export,
-    history,
-    hunt,
-    listing,
-    new,
-    plan,
-    prune,
-    query,
-    replicate,
-    report,
-    run,
-    selftest,
-    serve,
-    show,
-    try_patch,
-)
+from kteardown.cli.verbs import Verbs
 from kteardown.errors import KteardownError, LabError
 
 app = typer.Typer(
     name="kteardown",
+    cls=Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -49,32 +28,6 @@ app = typer.Typer(
     "6 a variant is broken; 7 nothing of the patch is in the kernel; 8 no workload executes what it changes; "
     "130 interrupted, resumable.",
 )
-VERBS = (
-    try_patch,
-    run,
-    compare,
-    replicate,
-    hunt,
-    build,
-    plan,
-    report,
-    analyse,
-    show,
-    diff,
-    history,
-    serve,
-    query,
-    export,
-    listing,
-    new,
-    prune,
-    doctor,
-    selftest,
-)
-for verb in VERBS:
-    verb.register(app)
-
-
 _OF_THE_HOST = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """What is wrong with the host, in whatever step it is met: a folder without permission, a full disk."""
 _HOST_HINT = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write, on a disk with space."
@@ -101,32 +54,20 @@ def main() -> None:
     """Run the command line and exit with its exit code."""
     # A shell without job control starts `kteardown ... &` with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    errors = Console(stderr=True)
     try:
         code = app(prog_name="kteardown", standalone_mode=False)
     except KteardownError as error:
-        errors.print(
-            f"kteardown: {error.message}", style="red", highlight=False, markup=False, soft_wrap=True
-        )
-        if error.hint:
-            errors.print(f"  what to do: {error.hint}", highlight=False, markup=False, soft_wrap=True)
+        _print_error(error.message, error.hint)
         code = error.exit_code
     except typer.TyperException as error:
         # `kteardown` without arguments prints its help and raises an error without a message.
         code = 2 if error.format_message() else 0
         if code:
-            errors.print(
-                f"kteardown: {_as_message(error.format_message())}",
-                style="red",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
             context = getattr(error, "ctx", None)
             command = context.command_path if context else "kteardown"
-            errors.print(f"  what to do: see `{command} --help`.", highlight=False, soft_wrap=True)
+            _print_error(_as_message(error.format_message()), f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
-        errors.print("interrupted", highlight=False)
+        typer.echo("interrupted", err=True)
         code = 130
     except BrokenPipeError:
         # The reader of the pipe (`| head`) has exited; without this the interpreter prints a warning.
@@ -135,12 +76,20 @@ def main() -> None:
     except OSError as error:
         if error.errno not in _OF_THE_HOST:
             raise
-        place = f"{error.filename}: " if error.filename else ""
-        text = f"kteardown: {place}{error.strerror}"
-        errors.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
-        errors.print(f"  what to do: {_HOST_HINT}", highlight=False, markup=False, soft_wrap=True)
+        _print_error(
+            f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror), _HOST_HINT
+        )
         code = LabError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_error(message: str, hint: str) -> None:
+    from rich.console import Console  # Imported here: `--version` needs neither it nor its import time.
+
+    errors = Console(stderr=True)
+    errors.print(f"kteardown: {message}", style="red", highlight=False, markup=False, soft_wrap=True)
+    if hint:
+        errors.print(f"  what to do: {hint}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _as_message(text: str) -> str:

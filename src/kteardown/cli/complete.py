@@ -1,4 +1,7 @@
-"""Shell completion of names: experiments, workloads, series, runs, kernels, sources, parameters."""
+"""Shell completion of names: experiments, workloads, series, runs, kernels, sources, parameters.
+
+Each function imports what it reads: every verb imports this module, and most of them complete nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,8 @@ from pathlib import Path
 
 import typer
 
-from kteardown.cli.descriptions import Thing, known_names
 from kteardown.errors import KteardownError
-from kteardown.inputs.load import (
-    experiment_names,
-    load_experiment,
-    load_workload,
-    load_workloads,
-    workload_names,
-)
-from kteardown.inputs.published import load_posting, posting_names
-from kteardown.kernels.series import known_series
-from kteardown.model.experiment import MACHINE_PARAMETERS
 from kteardown.paths import cache_dir, data_dir, runs_dir
-from kteardown.rundir.directory import CLOCKS_FILE
-from kteardown.rundir.find import CLOCKS
 
 Offer = tuple[str, str]
 """A word and its description."""
@@ -53,21 +43,29 @@ def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.
 
 
 def _experiments(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.inputs.load import experiment_names, load_experiment
+
     for name in experiment_names(Path.cwd()):
         yield name, load_experiment(name).question
 
 
 def _workloads(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.inputs.load import load_workload, workload_names
+
     for name in workload_names(Path.cwd()):
         yield name, load_workload(name, str(Path.cwd())).summary
 
 
 def _series(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.kernels.series import known_series
+
     for series in known_series(Path.cwd()):
         yield series.name, f"{len(series.patches)} patches"
 
 
 def _postings(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.inputs.published import load_posting, posting_names
+
     for name in posting_names():
         posting = load_posting(name)
         yield name, posting.source.title if posting else ""
@@ -88,6 +86,9 @@ def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
 
 
 def _runs(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.rundir.directory import CLOCKS_FILE
+    from kteardown.rundir.find import CLOCKS
+
     yield "last", "the newest run"
     # Only the names, which have the time and the experiment: reading thousands of runs takes too long.
     with contextlib.suppress(FileNotFoundError):
@@ -100,11 +101,15 @@ def _runs(_: typer.Context) -> Iterator[Offer]:
 
 
 def _runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
+    from kteardown.cli.descriptions import Thing
+
     yield from _runs(ctx)
     yield from ((kind.value, f"what a {kind.value} is") for kind in Thing)
 
 
 def _things(ctx: typer.Context) -> Iterator[Offer]:
+    from kteardown.cli.descriptions import Thing, known_names
+
     kind = next((kind for kind in Thing if kind.value == ctx.params.get("what")), None)
     if kind is not None:
         yield from ((name, "") for name in known_names(kind))
@@ -119,6 +124,10 @@ def _kernels(_: typer.Context) -> Iterator[Offer]:
 
 def _assignments(ctx: typer.Context) -> Iterator[Offer]:
     """Return ``PARAM=`` for the experiment or workload on the command line, or else for all workloads."""
+
+    from kteardown.inputs.load import load_experiment, load_workload, load_workloads, workload_names
+    from kteardown.model.experiment import MACHINE_PARAMETERS
+
     here = str(Path.cwd())
     if name := ctx.params.get("experiment"):
         workloads = list(load_workloads(load_experiment(name)).values())

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
+from kteardown.report import saved
 from kteardown.report.diff import Difference, Side, compare_results, read, read_all
 from kteardown.report.diff_tables import comparison_tables, passages, summary
 from kteardown.report.formats import json as result_json
@@ -135,7 +135,7 @@ def _sides(name: str) -> list[_Named]:
 
 def _json(run: RunDir) -> str:
     """Return the result of a run with the names of its metrics, which a saved one of an old run lacks."""
-    return result_json.dumps(in_words(pipeline.result_of(run), load(run).workloads))
+    return result_json.dumps(in_words(saved.result_of(run), load(run).workloads))
 
 
 def _mapped(text: str) -> tuple[str, str]:

@@ -22,7 +22,8 @@ from kteardown.progress import SilentReporter
 from kteardown.run import places
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
-from kteardown.vm.qemu import need_descriptors, qemu_version
+from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.qemu import need_descriptors
 from kteardown.vm.wall_checks import host_checks
 
 _DISK_GB = 8

@@ -15,19 +15,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
-from rich.console import Console
 
 from kteardown.cli import complete
-from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError, LabError
-from kteardown.inputs.override import Overrides, apply, parse_seconds, parse_share
-from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.arch import Arch
-from kteardown.model.experiment import Clock, Experiment
-from kteardown.rundir.find import CLOCKS
+
+# Every verb imports this module, and its help needs nothing else; the functions below import what they use.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kteardown.cli.terminal import TerminalReporter
+    from kteardown.model.experiment import Clock, Experiment
 
 _WHAT, _HOW, _OUT = "What is compared", "How it is measured", "Execution and output"
 
@@ -374,6 +375,10 @@ def changed(
     designed: Designed | None = None,
 ) -> Experiment:
     """Return ``experiment`` changed by these options. Raises InputError."""
+
+    from kteardown.inputs.override import Overrides, apply, parse_seconds, parse_share
+    from kteardown.inputs.sweep_syntax import parse_assignments
+
     parts, kernels, designed = parts or Parts(), kernels or Kernels(), designed or Designed()
     return apply(
         experiment,
@@ -408,6 +413,8 @@ def on_clocks(
 
     Raises InputError.
     """
+    from kteardown.rundir.find import CLOCKS
+
     if designed.clock is not ClocksChoice.both:
         return (changed(experiment, parts, kernels, designed),)
     return tuple(
@@ -423,6 +430,10 @@ def on_clocks(
 
 def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
     """Return a reporter of progress that prints to standard error."""
+    from rich.console import Console
+
+    from kteardown.cli.terminal import TerminalReporter
+
     return TerminalReporter(Console(stderr=True), verbose=verbose, quiet=quiet)
 
 
@@ -431,6 +442,8 @@ def output() -> Console:
 
     It has at least 120 columns unless it is a terminal, so that a table in a file is not cut at 80.
     """
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else max(120, shutil.get_terminal_size().columns)
     return Console(width=width)
 
@@ -464,6 +477,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _one_clock(choice: ClocksChoice | None) -> Clock | None:
+    from kteardown.rundir.find import CLOCKS
+
     return next((clock for clock in CLOCKS if choice is not None and clock == choice.value), None)
 
 

@@ -14,7 +14,7 @@ from kteardown import pipeline
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
 from kteardown.cli.compare import experiment_for
-from kteardown.cli.run import check_broken
+from kteardown.cli.gate import check_broken
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.mail.posted import read

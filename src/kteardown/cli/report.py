@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.run import gate
+from kteardown.cli.gate import gate
 from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
 from kteardown.errors import InputError, LabError
 from kteardown.extras import need

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kteardown import pipeline
 from kteardown.cli import options
+from kteardown.report import saved
 from kteardown.report.formats import text
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.rundir.directory import RunDir
@@ -48,7 +48,7 @@ def written(material: Material | BothMaterial, form: str) -> str:
 
 def _material(run: RunDir, *, samples: bool) -> Material:
     snapshot = load(run)
-    result = pipeline.result_of(run)
+    result = saved.result_of(run)
     if samples:
         return material_of(snapshot, result)
     return Material(run.name, result, snapshot.workloads, snapshot.published)

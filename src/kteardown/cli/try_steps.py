@@ -9,7 +9,8 @@ from typing import Any
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.compare import experiment_for
-from kteardown.cli.run import check_broken, command_line, gate
+from kteardown.cli.gate import check_broken, gate
+from kteardown.cli.run import command_line
 from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import (

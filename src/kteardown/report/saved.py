@@ -33,6 +33,18 @@ def read(run: RunDir) -> Result | None:
         return None
 
 
+def result_of(run: RunDir) -> Result:
+    """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
+    found = read(run)
+    if found is None:
+        from kteardown.analysis.conclude import (
+            conclude,  # It imports scipy, which a saved result does not need.
+        )
+
+        found = conclude(load(run)).result
+    return with_outcome(run, found)
+
+
 def answer(run: RunDir) -> str:
     """Return the saved result in one sentence; empty if there is no current result. Raises InputError.
 

@@ -8,11 +8,12 @@ long rather than too short in this case.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from kteardown.model.experiment import Clock
+from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload
@@ -171,6 +172,11 @@ class _Curve:
         size = _size(trial.params, self.law)
         same = nearest == len(others) and size in by_size
         return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
+
+
+def jobs_of(experiment: Experiment, jobs: int | None) -> int:
+    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
+    return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1
 
 
 def _curve(name: str, law: str, boots: Iterable[SeenBoot]) -> _Curve:

@@ -13,6 +13,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run import places
 from kteardown.run.executors.port import Lab
+from kteardown.run.forecast import jobs_of
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
@@ -75,8 +76,3 @@ def lost_limit(
         return asked if asked < 1 else None
     spare = on_nodes or len(os.sched_getaffinity(0)) > cpus
     return LOST_LIMIT if acceleration == "kvm" and spare else None
-
-
-def jobs_of(experiment: Experiment, jobs: int | None) -> int:
-    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
-    return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1

@@ -10,8 +10,7 @@ from kteardown.errors import InputError
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.model.workload import Workload
-from kteardown.run.forecast import Forecast, SeenBoot, forecast, seen_boot
-from kteardown.run.lab import jobs_of
+from kteardown.run.forecast import Forecast, SeenBoot, forecast, jobs_of, seen_boot
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 

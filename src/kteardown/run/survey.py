@@ -27,7 +27,7 @@ from kteardown.run.executors.order import python_command, python_path
 from kteardown.rundir.directory import write_failed
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
-from kteardown.vm.qemu import qemu_version
+from kteardown.vm.installed_qemu import qemu_version
 
 _JOB_MB = 512
 _PAUSE_S = 0.5

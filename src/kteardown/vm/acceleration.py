@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
+from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import Acceleration
-from kteardown.vm.qemu_command import missing_qemu
 
 _KVM = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -17,7 +17,7 @@ from kteardown.model.arch import Arch
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
 from kteardown.vm.agent import agent_addresses
-from kteardown.vm.qemu import qemu_version
+from kteardown.vm.installed_qemu import qemu_version
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
 _MARKS = (

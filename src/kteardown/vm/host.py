@@ -12,7 +12,7 @@ import psutil
 
 from kteardown.errors import LabError
 from kteardown.model.arch import Arch
-from kteardown.vm.qemu import qemu_version
+from kteardown.vm.installed_qemu import qemu_version
 
 _SYS = Path("/sys/devices/system/cpu")
 

@@ -10,20 +10,20 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown.errors import LabError, MissingError
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.arch import ARCHITECTURES
 from kteardown.vm.console import Ending, classify
 from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.image_header import check_image
+from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.kernel_log import last_lines_of, problems
-from kteardown.vm.qemu_command import Channels, missing_qemu, qemu_command
+from kteardown.vm.qemu_command import Channels, qemu_command
 from kteardown.vm.qemu_monitor import Monitor
 from kteardown.vm.record_port import RecordLines
 from kteardown.vm.silence import QemuStuckError, silence_of
@@ -41,18 +41,6 @@ _ANSWER_S = 60.0
 # or a destructor would not run. The shell covers the time before setpriv has requested this: if the lab has
 # exited by then, the parent of the shell is another process.
 _KILL_WITH_LAB = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-
-
-def qemu_version(arch: Arch) -> str:
-    """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
-    try:
-        output = subprocess.run(
-            [ARCHITECTURES[arch].qemu, "--version"], capture_output=True, text=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise missing_qemu(arch) from error
-    version = re.search(r"version (\d[\w.]*)", output)
-    return version[1] if version else output.strip()
 
 
 def need_descriptors(folder: Path = Path("/dev/fd")) -> None:

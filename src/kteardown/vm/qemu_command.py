@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kteardown.errors import InputError, MissingError
+from kteardown.errors import InputError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.vm import huge_pages
 from kteardown.vm.job import Acceleration, BootJob
@@ -75,12 +75,6 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
         *("-chardev", f"socket,id=monitor,fd={channels.monitor}", "-mon", "chardev=monitor,mode=control"),
         *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
     ]
-
-
-def missing_qemu(arch: Arch) -> MissingError:
-    """Return the error for a missing QEMU for ``arch``."""
-    known = ARCHITECTURES[arch]
-    return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
 
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:

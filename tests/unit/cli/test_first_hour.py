@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +14,7 @@ from typer.testing import CliRunner
 from kteardown import cli, pipeline
 from kteardown.cli import app, options
 from kteardown.cli.doctor import _memory_and_disk
-from kteardown.cli.run import gate
+from kteardown.cli.gate import gate
 from kteardown.cli.terminal import interim_table
 from kteardown.errors import GateError, InputError, KteardownError
 from kteardown.inputs.load import load_experiment
@@ -145,9 +143,3 @@ def test_a_forecast_looks_for_runs_of_each_workload(tmp_path: Path, monkeypatch:
     newer = [write_run(tmp_path, freezer(zombies=(0, 3000), boots=2)) for _ in range(5)]
     found = past_boots.seen(freezer(cgroup=True), [old, *newer])
     assert {boot.run for boot in found} == {old.name, *(run.name for run in newer[1:])}
-
-
-def test_the_version_does_not_load_the_statistics() -> None:
-    code = "import kteardown.cli, sys; print({'numpy', 'scipy', 'duckdb'} & sys.modules.keys() or 'none')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "none"

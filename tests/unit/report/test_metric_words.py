@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
-from kteardown.cli.run import gate
 from kteardown.errors import GateError
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import headlines

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from kteardown import pipeline
+from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
-from kteardown.cli.run import gate
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.model.experiment import Clock

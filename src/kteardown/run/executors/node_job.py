@@ -37,9 +37,9 @@ from kteardown.rundir.writer import RecordWriter
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
 from kteardown.vm.host_lock import host_lock
+from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
-from kteardown.vm.qemu_command import missing_qemu
 
 _LOCK_FOLDERS = (Path("/run/lock"), Path("/tmp"))
 

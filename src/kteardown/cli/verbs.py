@@ -1,0 +1,84 @@
+"""The verbs of the command line. The module of a verb is imported when the verb is used.
+
+To import all of them takes most of a second, more than `kteardown --version` and many verbs need in all.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+SUMMARIES: Mapping[str, str] = {
+    "try": "Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.",
+    "run": "Run an experiment: build its kernels, boot them, measure, and print the report.",
+    "compare": "Compare a patch with its base on one workload.",
+    "replicate": "Measure the posted patch itself, and say of each of its claims whether it replicates.",
+    "hunt": "Find releases of kernel objects whose cost grows faster than the number of objects.",
+    "build": "Build the kernels of an experiment, unless they are in the cache, and print their image files.",
+    "plan": "Print the order of the boots, the trials of each boot, a forecast of time and memory, and what "
+    "the design can decide.",
+    "report": "Print or write the report of a run. The run directory is only read.",
+    "analyse": "Analyse a run again with the installed version, and print what changed.",
+    "show": "Show the boots of a run, or what a workload, a series, an experiment or a kernel is.",
+    "diff": "Compare two results: of an author and a reviewer, of two machines, or of two revisions of a "
+    "patch.",
+    "history": "Show a metric over the kernel releases and the time of all runs, and where its level "
+    "changes.",
+    "serve": "Serve web pages on this host: all runs, two runs compared, the history, and the progress of a "
+    "run.",
+    "query": "Query the records of all runs, in SQL. Nothing can be written.",
+    "export": "Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.",
+    "list": "List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs.",
+    "new": "Write a skeleton that works unchanged, to be edited.",
+    "prune": "Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never "
+    "removed.",
+    "doctor": "Check what this host can do: acceleration (by a real probe boot), toolchains, memory, disk.",
+    "selftest": "Show what this host measures: its settings, a probe boot, noise, and whether both clocks "
+    "agree.",
+}
+"""What `kteardown --help` says of each verb, in its order: the first paragraph of the verb's own help."""
+_MODULES = {"try": "try_patch", "list": "listing"}
+"""The modules whose names differ from their verbs, because those are words of Python."""
+
+
+class Verbs(TyperGroup):
+    """The group of all verbs."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": None})
+        self.commands = cast(Any, _Commands())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help of the group from ``SUMMARIES``."""
+        listed = copy.copy(self)
+        listed.commands = {name: TyperCommand(name, help=text) for name, text in SUMMARIES.items()}
+        super(Verbs, listed).format_help(ctx, formatter)
+
+
+class _Commands(Mapping[str, Any]):
+    """The command of each verb, from its module."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+@cache
+def _command(name: str) -> Any:
+    own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    import_module(f"kteardown.cli.{_MODULES.get(name, name)}").register(own)
+    return get_command(own)

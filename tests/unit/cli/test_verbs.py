@@ -1,0 +1,49 @@
+"""The verbs: what each process of kteardown imports, and the list of verbs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from inspect import cleandoc
+
+import pytest
+from typer.main import get_command
+
+from kteardown.cli import app
+from kteardown.cli.verbs import SUMMARIES
+
+HEAVY = {"asyncio", "duckdb", "numpy", "plotly", "scipy"}
+"""What takes long to import, and is for measuring, statistics, charts and queries alone."""
+
+
+def imported(*command: str) -> set[str]:
+    """Return the modules that Python imports for ``command``."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_version_and_the_help_import_no_verb(option: str) -> None:
+    modules = imported("-m", "kteardown", option)
+    assert {name for name in modules if name.startswith("kteardown.")} == {
+        "kteardown.cli",
+        "kteardown.cli.verbs",
+        "kteardown.errors",
+    }
+    assert modules & {*HEAVY, "pydantic", "jinja2", "psutil"} == set()
+    assert ("rich" in modules) == (option == "--help")
+
+
+@pytest.mark.parametrize("module", ["report", "plan", "listing", "show", "diff", "export"])
+def test_verbs_that_boot_nothing_do_not_import_what_boots(module: str) -> None:
+    modules = imported("-c", f"import kteardown.cli.{module}")
+    assert modules & {*HEAVY, "kteardown.pipeline", "kteardown.vm.qemu"} == set()
+
+
+def test_the_list_has_the_first_paragraph_of_each_verb() -> None:
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
+    first = {name: cleandoc(verb.help).split("\n\n")[0] for name, verb in verbs.items()}
+    assert {name: " ".join(text.split()) for name, text in first.items()} == SUMMARIES
+    assert {verb.name for verb in verbs.values()} == set(SUMMARIES)
