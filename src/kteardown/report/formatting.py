@@ -72,6 +72,7 @@ _REMEDIES: Mapping[str, str] = {
     "one boot gives no interval": "--boots 2 (on the instruction clock --seeds 2)",
 }
 """By the begin of a reason, what to add to the command."""
+_REMEDY_OF_CLOCK: Mapping[Clock, str] = {"instructions": "--seeds 2", "wall": "--boots 2"}
 
 
 def number(value: float) -> str:
@@ -183,9 +184,13 @@ def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> st
     return f"{variant}: {first} {share or 'on '}{metric} ({detail}){others}"
 
 
-def with_remedy(reason: str) -> str:
-    """Return the reason of a verdict, with the option that makes the next run decide if one does."""
+def with_remedy(reason: str, clock: Clock | None = None) -> str:
+    """Return the reason of a verdict, with the option that makes the next run decide if one does.
+
+    ``clock``: the clock of the verdict, if it is known.
+    """
     option = next((option for start, option in _REMEDIES.items() if reason.startswith(start)), "")
+    option = _REMEDY_OF_CLOCK[clock] if option and clock else option
     return f"{reason}, add {option}" if option else reason
 
 

@@ -7,7 +7,8 @@ from xml.sax.saxutils import escape
 
 from kteardown.model.result import Verdict
 from kteardown.report.material import BothMaterial, Material
-from kteardown.report.sentence import ALARMING, in_brief, sentence, sentence_of_both, tone_of
+from kteardown.report.sentence import ALARMING, in_brief, sentence, tone_of
+from kteardown.report.sentence_of_both import sentence_of_both
 
 _COLOURS: Mapping[Verdict, str] = {
     "broken": "#a01010",

@@ -22,7 +22,8 @@ from kteardown.report.sections.both_clocks_table import (
     clock_tables,
     rate_sentences,
 )
-from kteardown.report.sentence import ALARMING, sentence_of_both, tone_of
+from kteardown.report.sentence import ALARMING, tone_of
+from kteardown.report.sentence_of_both import sentence_of_both
 
 _NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
 _SIDE = ("value_unit", "ratio", "ci_low", "ci_high", "verdict", "mde", "exact")

@@ -16,7 +16,8 @@ from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, is_broken, uncompared_sentences
-from kteardown.report.sentence import sentence, sentence_of_both
+from kteardown.report.sentence import sentence
+from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.report.summary import limits
 from kteardown.report.table import Block, Cell, Table
 

@@ -20,7 +20,8 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports, is_broken
-from kteardown.report.sentence import sentence, sentence_of_both
+from kteardown.report.sentence import sentence
+from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.report.summary import as_sentence, claims, limits
 from kteardown.report.table import Block, Cell, Table
 

@@ -54,7 +54,8 @@ from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
-from kteardown.report.sentence import sentence, sentence_of_both, tone_of
+from kteardown.report.sentence import sentence, tone_of
+from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.report.summary import claims, limits
 from kteardown.report.table import Block, Cell, Table
 

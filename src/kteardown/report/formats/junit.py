@@ -17,7 +17,8 @@ from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
-from kteardown.report.sentence import sentence, sentence_of_both
+from kteardown.report.sentence import sentence
+from kteardown.report.sentence_of_both import sentence_of_both
 
 _OUTCOMES = ("failure", "error", "skipped")
 
