@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.inputs.published import Posting
-from kteardown.model.result import Outlier, Result, Stopping, VoidTrials, boot_failed
+from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone
@@ -19,7 +19,7 @@ from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import leading, metric_sentence, verdict_of
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
-from kteardown.report.sections.fault_lines import fault_lines, is_broken
+from kteardown.report.sections.fault_lines import detail_in_words, fault_lines, is_broken
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
@@ -36,14 +36,6 @@ _COLUMNS = (
     "functions that are never called; mde: smallest detectable change (80% power); rank p: p-value of the "
     "signed-rank test over boots, before Holm's correction"
 )
-_BOOTS_FAILED: Mapping[str, str] = {
-    boot_failed("panic"): "the boot ended in a panic",
-    boot_failed("hang"): "the boot ended in a hang",
-    boot_failed("oom"): "the boot ended in an out-of-memory condition",
-    boot_failed("agent-error"): "the boot ended in an error of the agent",
-    boot_failed("infrastructure-error"): "the boot ended in an error outside the guest",
-}
-"""The details of trials that are missing because their boot failed, in words."""
 
 
 def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
@@ -239,7 +231,7 @@ def _unusable_trials(result: Result) -> list[str]:
     return [
         f"{kernel}: {_count(sum(void.count for void in voids), 'trial')} "
         f"{'lost' if status == 'missing' else status} "
-        f"at {_points(voids)} of {workload}: {_BOOTS_FAILED.get(detail, detail)}"
+        f"at {_points(voids)} of {workload}: {detail_in_words(detail)}"
         for (kernel, workload, status, detail), voids in groups.items()
     ]
 

@@ -102,16 +102,19 @@ def _basis(result: Result) -> str:
     base = result.kernels.get("base")
     boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
     what = f"Base is Linux {base.release} ({base.source}, {base.arch})" if base else "There is no base"
-    confidence = f"{result.comparisons[0].confidence * 100:.4g}%" if result.comparisons else "95%"
+    if not boots:
+        return f"{what}; nothing was compared with it."
+    count = f"{boots} boot{'' if boots == 1 else 's'} of each kernel"
+    confidence = f"{result.comparisons[0].confidence * 100:.4g}%"
     if result.clock == "instructions":
         return (
-            f"{what}; instructions counted in an emulated guest, {boots} boots of each kernel with a seed "
+            f"{what}; instructions counted in an emulated guest, {count} with a seed "
             f"each; intervals at {confidence}."
         )
     cpu = result.machine.get("cpu")
     model = cpu.get("model") if isinstance(cpu, Mapping) else cpu
     return (
-        f"{what}; wall clock of a guest on {model or 'this machine'}, {boots} boots of each kernel in "
+        f"{what}; wall clock of a guest on {model or 'this machine'}, {count} in "
         f"randomized blocks, with base twice (A/A); intervals at {confidence}."
     )
 

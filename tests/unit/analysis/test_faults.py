@@ -24,8 +24,13 @@ from kteardown.model.result import PatchSet, Result
 from kteardown.report.formats import cover
 from kteardown.report.material import Material, side_by_side
 from kteardown.report.sections.both_clocks_table import clock_sentences
-from kteardown.report.sections.fault_lines import broken_message, fault_lines, uncompared_sentences
-from kteardown.report.summary import claims
+from kteardown.report.sections.fault_lines import (
+    broken_message,
+    fault_lines,
+    fault_sentence,
+    uncompared_sentences,
+)
+from kteardown.report.summary import claims, limits
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
@@ -129,8 +134,27 @@ def test_a_kernel_that_never_reaches_a_trial_is_broken_and_its_points_are_counte
     (fault,) = found.faults
     assert (fault.status, fault.points) == ("broken", ())
     assert uncompared_sentences(found) == [
-        f"{VARIANT}: 2 of 2 points could not be compared: {VARIANT}: boot: panic (2)"
+        f"{VARIANT}: 2 of 2 points could not be compared: the boot ended in a panic (2)"
     ]
+    basis, *_ = limits(found)
+    assert basis == "Base is Linux 6.12.117 (debian:6.12.117-1, x86_64); nothing was compared with it."
+
+
+def test_a_lost_base_is_named_where_a_variant_is_not_compared() -> None:
+    found = result({("base", block): crash("panic", 0) for block in range(3)})
+    (text,) = uncompared_sentences(found)
+    assert ": base: the boot ended in a panic" in text
+
+
+def test_the_points_of_a_fault_are_named_in_their_order() -> None:
+    found = result(of_variant(0, 1, 2, change=warns(0, 1)))
+    orders = [
+        fault.model_copy(update={"points": fault.points[::step]})
+        for fault in found.faults
+        for step in (1, -1)
+    ]
+    assert len(orders) == 2
+    assert all("at zombies=0 and zombies=6,000 of zombies" in fault_sentence(fault) for fault in orders)
 
 
 def test_a_warning_and_an_invariant_are_faults_of_boots_that_end_ok() -> None:

@@ -91,6 +91,14 @@ def test_an_inconclusive_metric_is_not_significantly_different() -> None:
 def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     counted = " ".join(limits(instructions().result))
     assert "5 boots of each kernel with a seed each" in counted
+    one = tuple(
+        c.model_copy(
+            update={side: getattr(c, side).model_copy(update={"boots": 1}) for side in ("base", "changed")}
+        )
+        for c in instructions().result.comparisons
+    )
+    alone = " ".join(limits(instructions().result.model_copy(update={"comparisons": one})))
+    assert "1 boot of each kernel with a seed each" in alone
     assert "does not show seconds, caches" in counted
     assert "The wall clock would add whether the change shows in real time" in counted
     assert "would add" not in " ".join(limits(instructions().result, alone=False))

@@ -115,7 +115,7 @@ def test_missing_trials_are_listed() -> None:
     boots = [b if b.start.kernel == "base" else replace(b, end=end, records=()) for b in boots]
     report = printed(analysed(experiment, boots), 200)
     assert "BROKEN: freezer-skip-exited: it panics, in 2 of 2 boots, outside of a trial" in report
-    assert "freezer-skip-exited: 2 of 2 points could not be compared" in report
+    assert "freezer-skip-exited: 2 of 2 points could not be compared: the boot ended in a panic" in report
     assert "2 ok, 4 panic" in report
     assert "freezer-skip-exited: 4 trials lost at 2 points of zombies: the boot ended in a panic" in report
 

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict
+from kteardown.model.point import key
+from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict, boot_failed
 from kteardown.report.formatting import point_text, probability
 from kteardown.report.table import Cell
 
@@ -33,6 +34,14 @@ _TONES: Mapping[FaultStatus, Verdict] = {
     "base too": "inconclusive",
     "base": "inconclusive",
 }
+_BOOTS_FAILED: Mapping[str, str] = {
+    boot_failed("panic"): "the boot ended in a panic",
+    boot_failed("hang"): "the boot ended in a hang",
+    boot_failed("oom"): "the boot ended in an out-of-memory condition",
+    boot_failed("agent-error"): "the boot ended in an error of the agent",
+    boot_failed("infrastructure-error"): "the boot ended in an error outside the guest",
+}
+"""The details of trials that are missing because their boot failed, in words."""
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
 _LONGEST = 200
@@ -95,10 +104,15 @@ def uncompared_sentences(result: Result) -> list[str]:
             (c.workload, *sorted(c.point.items())) for c in result.comparisons if c.variant == variant
         }
         total = len(points) + len(compared)
-        reasons = Counter(point.reason for point in points)
+        reasons = Counter(_reason(point) for point in points)
         text = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         sentences.append(f"{variant}: {len(points)} of {total} points could not be compared: {text}")
     return sentences
+
+
+def detail_in_words(detail: str) -> str:
+    """Return why a trial is missing: how its boot ended in words, any other detail unchanged."""
+    return _BOOTS_FAILED.get(detail, detail)
 
 
 def fault_reports(result: Result) -> list[FaultReport]:
@@ -134,12 +148,21 @@ def _boots(number: int) -> str:
     return f"{number} boot{'' if number == 1 else 's'}"
 
 
+def _reason(point: Uncompared) -> str:
+    """Return why a point was not compared; the kernel is named where it is not the variant itself."""
+    kernel, _, detail = point.reason.partition(": ")
+    words = detail_in_words(detail)
+    return words if kernel == point.variant else f"{kernel}: {words}" if detail else point.reason
+
+
 def _where(fault: Fault) -> str:
     if not fault.points:
         return ", outside of a trial"
-    workloads = dict.fromkeys(place.workload for place in fault.points)
+    # In the order of their values: faults have them in the order of the trials, which is random.
+    points = sorted(fault.points, key=lambda place: (place.workload, key(place.point)))
+    workloads = dict.fromkeys(place.workload for place in points)
     of = f" of {' and '.join(workloads)}"
     if len(fault.points) > _MANY:
         return f" at {len(fault.points)} points{of}"
-    named = [point_text(place.point) for place in fault.points]
+    named = [point_text(place.point) for place in points]
     return f" at {' and '.join(named)}{of}" if all(named) else f" in {' and '.join(workloads)}"
