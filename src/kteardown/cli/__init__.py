@@ -28,7 +28,10 @@ app = typer.Typer(
     "6 a variant is broken; 7 nothing of the patch is in the kernel; 8 no workload executes what it changes; "
     "130 interrupted, resumable.",
 )
-_OF_THE_HOST = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_OF_THE_HOST = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EIO),
+)
 """What is wrong with the host, in whatever step it is met: a folder without permission, a full disk."""
 _HOST_HINT = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write, on a disk with space."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, get_args
@@ -28,6 +29,7 @@ from kteardown.vm.wall_checks import host_checks
 
 _DISK_GB = 8
 _MEMORY_GB = 4
+_FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,9 @@ def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Find
             except KteardownError as error:
                 packages = error.packages if isinstance(error, MissingError) else ()
                 yield Finding(what, False, error.message, error.hint, needed, packages)
+            except OSError as error:
+                place = f"{error.filename}: " if error.filename else ""
+                yield Finding(what, False, f"{place}{error.strerror}", _FOLDERS, needed)
 
 
 def _build_tools(arch: Arch) -> str:
@@ -189,7 +194,12 @@ def _memory_and_disk() -> Iterator[Finding]:
     except InputError as error:
         yield Finding("folder of the cache", False, error.message, error.hint)
     for name, place in (("disk for the cache", cache_dir()), ("disk for runs", runs_dir())):
-        place.mkdir(parents=True, exist_ok=True)
-        free_gb = shutil.disk_usage(place).free / 2**30
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=place):
+                free_gb = shutil.disk_usage(place).free / 2**30
+        except OSError as error:
+            yield Finding(name, False, f"{place} cannot be written: {error.strerror}", _FOLDERS)
+            continue
         more = "free some space, run `kteardown prune`, or move KTEARDOWN_CACHE or KTEARDOWN_RUNS elsewhere."
         yield Finding(name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False)

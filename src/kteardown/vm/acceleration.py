@@ -9,6 +9,7 @@ changes; that the guest was late, which a busy host can cause, only for a quarte
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -140,7 +141,8 @@ def _store(path: Path, finding: Mapping[str, str | float]) -> None:
         new.write_text(json.dumps(finding))
         new.replace(path)
     except OSError:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            new.unlink()
 
 
 def _first_error(stderr: bytes | None) -> str:

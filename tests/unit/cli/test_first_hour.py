@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kteardown import cli, pipeline
 from kteardown.cli import app, options
-from kteardown.cli.doctor import _memory_and_disk
+from kteardown.cli.doctor import _agent, _architectures, _memory_and_disk
 from kteardown.cli.gate import gate
 from kteardown.cli.terminal import interim_table
 from kteardown.errors import GateError, InputError, KteardownError
@@ -84,13 +84,26 @@ def test_a_cache_with_a_space_in_its_path_is_refused_at_once(
     assert any(not finding.ok and "space" in finding.detail for finding in _memory_and_disk())
 
 
+def test_doctor_finds_folders_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for name in ("KTEARDOWN_CACHE", "KTEARDOWN_RUNS"):
+        monkeypatch.setenv(name, str(tmp_path / "file" / "folder"))
+    findings = {finding.name: finding for finding in _memory_and_disk()}
+    for name in ("disk for the cache", "disk for runs"):
+        assert not findings[name].ok and findings[name].needed
+        assert "folder cannot be written: Not a directory" in findings[name].detail
+        assert "KTEARDOWN_CACHE" in findings[name].hint
+    agents = list(_architectures({"agent": _agent}))
+    assert not any(finding.ok for finding in agents)
+
+
 def test_runs_that_are_a_file_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs").write_text("")
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     assert "is not a folder" in failure("list", "runs").message
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.ENOTDIR])
 def test_an_error_of_the_host_is_no_traceback(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,3 +72,11 @@ def test_every_other_fault_of_the_probe_is_kept(
     later = time.time() + 1e6
     monkeypatch.setattr(time, "time", lambda: later)
     assert probes("") == 1
+
+
+def test_a_cache_that_cannot_be_written_is_probed_each_time(
+    probes: Callable[[str], int], tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("a file, in which no file can be made")
+    assert probes("exit 3") == 1
+    assert probes("") == 2
