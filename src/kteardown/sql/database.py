@@ -22,6 +22,9 @@ from kteardown.sql import views
 
 TABLES = tuple(views.VIEWS)
 _ROWS = 10_000
+_READ = duckdb.StatementType
+# MULTI is PIVOT. A PRAGMA that sets something is a SET.
+_READING = (_READ.SELECT, _READ.EXPLAIN, _READ.PRAGMA, _READ.MULTI)
 # Every parameter, and whether all its values are integers.
 _PARAMS = """
 SELECT key, bool_and(try_cast(params ->> key AS BIGINT) IS NOT NULL)
@@ -43,10 +46,13 @@ class Database:
         self._connection = connection
 
     def query(self, sql: str) -> Answer:
-        """Run ``sql``. Raises InputError with DuckDB's message if it fails."""
+        """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
         if not sql.strip():
             raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
         try:
+            for statement in self._connection.extract_statements(sql):
+                if statement.type not in _READING:
+                    raise _not_reading(statement.query)
             described = self._connection.execute(sql).description or []
             kinds = [str(column[1]) for column in described]
             # Fetch the first rows here, because many errors occur only when rows are computed.
@@ -195,6 +201,14 @@ def _json_or_none(file: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return text
+
+
+def _not_reading(statement: str) -> InputError:
+    word = statement.split(maxsplit=1)[0].rstrip(";").upper()
+    return InputError(
+        f"{word} is refused: only statements that read are allowed",
+        hint="use SELECT, DESCRIBE, SUMMARIZE or EXPLAIN.",
+    )
 
 
 def _refused(error: duckdb.Error) -> InputError:
