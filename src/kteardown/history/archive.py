@@ -19,6 +19,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.sql.boot_figures import BootFigure, boot_figures
 
+_NAMED = 6
 LEAST = 0.02
 """The margin of the verdict "same", unless the user gives another one."""
 
@@ -94,8 +95,11 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
                 f"no matching run has the {name} {word!r}{did_you_mean(word, has)}",
                 hint=f"choose one that the runs have: {listed}.",
             )
+    points = list(dict.fromkeys(" ".join(f"{n}={v}" for n, v in line.point.items()) for line in everything))
+    more = f", and {len(points) - _NAMED} more" if len(points) > _NAMED else ""
     return InputError(
-        "no run has figures at that point", hint="choose a point that `kteardown history` shows."
+        "no run has figures at that point",
+        hint=f"choose one that the runs have: {'; '.join(points[:_NAMED])}{more}.",
     )
 
 

@@ -212,7 +212,7 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
 def _stopping(stopping: Stopping, unit: str) -> str:
     at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
     how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
-    return f"{how}: {stopping.reason} (--until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
+    return f"{how}: {stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
 
 
 def _metric_of(outlier: Outlier, workloads: Mapping[str, Workload]) -> str:

@@ -194,6 +194,13 @@ def with_remedy(reason: str, clock: Clock | None = None) -> str:
     return f"{reason}, add {option}" if option else reason
 
 
+def without_remedies(text: str) -> str:
+    """Return a text without what ``with_remedy`` adds: for a page that gives the whole command instead."""
+    for option in _REMEDIES.values():
+        text = text.replace(f", add {option}", "")
+    return text
+
+
 def tone(comparisons: Iterable[Comparison]) -> Verdict:
     """Return one verdict for several comparisons, the most alarming that occurs."""
     found = {comparison.verdict for comparison in comparisons}

@@ -39,13 +39,22 @@ def worth_showing(history: History, *, every_metric: bool) -> History:
 
 
 def left_out(history: History, shown: History) -> Iterator[str]:
-    """Yield what is in ``history`` and not in ``shown``, and why."""
+    """Yield what is in ``history`` and not in ``shown``, and which option shows it."""
+    yield from _left_out(history, shown, " (see --json)", "--metric NAME shows them")
+
+
+def left_out_on_page(history: History, shown: History) -> Iterator[str]:
+    """Yield what is in ``history`` and not in ``shown``, and what on the page shows it."""
+    yield from _left_out(history, shown, "", "choose one under Metric to see it")
+
+
+def _left_out(history: History, shown: History, see: str, choose: str) -> Iterator[str]:
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
     if alone:
-        yield f"{alone:,} lines with a single figure are not shown: there is nothing to compare (see --json)"
+        yield f"{alone:,} lines with a single figure are not shown: there is nothing to compare{see}"
     if others:
-        yield f"{others:,} lines of other metrics are not shown: --metric NAME shows them"
+        yield f"{others:,} lines of other metrics are not shown: {choose}"
     if not history.lines:
         yield "no run has figures yet"
     for name in history.unread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -20,14 +20,16 @@ from kteardown.history import archive
 from kteardown.history.lines import Line, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import Clock
+from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
-from kteardown.report.diff import compare_results, read
+from kteardown.report.diff import Side, compare_results, read
 from kteardown.report.formats import both_clocks, text
-from kteardown.report.formatting import VERDICTS
+from kteardown.report.formatting import VERDICTS, with_remedy, without_remedies
 from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
+from kteardown.report.table import Cell
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
@@ -130,8 +132,9 @@ class Pages:
             run=listed,
             finished=found,
             unreadable=unreadable,
-            answer=sentence(found.result, found.workloads) if found else "",
-            verdicts=contents.verdicts(found.result, found.workloads) if found else [],
+            answer=without_remedies(sentence(found.result, found.workloads)) if found else "",
+            verdicts=_verdicts(found) if found else [],
+            again=_command_again(found.result) if found else "",
             report=_report(found) if found else "",
             both=_side_by_side(both) if both else "",
             clocks=[material.name for material in both.clocks] if both else [],
@@ -208,7 +211,7 @@ class Pages:
         """Return the comparison of two runs, or only the form if the query does not name two."""
         names = request.query_params.get("a", ""), request.query_params.get("b", "")
         done = [run for run in self._runs.all() if run.state == "done"]
-        found = None
+        found, sides = None, list[Side]()
         if all(names):
             a, b = (self._find(name) for name in names)
             sides = [read(_result_of(run), run.name) for run in (a, b)]
@@ -218,6 +221,7 @@ class Pages:
             runs=done,
             names=names,
             found=found,
+            pair=_pair(sides) if found else "",
             passages=list(diff_tables.passages(found)) if found else [],
             tables=diff_tables.comparison_tables(found) if found else [],
             summary=diff_tables.summary(found.rows) if found else "",
@@ -230,6 +234,8 @@ class Pages:
         experiments = sorted({run.experiment.name for run in runs})
         # One experiment at a time; by default that of the newest run.
         experiment = query.get("experiment") or (runs[0].experiment.name if runs else "")
+        if experiment and experiment not in experiments:
+            raise _unknown("experiment", experiment, experiments)
         wanted = archive.HistoryFilter(
             experiment=experiment,
             workload=query.get("workload") or None,
@@ -241,10 +247,12 @@ class Pages:
         order: Order = "time" if query.get("order") == "time" else "release"
         every = archive.history_of(all_runs(), archive.HistoryFilter(experiment=experiment), order=order)
         found = every.model_copy(update={"lines": tuple(filter(wanted.of_line, every.lines))})
+        problem = archive.nothing_found(every.lines, wanted) if every.lines and not found.lines else None
         shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
         in_detail = len(shown.lines) <= _IN_DETAIL
-        return self._page(
+        page = self._page(
             "history.html.j2",
+            problem=problem,
             experiments=experiments,
             choices=_choices(every.lines),
             metric_names={line.metric: lines.called(line) for line in every.lines},
@@ -256,8 +264,10 @@ class Pages:
             else [
                 (lines.summary(group), [_detail(line) for line in group]) for group in lines.grouped(shown)
             ],
-            notes=list(lines.left_out(found, shown)),
+            notes=[] if problem else list(lines.left_out_on_page(found, shown)),
         )
+        page.status_code = 404 if problem else 200
+        return page
 
     def error(self, status: int, message: str, hint: str) -> Response:
         """Return the error page with this HTTP status."""
@@ -313,7 +323,8 @@ def _result_of(run: RunDir) -> bytes:
     text = saved_result.current(run)
     if text is None:
         raise InputError(
-            f"{run.name} has no result yet of all its boots", hint="wait until it is done, or resume it."
+            f"{run.name} has no result yet of all its boots",
+            hint=f"wait until it is done, or continue it with `kteardown run --resume {run.name}`.",
         )
     return text
 
@@ -354,7 +365,34 @@ def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
 
 
 def _clock(name: str) -> Clock | None:
-    return next((known for known in get_args(Clock) if known == name), None)
+    """Return a clock by its name, or None for the empty name. Raises InputError for another name."""
+    found: Clock | None = next((known for known in get_args(Clock) if known == name), None)
+    if name and found is None:
+        raise _unknown("clock", name, get_args(Clock))
+    return found
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
+    return InputError(f"there is no {what} {name!r}", hint=f"choose one of: {', '.join(known)}.")
+
+
+def _verdicts(found: FinishedRun) -> list[Cell]:
+    """Return the verdicts, without options: the page gives the whole command instead."""
+    cells = contents.verdicts(found.result, found.workloads)
+    return [replace(cell, text=without_remedies(cell.text)) for cell in cells]
+
+
+def _command_again(result: Result) -> str:
+    """Return the command that gives intervals; empty if no verdict only needs more boots."""
+    if not any(with_remedy(c.reason) != c.reason for c in result.asked_for):
+        return ""
+    return f"{result.command} {'--boots' if result.clock == 'wall' else '--seeds'} 2"
+
+
+def _pair(sides: Sequence[Side]) -> str:
+    """Return the first variant of each side, as ``--map`` of `kteardown diff` names two of them."""
+    first = [side.variants[:1] for side in sides]
+    return "=".join(variants[0] for variants in first) if all(first) else ""
 
 
 def _choices(every: Sequence[Line]) -> dict[str, list[str]]:

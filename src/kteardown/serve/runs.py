@@ -18,6 +18,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
+from kteardown.report.formatting import without_remedies
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.run.live_progress import Follower, Progress
@@ -212,7 +213,7 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
 @lru_cache(maxsize=_KEPT)
 def _answer(file: Path, _stamped: tuple[int, int]) -> str:
     found = _read(file)
-    return sentence(found.result, found.workloads)
+    return without_remedies(sentence(found.result, found.workloads))
 
 
 @lru_cache(maxsize=4)

@@ -155,7 +155,7 @@ def test_the_report_says_when_a_run_stopped_and_why(wall_result: Result) -> None
     report = printed(wall_result.model_copy(update={"stopping": STOPPING}), 200)
     assert (
         "stopped after 12 of at most 40 boots: 18 of 18 headline comparisons have a verdict "
-        "(--until verdict; alpha spent: 0.021)" in report
+        "(until verdict; alpha spent: 0.021)" in report
     )
     going = STOPPING.model_copy(update={"done": False, "reason": "2 of 18 have"})
     assert "not finished, 12 of at most 40 boots: 2 of 18 have" in printed(

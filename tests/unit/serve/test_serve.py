@@ -23,8 +23,9 @@ from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from unit.cli.test_main import kteardown
-from unit.report.contexts import write_both
+from unit.report.contexts import write_both, write_run
 from unit.run import killable
+from unit.simulation import freezer
 
 _EVIL = "<script>alert(1)</script>"
 
@@ -204,6 +205,53 @@ def test_the_history_has_charts_or_tables(site: Site) -> None:
     assert "<svg" not in many and "%2Czombies" not in many
     assert many.count('<a href="/history?experiment=killed&amp;clock=instructions') == 6
     assert site.ask("/history?point=zombies").status == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "expected"),
+    [
+        ("metric=freze_user_ns", 404, "did you mean &#39;freeze_user_ns&#39;"),
+        ("workload=nope", 404, "choose one that the runs have: zombies."),
+        ("point=zombies%3D7", 404, "choose one that the runs have: zombies=0"),
+        ("clock=sun", 400, "there is no clock &#39;sun&#39;"),
+        ("experiment=nope", 400, "choose one of: killed."),
+    ],
+)
+def test_the_history_of_something_unknown_says_what_is_known(
+    query: str, status: int, expected: str, site: Site
+) -> None:
+    page = site.ask(f"/history?{query}")
+    assert page.status == status
+    assert expected in page.text
+
+
+def test_an_unknown_filter_is_shown_as_chosen(site: Site) -> None:
+    boots = f"/runs/{site.names()[0]}/boots?kernel=nope"
+    for path in ("/?experiment=nope", boots, "/history?metric=nope"):
+        assert '<option value="nope" selected>' in site.ask(path).text, path
+
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+")
+
+
+def test_no_page_has_an_option_without_its_command(tmp_path: Path) -> None:
+    unlike = freezer(boots=1, zombies=(0, 3000), variants=("first", "second"))
+    names = []
+    for experiment in (freezer(boots=1, zombies=(0, 3000)), unlike):
+        run = write_run(tmp_path / "runs", experiment)
+        pipeline.analyse_and_save(run)
+        names.append(run.name)
+    paths = ("/", f"/runs/{names[0]}", f"/compare?a={names[0]}&b={names[1]}", "/history")
+    with serving(tmp_path) as site:
+        pages = [site.ask(path).text for path in paths]
+    for page in pages:
+        # The report is what a terminal prints, with the command at its end.
+        shown = re.sub(r"(?s)<pre.*?</pre>|<h2>Report</h2>\s*<p.*?</p>", "", page)
+        assert not _OPTION.findall(re.sub(r"<code>kteardown .*?</code>", "", shown))
+    assert "measure again: <code>kteardown run freezer --seeds 2</code>" in pages[1]
+    mapped = f"kteardown diff {names[0]} {names[1]} --map freezer-skip-exited=first"
+    assert f"<code>{mapped}</code>" in pages[2]
+    assert "choose one under Metric to see it" in pages[3]
 
 
 def test_the_progress_of_a_running_run_is_shown(site: Site) -> None:
