@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,9 @@ _LOOK_INTERVAL_S = 5.0
 _LOOK_SHARE = 20
 """The table of intermediate verdicts may take at most 1/20 of the time."""
 _WIDE = 100
-_ONLY_IF_WIDE = ("point", "base", "changed")
+_GAP = 2
+_LAST = 14
+"""Columns of the terminal: between two columns of the table, and what its last column has at least."""
 _REFRESHES_PER_S = 2
 """Few, because drawing takes host CPU time while a guest is measured."""
 COLOURS = {
@@ -151,30 +154,39 @@ class _Display:
         return Group(*parts)
 
 
-def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> Table:
-    """Return the comparisons so far as a table, one row for each variant of a metric.
+def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> RenderableType:
+    """Return the comparisons so far: each metric with its last point and base, and a line for each variant.
 
-    A terminal of less than ``_WIDE`` columns has no values, only changes and verdicts.
+    A terminal of less than ``_WIDE`` columns has no values of the variants. All lines have the same columns:
+    only the last one is wrapped, between words, and the names of variants if they leave it no room.
     """
-    table = Table(
-        title="so far, at the last point; the final verdicts are in the report",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    names = ("metric", "point", "base", "variant", "changed", "change", "verdict", "all points")
-    kept = [n for n, name in enumerate(names) if width >= _WIDE or name not in _ONLY_IF_WIDE]
-    for name in (names[n] for n in kept):
-        right = name in ("base", "changed", "change")
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    shown = ""
-    for row in rows:
-        metric = ("", "", "") if row.metric == shown else (row.metric, row.point, row.base)
-        shown = row.metric
-        words = (*metric, row.variant, row.changed, row.change, row.verdict, row.others)
-        cells = [*map(Text, words[:-2]), Text(row.verdict, COLOURS.get(row.verdict, "")), Text(words[-1])]
-        table.add_row(*(cells[n] for n in kept))
-    return table
+    names = ("variant", "changed", "change", "verdict", "all points")
+    cells = [names, *((row.variant, row.changed, row.change, row.verdict, row.others) for row in rows)]
+    kept = [n for n, name in enumerate(names) if width >= _WIDE or name != "changed"]
+    widths = [max(len(line[n]) for line in cells) for n in kept]
+    left = width - sum(widths[1:-1]) - _GAP * len(kept)
+    widths[0] = min(widths[0], max(left - _LAST, _LAST))
+    widths[-1] = min(widths[-1], max(left - widths[0], _LAST))
+
+    def line(texts: Sequence[str], style: str) -> Table:
+        grid = Table.grid(padding=(0, _GAP, 0, 0))
+        grid.add_column(width=0)  # Indents the line: the gap follows it.
+        for n, columns in zip(kept, widths, strict=True):
+            right = names[n] in ("changed", "change")
+            grid.add_column(justify="right" if right else "left", overflow="fold", width=columns)
+        styles = {"verdict": COLOURS.get(texts[3], style)}
+        # The name of a variant is one word with hyphens.
+        shown = ("\n".join(textwrap.wrap(texts[0], widths[0])), *texts[1:])
+        grid.add_row("", *(Text(shown[n], styles.get(names[n], style)) for n in kept))
+        return grid
+
+    title = "so far, at the last point; the final verdicts are in the report"
+    parts: list[RenderableType] = [Text(title, "italic"), line(names, "bold")]
+    for n, row in enumerate(rows):
+        if not n or row.metric != rows[n - 1].metric:
+            parts.append(Text(f"{row.metric}, {row.point}: base {row.base}"))
+        parts.append(line(cells[n + 1], ""))
+    return Group(*parts)
 
 
 class TerminalReporter:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import errno
-import io
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from kteardown import cli, pipeline
 from kteardown.cli import app, options
 from kteardown.cli.doctor import _agent, _architectures, _memory_and_disk
 from kteardown.cli.gate import gate
-from kteardown.cli.terminal import interim_table
 from kteardown.errors import GateError, InputError, KteardownError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.override import Overrides, apply
 from kteardown.kernels.source import Sources
-from kteardown.progress import InterimResult, SilentReporter
+from kteardown.progress import SilentReporter
 from kteardown.run import create, past_boots
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
@@ -134,19 +131,6 @@ def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None
     assert "freezer-skip-exited makes freezing" in " ".join(printed.split())
     (runs.path / "experiment.json").write_text("{}")
     assert "unreadable: " in CliRunner().invoke(app, ["list", "runs"]).stdout
-
-
-def test_the_live_table_fits_into_80_columns() -> None:
-    names = ("freeze_user_ns", "zombies=15,000", "1,028,754", "freezer-skip-exited", "323,852")
-    row = InterimResult(*names, "-68.5% [-68.5, -68.5]", "inconclusive", "better: 5 better, 1 same")
-    for width in (80, 120):
-        out = io.StringIO()
-        Console(file=out, width=width).print(interim_table([row], width))
-        text = out.getvalue()
-        assert "…" not in text
-        assert "freeze_user_ns" in text
-        assert "inconclusive" in text
-        assert ("1,028,754" in text) == (width == 120)
 
 
 def test_a_forecast_looks_for_runs_of_each_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

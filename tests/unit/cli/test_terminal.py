@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +13,10 @@ from rich.console import Console
 
 from kteardown.cli import terminal
 from kteardown.cli.terminal import TerminalReporter, interim_table
+from kteardown.inputs.load import load_workload
 from kteardown.progress import InterimResult
+from kteardown.report.formats import json
+from kteardown.report.interim import rows
 
 ROWS = [
     InterimResult(
@@ -26,6 +31,8 @@ ROWS = [
     )
     for name, verdict in (("one", "better"), ("two", "worse"))
 ]
+
+RECORDED = Path(__file__).parents[3] / "results/freezer/result.json"
 
 
 def console(**options: object) -> Console:
@@ -203,3 +210,34 @@ def test_base_is_printed_once_for_each_metric() -> None:
     screen.print(interim_table(ROWS))
     assert written(screen).count("1,028,528") == 1
     assert written(screen).count("323,616") == 2
+
+
+@pytest.mark.parametrize("width", [80, 100, 108, 120])
+def test_the_live_table_cuts_no_word(width: int) -> None:
+    result = json.loads(RECORDED.read_bytes())
+    found = rows(result, {c.workload: load_workload(c.workload) for c in result.comparisons})
+    screen = Console(file=io.StringIO(), width=width)
+    screen.print(interim_table(found, width))
+    text = written(screen)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    for row in found:
+        assert f"{row.metric}, {row.point}: base {row.base}" in lines
+        line = next(line for line in lines if f"  {row.variant} " in line and row.change in line)
+        assert re.search(rf"  {row.verdict} +{row.others.split()[0]} ", line)
+        assert (f" {row.changed} " in line) == (width >= 100)
+        assert set(row.others.split()) <= set(text.split())
+
+
+def test_the_live_table_breaks_a_long_name_at_a_hyphen() -> None:
+    name = "sched-a-series-of-many-words-in-its-name on debian:7.3"
+    row = InterimResult(
+        "m", "n=1", "1", name, "2", "+100.0% [+99.9, +100.1]", "inconclusive", "1 inconclusive"
+    )
+    screen = Console(file=io.StringIO(), width=80)
+    screen.print(interim_table([row], 80))
+    parts = [
+        part for line in written(screen).splitlines()[3:] for part in re.findall(r"^  (\S+(?: \S+)*)", line)
+    ]
+    assert "".join(parts).replace(" ", "") == name.replace(" ", "")
+    assert all(part.endswith("-") or " " in part for part in parts[:-1])
