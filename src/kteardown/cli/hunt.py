@@ -105,7 +105,7 @@ def hunt(
 
       kteardown hunt --unprivileged
     """
-    options.need_folders(json_file)
+    options.need_writable(json_file)
     if show:
         folder = HuntFolder.find(show)
         _print(_saved(folder), json_file, everything)

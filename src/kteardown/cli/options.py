@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -448,16 +449,20 @@ def output() -> Console:
     return Console(width=width)
 
 
-def need_folders(*files: Path | None) -> None:
-    """Check that the folders of files to be written exist, before a run and not after it.
-
-    Raises InputError.
-    """
-    for file in files:
-        if file is not None and not file.absolute().parent.is_dir():
+def need_writable(*files: Path | None) -> None:
+    """Check that files can be written, before a run and not after it. Raises InputError."""
+    for file in filter(None, files):
+        folder = file.absolute().parent
+        if not folder.is_dir():
             raise InputError(
                 f"{file}: cannot be written: there is no folder {file.parent}",
                 hint="create the folder first.",
+            )
+        if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+            reason = "it is a folder" if file.is_dir() else "permission denied"
+            raise InputError(
+                f"{file}: cannot be written: {reason}",
+                hint="name a file in a folder in which you can write.",
             )
 
 

@@ -70,7 +70,7 @@ def replicate(
 
       kteardown replicate freezer --patch ./v4.mbox --clock wall
     """
-    options.need_folders(json_file)
+    options.need_writable(json_file)
     known = load_posting(posting)
     assert known is not None
     if known.run is None:

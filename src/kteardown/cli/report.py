@@ -87,8 +87,8 @@ def report(
         need("pictures", f"--format {form.value}")
     found = find_runs(run)
     printed = form is ReportFormat.text and output is None
-    if not printed:
-        options.need_folders(output)
+    if output is not None and str(output) != "-" and not output.is_dir():
+        options.need_writable(output)
     material = material_of_folder(found, samples=not printed)
     if printed:
         print_report(material)

@@ -65,7 +65,7 @@ def run(
       kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
 
       kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2"""
-    options.need_folders(execution.json_file, execution.markdown_file)
+    options.need_writable(execution.json_file, execution.markdown_file)
     places.check(execution.on)
     reporter = execution.reporter()
     if resume is not None:

@@ -72,7 +72,7 @@ def try_patch(
 
       kteardown try ./thread.mbox.gz --source git:~/linux --clock both --markdown reply.txt
     """
-    options.need_folders(execution.json_file, execution.markdown_file)
+    options.need_writable(execution.json_file, execution.markdown_file)
     places.check(execution.on)
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)

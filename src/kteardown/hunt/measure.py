@@ -11,7 +11,7 @@ from kteardown.hunt.folder import HuntFolder, plan_of
 from kteardown.hunt.plan import Case
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import file_hash, split
+from kteardown.kernels.source import check, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
 from kteardown.paths import cache_dir
@@ -51,7 +51,7 @@ def requests_of(
     source. ``modules`` are those that some kinds need. Raises InputError.
     """
     on = source.rpartition(" on ")[2]
-    split(on)
+    check(on)
     base = KernelRequest(on, on, fragments=tuple(config), modules=tuple(sorted(modules)))
     found = [kernel_of(each, base)[0] for each in (source, *against)]
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]

@@ -17,7 +17,7 @@ from kteardown.kernels import cache_folder, kconfig, toolchain
 from kteardown.kernels.apt import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import Sources, file_hash, package_from_json, split
+from kteardown.kernels.source import Sources, file_hash, file_of, package_from_json, split
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.progress import Reporter
 from kteardown.vm.image_header import read_header
@@ -45,11 +45,7 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
     kind, rest = split(request.source)
     architecture = ARCHITECTURES[request.arch].debian
     if kind == "image":
-        path = Path(rest).expanduser().absolute()
-        if not path.is_file():
-            raise InputError(
-                f"{request.source}: no such file", hint="give the path of a bzImage, an Image or a .deb."
-            )
+        path = file_of(request.source)
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
         digest = sources.remember(str(path), facts, lambda: {"sha256": file_hash(path)})["sha256"]

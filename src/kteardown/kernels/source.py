@@ -54,6 +54,36 @@ def is_source(text: str) -> bool:
     return text.partition(":")[0] in _KINDS and ":" in text
 
 
+def file_of(spec: str) -> Path:
+    """Return the file of ``tar:FILE`` or ``image:FILE``.
+
+    Raises InputError unless it is a file that can be read and is not empty.
+    """
+    path = Path(split(spec)[1]).expanduser().absolute()
+    problem = ""
+    try:
+        if not path.is_file():
+            problem = "is a folder, not a file" if path.is_dir() else "there is no such file"
+        else:
+            with path.open("rb") as stream:
+                problem = "" if stream.read(1) else "is empty"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    if problem:
+        kernel = "a tarball of a kernel tree" if spec.startswith("tar:") else "a bzImage, an Image or a .deb"
+        raise InputError(f"{spec}: {problem}", hint=f"give the path of {kernel}.")
+    return path
+
+
+def check(spec: str) -> None:
+    """Check a source as far as that needs neither the cache nor the network. Raises InputError."""
+    kind, rest = split(spec)
+    if kind in ("tar", "image"):
+        file_of(spec)
+    elif kind == "git":
+        _git(rest)
+
+
 class UnpackError(LabError):
     """An archive could not be unpacked."""
 
@@ -83,7 +113,7 @@ class Sources:
         if kind == "git":
             return _git(rest)
         if kind == "tar":
-            return self._tar(rest)
+            return self._tar(spec)
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
             hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
@@ -170,10 +200,8 @@ class Sources:
         slug = f"debian-{package.version}".replace(":", "_")
         return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
 
-    def _tar(self, name: str) -> Source:
-        path = Path(name).expanduser().absolute()
-        if not path.is_file():
-            raise InputError(f"tar:{name}: no such file", hint="give the path of a tarball of a kernel tree.")
+    def _tar(self, spec: str) -> Source:
+        path = file_of(spec)
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
         digest = self.remember(f"tar:{path}", facts, lambda: {"sha256": file_hash(path)})["sha256"]
@@ -235,6 +263,11 @@ def _git(rest: str) -> Source:
     argv = ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
     done = toolchain.capture(argv)
     commit = done.stdout.strip()
+    if done.returncode and toolchain.capture(["git", "-C", str(repository), "rev-parse"]).returncode:
+        raise InputError(
+            f"git:{rest}: {repository} is not a git tree",
+            hint="write git:PATH@REV with the path of a git tree.",
+        )
     if done.returncode or not commit:
         raise InputError(
             f"git:{rest}: {revision!r} is not a commit of {repository}",
@@ -278,7 +311,7 @@ def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
             assert process.stderr is not None
             errors = process.stderr.read().decode(errors="replace").strip()
             if process.wait():
-                failures.append(errors or f"{argv[0]}: exit status {process.returncode}")
+                failures += errors.splitlines() or [f"{argv[0]}: exit status {process.returncode}"]
     finally:
         for process in running:
             if process.poll() is None:

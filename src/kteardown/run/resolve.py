@@ -11,7 +11,7 @@ from kteardown.inputs.load import fragments, load_workloads
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
-from kteardown.kernels.source import is_source, split
+from kteardown.kernels.source import check, is_source
 from kteardown.mail import selection
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
@@ -102,6 +102,7 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
     Raises InputError.
     """
     if is_source(variant):
+        check(variant)
         return replace(base, name=variant, source=variant), None
     if elsewhere := _ON_SOURCE.fullmatch(variant):
         chosen = selection.resolve(elsewhere[1])
@@ -112,7 +113,7 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
 
 def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
-    split(experiment.source)
+    check(experiment.source)
     wanted = fragments(experiment, load_workloads(experiment))
     return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
 
@@ -129,7 +130,7 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
 
 
 def _on_source(base: KernelRequest, chosen: Selection, source: str) -> KernelRequest:
-    split(source)
+    check(source)
     return replace(_patched(base, chosen), name=f"{chosen.label} on {source}", source=source)
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,18 +19,24 @@ from kteardown.progress import SilentReporter
 
 
 def kteardown(
-    *arguments: str, home: Path, cwd: Path | None = None, **environment: str
+    *arguments: str, home: Path, cwd: Path | None = None, prefix: Sequence[str] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in its own process, with its own cache and runs."""
+    """Run the command line in its own process, with its own cache and runs; ``prefix`` is what starts it."""
     own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
     return subprocess.run(
-        [sys.executable, "-m", "kteardown", *arguments],
+        [*prefix, sys.executable, "-m", "kteardown", *arguments],
         env={**os.environ, **own, **environment},
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def without_privileges(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line so that the modes of files apply to it, even if root runs the tests."""
+    prefix = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    return kteardown(*arguments, home=home, prefix=prefix)
 
 
 @pytest.mark.parametrize(
