@@ -51,7 +51,7 @@ def commands(text: str) -> list[str]:
 
 def examples(verb: str) -> list[str]:
     """Return the examples in the help of a verb."""
-    text = re.sub(r"(kteardown [^\n]*)\n {2,}(?!kteardown)(\S)", r"\1 \2", VERBS[verb].help or "")
+    text = re.sub(r"(kteardown [^\n]*)\n {2,}(?!kteardown|[A-Z_]+=)(\S)", r"\1 \2", VERBS[verb].help or "")
     return [
         re.split(r"\s+[|>]\s", line)[0] for line in re.findall(r"^\s+(kteardown .*)$", text, re.MULTILINE)
     ]

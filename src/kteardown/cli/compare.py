@@ -71,9 +71,9 @@ def compare(
 
       kteardown compare zombies --source git:~/linux --branch v6.12..my-topic
 
-      kteardown compare zombies --source debian:6.12 --series ./my.mbox --clock wall --until ci=2%
+      kteardown compare zombies --branch v6.12..my-topic --until ci=2%
 
-      kteardown compare zombies --source debian:6.12 --series ./v1.mbox --series ./v2.mbox
+      kteardown compare zombies --source debian:6.12 --series ./v1 --series ./v2
     """
     options.need_writable(execution.json_file, execution.markdown_file)
     places.check(execution.on)

@@ -75,7 +75,7 @@ def history(
 
       kteardown history freezer --metric freeze_user_ns --point zombies=15000
 
-      kteardown history freezer --kernel unpatched --clock wall --order time --json
+      kteardown history freezer --kernel unpatched --clock wall --order time
     """
     need("history", "`history`")
     wanted = archive.HistoryFilter(

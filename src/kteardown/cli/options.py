@@ -76,8 +76,9 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="Exit with 1 if a headline metric has this verdict (worse: or one of its points has it), or if "
-        "a point could not be compared; exit with 6 if a variant is broken.",
+        metavar="VERDICT",
+        help="worse or inconclusive: exit with 1 if a headline metric has this verdict (worse: or one of its "
+        "points has it), or if a point could not be compared; exit with 6 if a variant is broken.",
         rich_help_panel=_OUT,
     ),
 ]
@@ -172,6 +173,7 @@ class Designed:
         ClocksChoice | None,
         typer.Option(
             "--clock",
+            metavar="CLOCK",
             help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
             "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
             "kernels in random order and an A/A twin. both: first the one, then the other, and both changes "
@@ -191,6 +193,7 @@ class Designed:
         list[str] | None,
         typer.Option(
             "--set",
+            metavar="PARAM=VALUES",
             help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step); also "
             "of the guest's cpus, possible_cpus and numa_nodes. Repeatable.",
             autocompletion=complete.assignments,

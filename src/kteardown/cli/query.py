@@ -43,19 +43,19 @@ def query(
 
       runs         runs: experiment, clock, source, command, host
 
-      boots        attempts at boots: kernel, block, seed, outcome, seconds, memory, the guest; counts
+      boots        attempts: kernel, block, seed, outcome, seconds, memory, counts
 
       trials       a workload at one point in one boot: status, at_s
 
-      samples      measured values of the metrics: repetition, warmup, value, value_unit
+      samples      measured values: metric, repetition, warmup, value, value_unit
 
       histograms   all values of a metric in buckets: low, width, n
 
       checks       checks of invariants: ok, detail
 
-      comparisons  the comparisons of the results: ratio, ci_low, ci_high, mde, verdict, p
+      comparisons  of the results: ratio, ci_low, ci_high, mde, verdict, p
 
-      laws         the growth laws of the results: model, per_unit, exponent, r2
+      laws         growth laws of the results: model, per_unit, exponent, r2
 
     Every table has the column run, the id. Trials, samples, histograms, checks and comparisons have params, a
     map, and a column for every parameter of the runs (zombies, make); laws have only the map. Trials,
@@ -65,13 +65,14 @@ def query(
 
     Examples:
 
-      kteardown query "SELECT kernel, zombies, median(value) FROM samples WHERE metric = 'freeze_user_ns'
-      AND NOT warmup GROUP BY ALL ORDER BY ALL"
+      kteardown query "SELECT kernel, zombies, median(value) FROM samples
+      WHERE metric = 'freeze_user_ns' AND NOT warmup GROUP BY ALL ORDER BY ALL"
 
-      kteardown query "SELECT run, kernel, outcome, detail FROM boots WHERE outcome <> 'ok'"
+      kteardown query "SELECT run, kernel, outcome, detail FROM boots
+      WHERE outcome <> 'ok'"
 
-      kteardown query --csv "SELECT run, variant, metric, zombies, ratio, ci_low, ci_high FROM comparisons
-      WHERE verdict = 'better'" > better.csv
+      kteardown query --csv "SELECT run, variant, metric, zombies, ratio
+      FROM comparisons WHERE verdict = 'better'" > better.csv
     """
     if as_json and as_csv:
         raise InputError("--json and --csv cannot be used together", hint="use only one of them.")

@@ -42,7 +42,8 @@ def register(app: typer.Typer) -> None:
 def report(
     run: options.RunArg = "last",
     form: Annotated[
-        ReportFormat, typer.Option("--format", help="The format of the report.")
+        ReportFormat,
+        typer.Option("--format", metavar="FORMAT", help=f"The format: {', '.join(ReportFormat)}."),
     ] = ReportFormat.text,
     output: Annotated[
         Path | None,

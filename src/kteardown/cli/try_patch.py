@@ -70,7 +70,7 @@ def try_patch(
 
       kteardown try lore:20250716062639.1528066-1-zhangzihuan@kylinos.cn --dry-run
 
-      kteardown try ./thread.mbox.gz --source git:~/linux --clock both --markdown reply.txt
+      kteardown try ./thread.mbox.gz --source git:~/linux --markdown reply.txt
     """
     options.need_writable(execution.json_file, execution.markdown_file)
     places.check(execution.on)

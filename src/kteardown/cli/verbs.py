@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from kteardown.cli.help_text import Verb, with_short_types
+
 SUMMARIES: Mapping[str, str] = {
     "try": "Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.",
     "run": "Run an experiment: build its kernels, boot them, measure, and print the report.",
@@ -55,6 +57,10 @@ class Verbs(TyperGroup):
         super().__init__(**{**attributes, "commands": None})
         self.commands = cast(Any, _Commands())
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the group with short types."""
+        return with_short_types(super().get_params(ctx), ctx)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help of the group from ``SUMMARIES``."""
         listed = copy.copy(self)
@@ -81,4 +87,5 @@ class _Commands(Mapping[str, Any]):
 def _command(name: str) -> Any:
     own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     import_module(f"kteardown.cli.{_MODULES.get(name, name)}").register(own)
+    own.registered_commands[0].cls = Verb
     return get_command(own)

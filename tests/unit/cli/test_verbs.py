@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from inspect import cleandoc
 
 import pytest
+from typer.core import TyperOption
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.cli.verbs import SUMMARIES
@@ -29,6 +32,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     modules = imported("-m", "kteardown", option)
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
+        "kteardown.cli.help_text",
         "kteardown.cli.verbs",
         "kteardown.errors",
     }
@@ -47,3 +51,19 @@ def test_the_list_has_the_first_paragraph_of_each_verb() -> None:
     first = {name: cleandoc(verb.help).split("\n\n")[0] for name, verb in verbs.items()}
     assert {name: " ".join(text.split()) for name, text in first.items()} == SUMMARIES
     assert {verb.name for verb in verbs.values()} == set(SUMMARIES)
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_help_is_whole_at_80_columns(name: str) -> None:
+    verb = get_command(app).commands[name]  # type: ignore[attr-defined]
+    text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}).stdout
+    lines = [line.strip("│* ") for line in text.splitlines()]
+    for option in (option for option in verb.params if isinstance(option, TyperOption)):
+        words = " ".join((option.help or "").split()[:2])
+        line = next(line for line in lines if line.startswith(f"{max(option.opts, key=len)}  "))
+        assert f" {option.metavar}" in line
+        # The text has at least half of the line.
+        assert line.index(words) <= 40, line
+    own = [line for line in verb.help.splitlines() if line.startswith(" ")]
+    assert [line for line in own if line.strip() not in lines] == []
+    assert not re.search(r"\w\n\w", verb.help)
