@@ -14,8 +14,8 @@ from rich.console import Console
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.report import saved
-from kteardown.report.diff import Difference, Side, compare_results, read, read_all
-from kteardown.report.diff_tables import comparison_tables, passages, summary
+from kteardown.report.diff import Difference, Side, compare_results, read, read_all, summary
+from kteardown.report.diff_tables import comparison_tables, passages
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.report.in_words import in_words

@@ -46,9 +46,11 @@ class _Comparison(_Read):
     variant: str
     metric: str
     unit: str
+    better: Better
     statistic: str = "median"
     point: dict[str, ParamValue]
     base: _Summary
+    changed: _Summary
     ratio: float | None
     ci: Interval | None
     verdict: str
@@ -103,6 +105,7 @@ class Side(_Read):
     metric_verdicts: tuple[SideMetric, ...] = ()
     faults: tuple[SideFault, ...] = ()
     metrics: tuple[_SideFacts, ...] = ()
+    sentence: str = ""
 
     def name(self, of: _Comparison | SideMetric) -> str:
         """Return the recorded name of a metric; its key in words, in results without names."""
@@ -128,6 +131,8 @@ class _Both(_Read):
 class SideValue(BaseModel):
     """The result of one side for one comparison; ``value_unit`` is that of the values it compared."""
 
+    base: float
+    changed: float
     ratio: float | None
     ci: Interval | None
     verdict: str
@@ -153,6 +158,7 @@ class ComparedRow(BaseModel):
     metric: str
     name: str
     unit: str
+    better: Better
     statistic: str
     point: dict[str, ParamValue]
     a: SideValue
@@ -165,11 +171,16 @@ class ComparedRow(BaseModel):
 class Difference(BaseModel):
     """Two compared results; each sentence gives the value of a before that of b.
 
-    ``revisions`` says of each pair of variants with different names what the second one keeps of the first.
+    ``sentence_a`` and ``sentence_b`` are the results in one sentence each, empty if they did not record it;
+    ``sentence`` is their difference. ``revisions`` says of each pair of variants with different names what
+    the second one keeps of the first.
     """
 
     a: str
     b: str
+    sentence: str
+    sentence_a: str
+    sentence_b: str
     revisions: tuple[str, ...]
     environment: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -223,21 +234,36 @@ def compare_results(
     theirs = {row.key(row.variant): row for row in b.comparisons}
     left = [row for row in a.comparisons if row.key(pairs.get(row.variant, row.variant)) not in theirs]
     arch = a.kernels.get("base", {}).get("arch")
+    rows = tuple(
+        _row(row, theirs[key], a.name(row), (a.clock, b.clock)) for key, row in ours.items() if key in theirs
+    )
+    revisions = tuple(
+        revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
+    )
     return Difference(
         a=names[0],
         b=names[1],
-        revisions=tuple(
-            revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
-        ),
+        sentence=f"{'; '.join((*revisions, summary(rows)))}.",
+        sentence_a=a.sentence,
+        sentence_b=b.sentence,
+        revisions=revisions,
         environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels)),
-        rows=tuple(
-            _row(row, theirs[key], a.name(row), (a.clock, b.clock))
-            for key, row in ours.items()
-            if key in theirs
-        ),
+        rows=rows,
         only_a=tuple(_labels(a, left)),
         only_b=tuple(_labels(b, [row for key, row in theirs.items() if key not in ours])),
+    )
+
+
+def summary(rows: Sequence[ComparedRow]) -> str:
+    """Return how many comparisons both results have, and how many of them disagree."""
+    if not rows:
+        return "no comparison is in both results; name variants that belong together with --map A=B"
+    disjoint = sum(row.agree is False for row in rows)
+    other = sum(not row.same_verdict for row in rows)
+    return (
+        f"{len(rows)} comparisons in both results: {disjoint} with disjoint intervals, "
+        f"{other} with different verdicts"
     )
 
 
@@ -286,6 +312,7 @@ def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> 
         metric=a.metric,
         name=name,
         unit=a.unit,
+        better=a.better,
         statistic=a.statistic,
         point=a.point,
         a=_side_value(a, clocks[0]),
@@ -297,7 +324,14 @@ def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> 
 
 
 def _side_value(c: _Comparison, clock: str) -> SideValue:
-    return SideValue(ratio=c.ratio, ci=c.ci, verdict=c.verdict, value_unit=value_unit(c.unit, clock))
+    return SideValue(
+        base=c.base.compared,
+        changed=c.changed.compared,
+        ratio=c.ratio,
+        ci=c.ci,
+        verdict=c.verdict,
+        value_unit=value_unit(c.unit, clock),
+    )
 
 
 def _labels(side: Side, rows: Sequence[_Comparison]) -> Iterator[str]:

@@ -30,18 +30,6 @@ def comparison_tables(found: Difference) -> list[Table]:
     ]
 
 
-def summary(rows: Sequence[ComparedRow]) -> str:
-    """Return how many comparisons both results have, and how many of them disagree."""
-    if not rows:
-        return "no comparison is in both results; name variants that belong together with --map A=B"
-    disjoint = sum(row.agree is False for row in rows)
-    other = sum(not row.same_verdict for row in rows)
-    return (
-        f"{len(rows)} comparisons in both results: {disjoint} with disjoint intervals, "
-        f"{other} with different verdicts"
-    )
-
-
 def _key(row: ComparedRow) -> tuple[str, ...]:
     return row.workload, row.metric, row.statistic, row.variant, row.variant_b
 

@@ -1,28 +1,35 @@
 """What a revision of a series keeps of the one before: ``v2 keeps all of v1's gain and loses its +5.8%``.
 
-It is about the headline metrics that both results have, over all their points.
+It is about the headline metrics that both have, in two results or in one, over all their points.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from kteardown.model.result import MetricVerdict, Result
+from kteardown.model.workload import Workload
 from kteardown.report.formatting import percent
+from kteardown.report.metric_names import metric_name
 
 if TYPE_CHECKING:
     from kteardown.report.diff import Side, SideMetric
 
 _ALL = 0.95
 """A gain of at least this share of the earlier one, or whose interval overlaps it, is all of it."""
+_VERSION = re.compile(r"(?:^|[-_ ])v(\d+)(?=$|[-_ @])")
+"""The revision in the name of a variant."""
 
 
 class _Pair(NamedTuple):
-    """A headline metric in both results, and its name in the first."""
+    """A headline metric of two variants, and its name."""
 
-    mine: SideMetric
-    new: SideMetric
+    mine: SideMetric | MetricVerdict
+    new: SideMetric | MetricVerdict
     name: str
 
 
@@ -34,13 +41,51 @@ def revision(one: str, other: str, a: Side, b: Side) -> str:
     both = [
         _Pair(m, theirs[m.key], a.name(m)) for m in a.metric_verdicts if m.variant == one and m.key in theirs
     ]
-    if not both:
-        return f"{other} and {one} have no headline metric in common"
-    if a.clock != b.clock:
+    if both and a.clock != b.clock:
         return f"{other} and {one} were measured on different clocks, so their changes cannot be compared"
-    parts = [*_gains(one, both), *_losses(both), *_new(both)]
     base = a.kernels.get("base", {}).get("source"), b.kernels.get("base", {}).get("source")
     where = f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+    return _kept(one, other, both, where if both else "")
+
+
+def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return what each revision of a series in one run keeps of the one before, a sentence each.
+
+    Two variants are revisions of each other if their names differ in the revision alone: ``fix-v1`` and
+    ``fix-v2``, as a run calls two mailboxes of one series.
+    """
+    found = []
+    series = [name for name in result.requested if result.kernels[name].series]
+    for one, other in _revisions(series):
+        broken = [bool(result.broken(name)) for name in (one, other)]
+        if any(broken):
+            found.append(_broken(one, other, first=broken[0], second=broken[1]))
+            continue
+        of = [
+            {(m.workload, m.metric, m.statistic): m for m in result.metric_verdicts if m.variant == name}
+            for name in (one, other)
+        ]
+        pairs = [
+            _Pair(m, of[1][key], metric_name(workloads, *key)) for key, m in of[0].items() if key in of[1]
+        ]
+        found.append(_kept(one, other, pairs))
+    return found
+
+
+def _revisions(variants: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each revision with the one that follows it; a name without a revision is the first one."""
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in variants:
+        version = _VERSION.search(name)
+        stem = _VERSION.sub("", name, count=1).strip("-_ ")
+        families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
+    return [(one, other) for mine in families.values() for (_, one), (_, other) in pairwise(sorted(mine))]
+
+
+def _kept(one: str, other: str, both: Sequence[_Pair], where: str = "") -> str:
+    if not both:
+        return f"{other} and {one} have no headline metric in common"
+    parts = [*_gains(one, both), *_losses(both), *_new(both)]
     if not parts:
         return f"{other} changes no headline metric, and nor does {one}{where}"
     return f"{other} {_joined(parts)}{where}"
@@ -92,21 +137,21 @@ def _new(both: Sequence[_Pair]) -> list[str]:
     return parts
 
 
-def _is_all(mine: SideMetric, new: SideMetric) -> bool:
+def _is_all(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> bool:
     if mine.ci and new.ci and mine.ci[0] <= new.ci[1] and new.ci[0] <= mine.ci[1]:
         return True
     share = _part(mine, new)
     return share is None or share >= _ALL
 
 
-def _part(mine: SideMetric, new: SideMetric) -> float | None:
+def _part(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> float | None:
     """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
     if not mine.ratio or not new.ratio or mine.ratio == 1:
         return None
     return math.log(new.ratio) / math.log(mine.ratio)
 
 
-def _share(mine: SideMetric, new: SideMetric) -> str:
+def _share(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> str:
     part = _part(mine, new)
     return "a part" if part is None else f"{part:.0%}"
 
@@ -118,7 +163,7 @@ def _now(pair: _Pair) -> str:
     return f"{name} {_change(new)}{was}"
 
 
-def _change(metric: SideMetric) -> str:
+def _change(metric: SideMetric | MetricVerdict) -> str:
     return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
 
 

@@ -12,6 +12,7 @@ from kteardown.model.record import BASE
 from kteardown.model.result import FaultStatus, Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import with_remedy
+from kteardown.report.revision import revisions_in
 from kteardown.report.sections.fault_lines import fault_words
 from kteardown.report.verdict_clauses import (
     Found,
@@ -52,7 +53,7 @@ def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
     )
     left = f"; boots left: {result.boots_left}" if result.boots_left else ""
     so_far = f"So far (the run is not finished{left}): " if result.unfinished else ""
-    return so_far + "; ".join([*texts, *base]) + "."
+    return so_far + "; ".join([*texts, *revisions_in(result, workloads), *base]) + "."
 
 
 def in_brief(result: Result, workloads: Mapping[str, Workload]) -> str:

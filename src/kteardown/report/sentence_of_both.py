@@ -5,6 +5,7 @@ What both clocks say of a metric is said once; where they differ, each has a cla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, ClockReading
@@ -14,6 +15,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formatting import point_text
 from kteardown.report.metric_names import metric_name
+from kteardown.report.revision import revisions_in
 from kteardown.report.sentence import (
     BASE_ALONE,
     FULL,
@@ -39,6 +41,7 @@ from kteardown.report.verdict_clauses import (
 )
 
 _BOTH = "on both clocks"
+_IN_PARENTHESES = re.compile(r" \([^()]*\)")
 _OPPOSITE = ({"better", "worse"}, {"better", "mixed"}, {"worse", "mixed"})
 _Parts = list[tuple[str, str]]
 """Clauses, each with the clocks that it is of; these are empty where the clause itself says them."""
@@ -56,7 +59,11 @@ def sentence_of_both(both: BothClocks, workloads: Mapping[str, Workload]) -> str
         if len(requested) <= FULL
         else _of_many(results, workloads, requested)
     )
-    whole = _unfinished(results) + _disagreement(both, workloads) + "; ".join([*texts, *base])
+    whole = (
+        _unfinished(results)
+        + _disagreement(both, workloads)
+        + "; ".join([*texts, *_revisions(results, workloads), *base])
+    )
     # The name of a variant is as the user wrote it.
     return f"{whole if whole.startswith(requested) else whole[:1].upper() + whole[1:]}."
 
@@ -182,6 +189,15 @@ def _of_many(
     if agreed:
         texts.append(f"{_BOTH} (changes: wall clock): {counted(agreed, found[1])}")
     return [f"of {len(requested)} variants, {texts[0]}", *texts[1:], *beside_counted(results, sorts)]
+
+
+def _revisions(results: Sequence[Result], workloads: Mapping[str, Workload]) -> list[str]:
+    """Return what each revision of a series keeps, without figures where both clocks say the same."""
+    exact, wall = (revisions_in(result, workloads) for result in results)
+    short = [[_IN_PARENTHESES.sub("", text) for text in texts] for texts in (exact, wall)]
+    if short[0] == short[1]:
+        return [f"{_BOTH} {text}" for text in short[0]]
+    return [f"{_on(r)} {text}" for r, texts in zip(results, (exact, wall), strict=True) for text in texts]
 
 
 def _faults(results: Sequence[Result], kernel: str, status: FaultStatus) -> list[str]:

@@ -24,7 +24,7 @@ from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
-from kteardown.report.diff import Side, compare_results, read
+from kteardown.report.diff import Side, compare_results, read, summary
 from kteardown.report.formats import both_clocks, text
 from kteardown.report.formatting import VERDICTS, with_remedy, without_remedies
 from kteardown.report.material import BothMaterial
@@ -224,7 +224,7 @@ class Pages:
             pair=_pair(sides) if found else "",
             passages=list(diff_tables.passages(found)) if found else [],
             tables=diff_tables.comparison_tables(found) if found else [],
-            summary=diff_tables.summary(found.rows) if found else "",
+            summary=summary(found.rows) if found else "",
         )
 
     def history(self, request: Request) -> Response:

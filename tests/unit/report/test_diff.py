@@ -87,6 +87,18 @@ def test_base_values_of_different_clocks_have_no_ratio(freezer_result: Result, w
     assert found.rows and all(row.base_ratio is None for row in found.rows)
 
 
+def test_the_json_has_the_values_of_each_row_and_the_sentences(freezer_result: Result) -> None:
+    found = compare_results(side(freezer_result), side(freezer_result), ("a", "b")).model_dump(mode="json")
+    first, row = freezer_result.comparisons[0], found["rows"][0]
+    assert (row["better"], row["unit"]) == (first.better, first.unit)
+    assert (row["a"]["base"], row["b"]["changed"]) == (first.base.median, first.changed.median)
+    assert row["a"]["value_unit"] == "instructions"
+    rows = len(freezer_result.comparisons)
+    agreed = f"{rows} comparisons in both results: 0 with disjoint intervals, 0 with different verdicts."
+    assert found["sentence"] == agreed
+    assert found["sentence_a"] == found["sentence_b"] == in_words(freezer_result, WORKLOADS).sentence != ""
+
+
 def test_fields_of_a_newer_version_are_ignored(freezer_result: Result) -> None:
     assert side(freezer_result, {"new_field": 1}) == side(freezer_result)
 
@@ -124,6 +136,7 @@ def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: R
     assert len(found.rows) == len(one.comparisons)
     assert {(row.variant, row.variant_b) for row in found.rows} == {("v1", "v2")}
     assert found.revisions[0].startswith("v2 keeps all of v1's gains (freezing user space -57")
+    assert found.sentence.startswith(f"{found.revisions[0]}; ")
 
 
 @pytest.mark.parametrize(

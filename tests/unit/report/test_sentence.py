@@ -264,6 +264,23 @@ def test_a_loss_is_in_the_direction_of_its_metric_and_the_largest_is_first() -> 
     assert "3.0 times costlier (200% more instructions," in sentence(result, KNOWN)
 
 
+def test_a_revision_says_what_it_keeps_of_the_one_before() -> None:
+    def said(*variants: str) -> str:
+        def cost(kernel: str, metric: str, params: Mapping[str, object]) -> float:
+            return 1e6 * (0.5 if kernel in variants and metric == "freeze_user_ns" else 1.0)
+
+        wanted = freezer(boots=3, repetitions=1, zombies=(0, 3000), variants=variants)
+        return sentence(analysed(wanted, simulate(wanted, cost, None)), KNOWN)
+
+    keeps = "; fix-v2 keeps all of fix-v1's gain (freezing user space -50.0%)."
+    assert said("fix-v1", "fix-v2").endswith(f"; nothing got worse{keeps}")
+    assert said("fix-v2", "fix-v1").endswith(keeps)
+    assert said("fix", "fix-v2").endswith("; fix-v2 keeps all of fix's gain (freezing user space -50.0%).")
+    assert said("v1", "v2", "v3").endswith("; v3 keeps all of v2's gain (freezing user space -50.0%).")
+    assert "keeps" not in said("fix-v1", "other-v2")
+    assert "keeps" not in said("exit-gate", "exit-gate@-3")
+
+
 def _with_losses(ratios: Mapping[str, float]) -> Result:
     """Return a result with these metrics worse at two points each."""
     facts = KernelFacts(release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash="")

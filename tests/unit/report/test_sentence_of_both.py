@@ -169,6 +169,12 @@ def test_many_variants_are_counted_once() -> None:
     assert apart.startswith(f"The clocks disagree: of 3 variants, {first}; b is better ")
 
 
+def test_a_revision_says_once_what_it_keeps() -> None:
+    names = ("fix-v1", "fix-v2")
+    said = _said(_result("instructions", 0.4, variants=names), _result("wall", 0.5, variants=names))
+    assert said.endswith("; on both clocks fix-v2 keeps all of fix-v1's gain.")
+
+
 def test_an_opposite_point_is_first(tmp_path: Path) -> None:
     both = _both(_result("instructions", 0.5), _result("wall", 0.5)).both
     opposite = both.readings[0].model_copy(update={"reading": "disagree", "metric": "freeze_user_ns"})
