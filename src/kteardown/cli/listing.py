@@ -24,7 +24,7 @@ from kteardown.kernels.series import known_series
 from kteardown.paths import cache_dir
 from kteardown.report import saved
 from kteardown.report.metric_names import name_of
-from kteardown.rundir.find import all_runs
+from kteardown.rundir.find import RunFolder, all_folders
 from kteardown.rundir.snapshot import load
 
 
@@ -148,18 +148,25 @@ def _kernels() -> list[Fields]:
 
 
 def _runs() -> list[Fields]:
-    rows: list[Fields] = []
-    for run in all_runs():
-        try:
-            answer = saved.answer(run)
-            experiment = load(run).experiment
-            row = [str(experiment.design.clock), experiment.source, "done" if answer else "unfinished"]
-        except KteardownError as error:
-            answer = f"unreadable: {error.message}"
-            row = ["", "", answer]
-        found = dict(zip(("clock", "source", "state"), row, strict=True))
-        rows.append({"name": run.name, **found, "result": answer or "unfinished"})
-    return rows
+    """Return every run, those that are damaged included, with what is damaged in place of the result."""
+    return [_run(found) for found in all_folders()]
+
+
+def _run(found: RunFolder) -> Fields:
+    row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
+    row["name"] = found.name
+    try:
+        experiments = [load(run).experiment for run in found.runs]
+        row["clock"] = [experiment.design.clock for experiment in experiments]
+        row["source"], row["experiment"] = experiments[0].source, experiments[0].name
+        row["variants"] = list(experiments[0].variants)
+        answer = saved.answer_of(found)
+        damage = "" if answer else saved.damage_of(found)
+        row["state"] = f"unreadable: {damage}" if damage else "done" if answer else "unfinished"
+        row["result"] = answer or f"{row['state']} (of {', '.join(row['variants']) or 'base alone'})"
+    except KteardownError as error:
+        row["state"] = row["result"] = f"unreadable: {error.message}"
+    return row
 
 
 _LISTS: dict[ListKind, Callable[[], list[Fields]]] = {
@@ -171,7 +178,7 @@ _LISTS: dict[ListKind, Callable[[], list[Fields]]] = {
     ListKind.kernels: _kernels,
     ListKind.runs: _runs,
 }
-_ONLY_IN_JSON = ("state",)
-"""A run that is not finished, or cannot be read, has that in place of its result."""
+_ONLY_IN_JSON = ("state", "experiment", "variants")
+"""The name of a run ends in its experiment, and its result names the variants, or has the state."""
 _DEFAULT = tuple(chosen for chosen in ListKind if chosen != ListKind.kinds)
 """The kinds are many, and are compiled first."""

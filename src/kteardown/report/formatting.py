@@ -196,7 +196,7 @@ def with_remedy(reason: str, clock: Clock | None = None) -> str:
 
 def without_remedies(text: str) -> str:
     """Return a text without what ``with_remedy`` adds: for a page that gives the whole command instead."""
-    for option in _REMEDIES.values():
+    for option in (*_REMEDIES.values(), *_REMEDY_OF_CLOCK.values()):
         text = text.replace(f", add {option}", "")
     return text
 

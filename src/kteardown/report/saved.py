@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.in_words import in_words
 from kteardown.report.sentence import sentence
+from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.rundir import saved_result
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
 
 
@@ -55,6 +58,33 @@ def answer(run: RunDir) -> str:
         return ""
     recorded = saved_result.sentence(text)
     return recorded or sentence(json.loads(text), load(run).workloads)
+
+
+def answer_of(found: RunFolder) -> str:
+    """Return the sentence of a run, on both clocks that of both; empty if a clock has no current result.
+
+    Raises InputError.
+    """
+    if not found.both_clocks:
+        return answer(found.runs[0])
+    exact, wall = map(read, found.runs)
+    if exact is None or wall is None:
+        return ""
+    return sentence_of_both(both_clocks(exact, wall), load(found.runs[0]).workloads)
+
+
+def damage_of(found: RunFolder) -> str:
+    """Return which saved result of a run cannot be read, and why; empty if none is damaged."""
+    for run in found.runs:
+        try:
+            json.loads(run.result_file.read_bytes())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{run.result_file}: {error.strerror}"
+        except InputError as error:
+            return f"{run.result_file}: {error.message}; `kteardown analyse {run.name}` writes it again"
+    return ""
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:

@@ -109,6 +109,7 @@ class Pages:
             runs=found[start : start + _PAGE],
             total=len(found),
             every=len(every),
+            unreadable=self._runs.unreadable(),
             start=start,
             newer=_query(wanted, max(0, start - _PAGE)) if start else "",
             older=_query(wanted, start + _PAGE) if start + _PAGE < len(found) else "",

@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.errors import KteardownError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
+from kteardown.report import saved
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.report.formatting import without_remedies
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
+from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
@@ -46,9 +50,11 @@ class ListedRun:
     Empty unless the state is ``done``.
     """
     answer: str
-    """The result in one sentence; empty unless the state is ``done``."""
+    """The result in one sentence, of both clocks if both are done; empty unless the state is ``done``."""
     progress: Progress | None
     """The progress of a run whose state is ``running``."""
+    damage: str = ""
+    """Why its saved result cannot be read; empty if it can be, or if there is none."""
 
     @property
     def variants(self) -> list[str]:
@@ -101,10 +107,18 @@ class Runs:
     def all(self) -> Iterator[ListedRun]:
         """Yield every run that can be read, newest first."""
         for run in reversed(all_runs()):
-            try:
+            with suppress(OSError, ValueError, KteardownError):
                 yield self.listed(run)
+
+    def unreadable(self) -> list[str]:
+        """Return the names of the runs that ``all`` leaves out, newest first."""
+        found = []
+        for run in reversed(all_runs()):
+            try:
+                self.listed(run)
             except (OSError, ValueError, KteardownError):
-                continue
+                found.append(run.name)
+        return found
 
     def find(self, name: str) -> RunDir | None:
         """Return the run with exactly this name, so that a request can never open another folder."""
@@ -124,6 +138,7 @@ class Runs:
             verdicts=_counted(run) if done else {},
             answer=_answered(run) if done else "",
             progress=self.progress(run) if running else None,
+            damage="" if running or done else saved.damage_of(RunFolder.of(run)),
         )
 
     def progress(self, run: RunDir) -> Progress:
@@ -180,7 +195,10 @@ def _counted(run: RunDir) -> Mapping[Verdict, int]:
 def _answered(run: RunDir) -> str:
     """Return the sentence of a run; empty if its result cannot be read."""
     try:
-        return _answer(run.result_file, _stamp(run.result_file))
+        folder = RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
+        both = folder.both_clocks and all(map(is_current, folder.runs))
+        files = tuple(one.result_file for one in (folder.runs if both else (run,)))
+        return _answer(files, tuple(map(_stamp, files)))
     except (OSError, KteardownError):
         return ""
 
@@ -211,9 +229,12 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _answer(file: Path, _stamped: tuple[int, int]) -> str:
-    found = _read(file)
-    return without_remedies(sentence(found.result, found.workloads))
+def _answer(files: tuple[Path, ...], _stamped: tuple[tuple[int, int], ...]) -> str:
+    found = [_read(file) for file in files]
+    if len(found) == 1:
+        return without_remedies(sentence(found[0].result, found[0].workloads))
+    both = both_clocks(found[0].result, found[1].result)
+    return without_remedies(sentence_of_both(both, found[0].workloads))
 
 
 @lru_cache(maxsize=4)

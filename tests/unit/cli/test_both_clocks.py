@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.rundir.find import RunFolder
+from kteardown.serve.runs import Runs
 from unit.cli.test_complete import offered
 from unit.report.contexts import write_both, write_run
 
@@ -139,11 +140,36 @@ def test_a_gate_reads_both_clocks(both: RunFolder) -> None:
     assert "headline comparisons are inconclusive" not in output_of("report", "--fail-on", "inconclusive")
 
 
-def test_each_clock_is_listed(both: RunFolder) -> None:
-    listed = json.loads(output_of("list", "runs", "--json"))["runs"]
-    assert [(run["name"], run["clock"]) for run in listed] == [
-        (f"{both.name}/{clock}", clock) for clock in ("instructions", "wall")
-    ]
+def test_it_is_listed_once_with_the_sentence_of_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = write_both(tmp_path)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    output_of("analyse", "last")
+    (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
+    assert (row["name"], row["clock"], row["state"]) == (both.name, ["instructions", "wall"], "done")
+    assert row["result"] == json.loads(output_of("report", "last", "--format", "json"))["sentence"]
+    both.runs[1].result_file.unlink()
+    (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
+    assert row["state"] == "unfinished"
+
+
+def test_the_page_lists_each_clock_with_the_sentence_of_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = write_both(tmp_path)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    output_of("analyse", "last")
+    said = json.loads(output_of("report", "last", "--format", "json"))["sentence"]
+    assert [run.answer for run in Runs().all()] == [said, said]
+    both.runs[1].result_file.write_text("{")
+    wall, exact = Runs().all()
+    assert (wall.state, wall.answer) == ("unfinished", "")
+    assert "not a result.json" in wall.damage
+    assert exact.answer.startswith("freezer-skip-exited makes ")
+    both.runs[1].experiment_file.write_text("{}")
+    assert [run.name for run in Runs().all()] == [exact.name]
+    assert Runs().unreadable() == [wall.name]
 
 
 def test_the_boots_of_both_are_shown_and_a_console_is_of_one(both: RunFolder) -> None:

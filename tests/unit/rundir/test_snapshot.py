@@ -296,6 +296,29 @@ def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
     assert rows[0]["state"].startswith("unreadable: ")
 
 
+@pytest.mark.parametrize("damage", ["{}", "{", ""])
+def test_a_damaged_result_is_named_in_the_list_of_runs(damage: str, home: Path) -> None:
+    first, second = (write_run(home / "runs") for _ in range(2))
+    for run in (first, second):
+        output("analyse", run.name)
+    first.result_file.write_text(damage)
+    rows = json.loads(output("list", "runs", "--json"))["runs"]
+    assert [row["name"] for row in rows] == [first.name, second.name]
+    assert rows[0]["state"].startswith(f"unreadable: {first.result_file}: not a result.json: ")
+    assert f"`kteardown analyse {first.name}` writes it again" in rows[0]["result"]
+    assert rows[1]["state"] == "done"
+    output("analyse", first.name)
+    assert json.loads(output("list", "runs", "--json"))["runs"][0]["state"] == "done"
+
+
+def test_a_listed_run_has_its_experiment_and_variants(home: Path) -> None:
+    write_run(home / "runs")
+    (row,) = json.loads(output("list", "runs", "--json"))["runs"]
+    assert row["experiment"] == "freezer"
+    assert row["variants"] == ["freezer-skip-exited", "freezer-skip-nofreeze"]
+    assert row["result"] == "unfinished (of freezer-skip-exited, freezer-skip-nofreeze)"
+
+
 @pytest.mark.parametrize("missing", ["run.json", "experiment.json"])
 def test_a_half_written_folder_is_not_a_run(missing: str, home: Path) -> None:
     run = write_run(home / "runs")
