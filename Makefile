@@ -68,7 +68,7 @@ test: lint
 	$(KVM_TESTS) -m "not full"
 
 test-all: lint
-	@scripts/setup dev slurm
+	@scripts/setup dev full
 	$(PY) scripts/full_run.py begin
 	$(UNIT_TESTS) --hypothesis-profile=search --timeout=1800 --journal build/full-run/unit.ndjson
 	$(VM_TESTS) --journal build/full-run/vm.ndjson
