@@ -9,9 +9,9 @@ A result is recorded only if every test passed and nothing that it vouches for c
 A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
 Its hours need not be those of one day: what ``keep`` wrote is in the tree, and ``begin`` goes on from there.
 
-After a change of one workload or series, a suite runs the tests in files that name it, or an experiment that
-has it; if none of its files does, it runs all its tests. After any other change every suite runs all. The
-tests of ``AGAIN`` take minutes only and are not kept in the tree.
+After a change of one workload or series, or of the agent of the hunt, a suite runs the tests in files that
+name it, or an experiment that has it; if none of its files does, it runs all its tests. After any other
+change every suite runs all. The tests of ``AGAIN`` take minutes only and are not kept in the tree.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ WHOLE = ("agent", "kernels")
 """Folders that the run vouches for as a whole, but for what ``EACH`` has of them."""
 EACH = ("agent/workloads", "workloads", "series", "tests/data/series")
 """Folders in which it vouches for each entry by itself: one series may change and not the others."""
+APART = ("agent/hunt",)
+"""Folders that make a program of their own, which only tests use that name it."""
 AGAIN = ("unit",)
 
 Ids = dict[str, str]
@@ -47,7 +49,10 @@ def begun_file(root: Path) -> Path:
 
 
 def unit_of(name: str) -> str:
-    """What a file belongs to: one of ``WHOLE``, or a folder of one of ``EACH``."""
+    """What a file belongs to: one of ``WHOLE`` or ``APART``, or a folder of one of ``EACH``."""
+    for folder in APART:
+        if name.startswith(f"{folder}/"):
+            return folder
     for folder in EACH:
         if name.startswith(f"{folder}/"):
             entry = name.removeprefix(f"{folder}/").split("/")[0]
@@ -74,7 +79,7 @@ def affected(root: Path, units: Sequence[str], tests: Collection[str]) -> set[st
     read = {file: file.read_text() for file in set(texts.values()) if file.is_file()}
     found: set[str] = set()
     for unit in units:
-        if unit.rpartition("/")[0] not in EACH:
+        if unit not in APART and unit.rpartition("/")[0] not in EACH:
             return set(tests)
         names = _names(root, unit.rpartition("/")[2])
         files = {file for file, text in read.items() if any(name in text for name in names)}

@@ -17,6 +17,7 @@ UNITS = {
     "kernels/base.config": "kernels",
     "agent/workloads/zombies/zombies.c": "agent/workloads/zombies",
     "agent/workloads/uffd_close.c": "agent/workloads/uffd_close",
+    "agent/hunt/kinds/files.c": "agent/hunt",
     "workloads/zombies.toml": "workloads/zombies",
     "series/gate/0001-a.patch": "series/gate",
     "series/gate/0002-b.patch": "series/gate",
@@ -123,7 +124,7 @@ def test_a_run_is_continued_on_the_same_content_alone(tree: Path) -> None:
 TESTS = {
     "tests/vm/test_zombies.py": 'run("freezer")',
     "tests/vm/test_gate.py": 'workload = "zombies"; on_top("gate", f"gate-{name}")',
-    "tests/vm/test_other.py": "nothing of it",
+    "tests/vm/test_other.py": 'kteardown("hunt")',
     "experiments/freezer.toml": 'workload = "zombies"\nvariants = ["other"]',
 }
 
@@ -135,6 +136,7 @@ TESTS = {
         ("agent/workloads/zombies/zombies.c", {"other"}),
         ("series/gate/0001-a.patch", {"zombies", "other"}),
         ("series/other/for-7.2/0001-a.patch", {"gate", "other"}),
+        ("agent/hunt/kinds/files.c", {"zombies", "gate"}),
         # No test names it: it could concern any.
         ("tests/data/series/gate-broken/0001-a.patch", set()),
         ("kernels/base.config", set()),
