@@ -30,6 +30,7 @@ from pathlib import Path
 from kteardown.errors import BuildError, KteardownError, LabError
 from kteardown.kernels import apply_patches, series
 from kteardown.kernels.source import Source, Sources
+from kteardown.mail import selection
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 
@@ -70,7 +71,7 @@ BUILDS = (
 def main(arguments: Sequence[str]) -> int:
     """Check what the command line names. Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("series", nargs="*", help="a series or its folder; by default all shipped ones")
+    parser.add_argument("series", nargs="*", help="a name, folder or file; by default all that are shipped")
     parser.add_argument("--source", action="append", help="such as debian:6.12; by default all")
     kinds = [build.name for build in BUILDS]
     parser.add_argument("--build", action="append", choices=kinds, help="by default all")
@@ -143,7 +144,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
-    for files in series.resolve(name).backports:
+    for files in selection.resolve(name).backports:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 apply_patches.apply(tree, files, Path(folder), source.id)

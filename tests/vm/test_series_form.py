@@ -48,7 +48,7 @@ def test_a_shipped_series_has_no_finding_and_a_bad_one_has_each_kind(tmp_path: P
     (tmp_path / "bad.patch").write_text(BAD)
     status, output = form(*kinds, str(tmp_path / "bad.patch"))
     assert status == 1
-    assert "checkpatch: bad.: WARNING: space prohibited before semicolon" in output
+    assert "checkpatch: 0001: WARNING: space prohibited before semicolon" in output
     assert "gcc W=1: kernel/power/process.c: error: unused variable" in output
     status, output = form(*kinds, "zsmalloc-lockless-free@9")
     assert (status, "9" in output) == (2, True)
