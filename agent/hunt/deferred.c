@@ -9,9 +9,9 @@
 #define TICK_WORK_NS 15000
 #define QUIET_NS 40000000
 
-struct taken take_until_quiet(int64_t limit_ns)
+struct taken take_until_quiet(int64_t begin, int64_t limit_ns)
 {
-	int64_t begin = now_ns(), before = begin, worked = begin, now = begin;
+	int64_t before = begin, worked = begin, now = begin;
 	struct taken t = {0};
 
 	while (now - worked < QUIET_NS && now - begin < limit_ns) {

@@ -11,8 +11,8 @@ struct taken {
 	bool quiet; /* at the end others had left the CPU alone */
 };
 
-/* Computes until others leave this CPU alone for 40 ms, at most for limit_ns. */
-struct taken take_until_quiet(int64_t limit_ns);
+/* Computes until others leave this CPU alone for 40 ms, at most for limit_ns from begin on. */
+struct taken take_until_quiet(int64_t begin, int64_t limit_ns);
 /* What `later` has that a quiet CPU does not take in the same time; at least 0. */
 int64_t taken_beyond(const struct taken *quiet, const struct taken *later);
 /* How long the CPUs have been idle since boot, all together; -1: the kernel does not say. */
