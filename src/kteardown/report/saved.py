@@ -40,9 +40,8 @@ def result_of(run: RunDir) -> Result:
     """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
     found = read(run)
     if found is None:
-        from kteardown.analysis.conclude import (
-            conclude,  # It imports scipy, which a saved result does not need.
-        )
+        # It imports scipy, which a saved result does not need.
+        from kteardown.analysis.conclude import conclude
 
         found = conclude(load(run)).result
     return with_outcome(run, found)

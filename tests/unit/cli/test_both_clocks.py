@@ -34,6 +34,15 @@ def both(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunFold
     return RunFolder.open(path)
 
 
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """A run that a test may change."""
+    found = write_both(tmp_path)
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
+    output_of("analyse", "last")
+    return found
+
+
 def output_of(*arguments: str) -> str:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, (done.stderr, done.exception)
@@ -140,34 +149,24 @@ def test_a_gate_reads_both_clocks(both: RunFolder) -> None:
     assert "headline comparisons are inconclusive" not in output_of("report", "--fail-on", "inconclusive")
 
 
-def test_it_is_listed_once_with_the_sentence_of_its_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both = write_both(tmp_path)
-    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
-    output_of("analyse", "last")
+def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> None:
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
-    assert (row["name"], row["clock"], row["state"]) == (both.name, ["instructions", "wall"], "done")
+    assert (row["name"], row["clock"], row["state"]) == (own.name, ["instructions", "wall"], "done")
     assert row["result"] == json.loads(output_of("report", "last", "--format", "json"))["sentence"]
-    both.runs[1].result_file.unlink()
+    own.runs[1].result_file.unlink()
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
     assert row["state"] == "unfinished"
 
 
-def test_the_page_lists_each_clock_with_the_sentence_of_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both = write_both(tmp_path)
-    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
-    output_of("analyse", "last")
+def test_the_page_lists_each_clock_with_the_sentence_of_both(own: RunFolder) -> None:
     said = json.loads(output_of("report", "last", "--format", "json"))["sentence"]
     assert [run.answer for run in Runs().all()] == [said, said]
-    both.runs[1].result_file.write_text("{")
+    own.runs[1].result_file.write_text("{")
     wall, exact = Runs().all()
     assert (wall.state, wall.answer) == ("unfinished", "")
     assert "not a result.json" in wall.damage
     assert exact.answer.startswith("freezer-skip-exited makes ")
-    both.runs[1].experiment_file.write_text("{}")
+    own.runs[1].experiment_file.write_text("{}")
     assert [run.name for run in Runs().all()] == [exact.name]
     assert Runs().unreadable() == [wall.name]
 
