@@ -23,8 +23,9 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 FORMATS = ("cover", "markdown", "html", "comment", "junit", "badge", "json", "benchstat")
 EVERYWHERE = {"panic-at-boot": ("panic", "broken on purpose")}
 """By broken series: the kind of the fault, and words of its message. This one never runs a trial."""
+OOPS = {"oops": ("panic", "NULL pointer dereference")}
 WITH_MANY_ZOMBIES = {
-    "oops": ("panic", "NULL pointer dereference"),
+    **OOPS,
     "warning": ("warning", "WARNING: "),
     "invariant": ("invariant", "freeze_completed"),
     "accounting": ("invariant", "elapsed_agrees"),
@@ -90,22 +91,45 @@ def check(result: dict[str, Any], expected: dict[str, tuple[str, str]]) -> None:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The run directories, and the result of a kernel that breaks with many zombies only."""
     runs = tmp_path_factory.mktemp("broken")
-    return runs, compare(runs, series(EVERYWHERE | WITH_MANY_ZOMBIES), expect=6)
+    return runs, compare(runs, series(OOPS), expect=6)
 
 
-def test_each_broken_kernel_is_broken_in_its_own_words(quick: tuple[Path, dict[str, Any]]) -> None:
-    check(quick[1], EVERYWHERE | WITH_MANY_ZOMBIES)
+def points_of(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """By kernel: the points of its fault."""
+    return {f["kernel"]: [place["point"] for place in f["points"]] for f in result["faults"]}
 
 
-def test_a_fault_has_its_points_and_what_could_not_be_compared_is_counted(
+def lost_points(result: dict[str, Any]) -> set[tuple[str, int]]:
+    """The kernels and numbers of zombies that could not be compared."""
+    return {(lost["variant"], lost["point"]["zombies"]) for lost in result["uncompared"]}
+
+
+def check_stack(result: dict[str, Any], name: str) -> None:
+    (excerpt,) = ("\n".join(f["excerpt"]) for f in result["faults"] if f["kernel"] == f"broken-{name}")
+    line = r"try_to_freeze_tasks\+0x[0-9a-f]+/0x[0-9a-f]+ \(kernel/power/process\.c:5\d\)"
+    assert re.search(line, excerpt), excerpt
+
+
+def test_a_fault_has_its_points_its_words_and_a_stack_with_source_lines(
     quick: tuple[Path, dict[str, Any]],
 ) -> None:
     result = quick[1]
-    points = {f["kernel"]: [place["point"] for place in f["points"]] for f in result["faults"]}
+    check(result, OOPS)
+    assert points_of(result) == {"broken-oops": [{"zombies": 6000}]}
+    assert lost_points(result) == {("broken-oops", 6000)}
+    check_stack(result, "oops")
+
+
+@pytest.mark.full
+def test_each_broken_kernel_is_broken_in_its_own_words(tmp_path: Path) -> None:
+    result = compare(tmp_path, series(EVERYWHERE | WITH_MANY_ZOMBIES), expect=6)
+    check(result, EVERYWHERE | WITH_MANY_ZOMBIES)
+    points = points_of(result)
     assert points["broken-panic-at-boot"] == []
     assert points["broken-warning"] == points["broken-oops"] == [{"zombies": 6000}]
-    lost = {(lost["variant"], lost["point"]["zombies"]) for lost in result["uncompared"]}
+    lost = lost_points(result)
     assert {("broken-panic-at-boot", 0), ("broken-panic-at-boot", 6000), ("broken-oops", 6000)} <= lost
     assert ("broken-oops", 0) not in lost and ("broken-warning", 6000) not in lost
     (at_6000,) = {
@@ -114,15 +138,7 @@ def test_a_fault_has_its_points_and_what_could_not_be_compared_is_counted(
         if c["variant"] == "broken-warning" and c["point"] == {"zombies": 6000}
     }
     assert at_6000 == "broken"
-
-
-def test_the_stack_has_source_lines(quick: tuple[Path, dict[str, Any]]) -> None:
-    excerpts = {fault["kernel"]: "\n".join(fault["excerpt"]) for fault in quick[1]["faults"]}
-    for name in ("oops", "warning"):
-        assert re.search(
-            r"try_to_freeze_tasks\+0x[0-9a-f]+/0x[0-9a-f]+ \(kernel/power/process\.c:5\d\)",
-            excerpts[f"broken-{name}"],
-        ), excerpts[f"broken-{name}"]
+    check_stack(result, "warning")
 
 
 @pytest.mark.parametrize("form", FORMATS)

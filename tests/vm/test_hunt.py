@@ -51,6 +51,17 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_kind_whose_release_is_linear_is_no_find(tmp_path: Path) -> None:
+    file = tmp_path / "hunt.json"
+    asked = ("hunt", "--source", "debian:6.12", "--kinds", "pipes", "--budget", "20", "--json", str(file))
+    kteardown(*asked, runs=tmp_path / "runs")
+    result = result_of(file)
+    assert not result.finds
+    verdicts = {case.growth["sync"].verdict for case in result.cases}
+    assert verdicts == {"linear"}, result.cases
+
+
+@pytest.mark.full
 def test_zombies_whose_parent_exits_are_found(hunted: Path) -> None:
     """The parent's exit looks at all members of the group for each of them, with interrupts off."""
     find = next(find for find in result_of(hunted / "hunt.json").finds if find.cost == "sync")
@@ -61,6 +72,7 @@ def test_zombies_whose_parent_exits_are_found(hunted: Path) -> None:
     assert "do_exit()" in (hunted / "output").read_text()
 
 
+@pytest.mark.full
 def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> None:
     shown = kteardown("hunt", "--show", "last", "--reproducers", str(tmp_path), runs=hunted / "runs")
     assert shown.stdout == (hunted / "output").read_text()

@@ -148,6 +148,7 @@ def symbols(kernel: Path) -> dict[str, int]:
     return {name: int(address, 16) for address, kind, name in lines if kind in "tT"}
 
 
+@pytest.mark.full
 def test_an_ablation_reports_the_effect_of_each_patch(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     kteardown(

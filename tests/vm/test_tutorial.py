@@ -65,6 +65,7 @@ def compared(file: Path, variant: str) -> float:
     return float(row["ratio"])
 
 
+@pytest.mark.full
 def test_an_mbox_and_a_branch_are_the_same_series(
     tree: Path, own_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
