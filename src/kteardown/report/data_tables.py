@@ -13,11 +13,11 @@ from kteardown.report.comparison_groups import groups
 from kteardown.report.formatting import (
     change,
     decimals,
+    detectable,
     interval,
     point_text,
     probability,
     scale,
-    share,
     with_remedy,
 )
 from kteardown.report.material import Material
@@ -75,7 +75,7 @@ def _comparisons(result: Result, workloads: Mapping[str, Workload], *, wall: boo
                 Cell(unit.text(c.changed.compared)),
                 Cell(change(c, digits), c.verdict),
                 *null,
-                Cell(share(c.mde)),
+                Cell(detectable(c.mde)),
                 *ranks,
                 Cell(c.verdict, c.verdict),
                 Cell(with_remedy(c.reason)),

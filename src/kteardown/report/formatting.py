@@ -75,6 +75,11 @@ _REMEDIES: Mapping[str, str] = {
 _REMEDY_OF_CLOCK: Mapping[Clock, str] = {"instructions": "--seeds 2", "wall": "--boots 2"}
 
 
+_RESOLUTION = 0.0005
+"""A smaller part of the whole rounds to 0.0%."""
+_SMALL = f"<{_RESOLUTION:.2%}"
+
+
 def number(value: float) -> str:
     """Return ``value`` with four significant digits and thousands separators, without an exponent."""
     if value == 0:
@@ -121,8 +126,21 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     if value >= 10:
-        return "> 1,000%"
-    return "<0.05%" if 0 < value < 0.0005 else f"{value:.1%}"
+        return ">1,000%"
+    return _SMALL if 0 < value < _RESOLUTION else f"{value:.1%}"
+
+
+def detectable(mde: float | None) -> str:
+    """Return a smallest detectable change: ``6.1%``, ``<0.05%``, or ``-`` without one.
+
+    Of samples whose boots agree it is 0, which is less than this text can show and not a change of 0.0%.
+    """
+    return _SMALL if mde is not None and mde < _RESOLUTION else share(mde)
+
+
+def detectable_span(mdes: Sequence[float]) -> str:
+    """Return the smallest and the largest of ``mdes``: ``1.2% to 6.1%``, or one text for both."""
+    return " to ".join(dict.fromkeys((detectable(min(mdes)), detectable(max(mdes)))))
 
 
 def portion(part: Part) -> str:

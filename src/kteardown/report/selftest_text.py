@@ -8,7 +8,7 @@ from typing import Any
 from kteardown.model.both_clocks import ClockReading, OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.model.timing import Timing
-from kteardown.report.formatting import percent, point_text
+from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.metric_names import shipped_name
 from kteardown.report.sections.timing_lines import lines_of
 
@@ -54,7 +54,7 @@ def _compared(found: SelfTest) -> Iterator[str]:
 
 def _noise(noise: Noise) -> str:
     interval = " to ".join(percent(end) for end in noise.null_ci) if noise.null_ci else "no interval"
-    least = "unknown" if noise.mde is None else f"{noise.mde:.1%}"
+    least = "unknown" if noise.mde is None else detectable(noise.mde)
     return f"{shipped_name(noise.workload, noise.metric)} {point_text(noise.point)}: {interval}; {least}"
 
 

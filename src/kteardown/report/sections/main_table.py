@@ -12,10 +12,11 @@ from kteardown.report.formatting import (
     Scale,
     change,
     decimals,
+    detectable,
+    detectable_span,
     interval,
     probability,
     scale,
-    share,
     with_remedy,
 )
 from kteardown.report.table import Block, Cell, Table
@@ -63,7 +64,7 @@ def _table(result: Result, group: Group) -> Table:
 def _row(comparison: Comparison | None, unit: Scale, digits: int, *, wall: bool) -> tuple[Cell, ...]:
     if comparison is None:
         return (Cell("-"),) * (5 if wall else 3)
-    extra = (Cell(share(comparison.mde)), Cell(probability(comparison.p_rank))) if wall else ()
+    extra = (Cell(detectable(comparison.mde)), Cell(probability(comparison.p_rank))) if wall else ()
     return (
         Cell(unit.text(comparison.changed.compared)),
         Cell(change(comparison, digits), comparison.verdict),
@@ -101,9 +102,7 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
         notes.append(f"{count} same: {reason}{tests}")
     mdes = [c.mde for c in group.comparisons if c.mde is not None and not c.exact]
     if mdes and not wall:
-        low, high = share(min(mdes)), share(max(mdes))
-        span = low if low == high else f"{low} to {high}"
-        notes.append(f"smallest detectable change (80% power): {span}")
+        notes.append(f"smallest detectable change (80% power): {detectable_span(mdes)}")
     with_outliers = sum(c.outliers > 0 for c in group.comparisons)
     if with_outliers:
         notes.append(

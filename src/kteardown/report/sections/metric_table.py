@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, variants
-from kteardown.report.formatting import interval, probability, share, with_remedy
+from kteardown.report.formatting import detectable, interval, probability, with_remedy
 from kteardown.report.metric_words import metric_change, verdict_of
 from kteardown.report.table import Block, Cell, Table
 
@@ -64,7 +64,7 @@ def _row(name: str, metric: MetricVerdict, change: str) -> tuple[Cell, ...]:
         Cell(change, metric.verdict),
         Cell(interval(metric.null_ci) if metric.null_ci else "-"),
         Cell(interval(metric.layout_ci) if metric.layout_ci else "-"),
-        Cell("-" if metric.exact else share(metric.mde)),
+        Cell("-" if metric.exact else detectable(metric.mde)),
         Cell("-" if metric.exact else probability(metric.p_corrected)),
         Cell(metric.verdict, metric.verdict),
     )
