@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kteardown.report.charts.drawing import drawing
-from kteardown.report.charts.figure import Chart, ratio_range, ratio_ticks, resolve, shared_span, slug
+from kteardown.report.charts.figure import Chart, axis, ratio_range, ratio_ticks, resolve, shared_span, slug
 from kteardown.report.charts.flame import flame_gallery
 from kteardown.report.charts.forest import forests
 from kteardown.report.charts.forest_rows import forest_plots
@@ -130,10 +130,33 @@ def test_an_axis_has_a_few_distinct_ticks_in_order(one: float, other: float, log
     assert len(shares) <= 12
 
 
-def test_the_labels_of_an_axis_are_short_round_numbers() -> None:
-    assert [t.text for t in numeric([0, 15_000], zero=True).ticks] == ["0", "5,000", "10k", "15k"]
-    assert [t.text for t in numeric([0.01, 0.06], zero=True).ticks][:3] == ["0", "0.01", "0.02"]
-    assert [t.text for t in numeric([1_000, 100_000], log=True).ticks][:3] == ["1,000", "2,000", "5,000"]
+@pytest.mark.parametrize(
+    ("values", "log", "labels"),
+    [
+        ([0, 15_000], False, ["0", "5,000", "10,000", "15,000"]),
+        ([0, 600_000], False, ["0", "100k", "200k", "300k", "400k", "500k", "600k"]),
+        ([0, 1_000_000], False, ["0", "0.2M", "0.4M", "0.6M", "0.8M", "1M"]),
+        ([-300_000, 100_000], False, ["-300k", "-200k", "-100k", "0", "100k"]),
+        ([1_028_754, 1_028_758], False, [f"1,028,75{n}" for n in range(4, 9)]),
+        ([10.02, 10.08], False, ["10.02", "10.03", "10.04", "10.05", "10.06", "10.07", "10.08"]),
+        ([0, 0.03], False, ["0", "0.005", "0.01", "0.015", "0.02", "0.025", "0.03"]),
+        ([0.5, 1_000_000], True, ["1", "10", "100", "1k", "10k", "100k", "1M"]),
+        ([1_000, 20_000], True, ["1k", "2k", "5k", "10k", "20k"]),
+        ([0.02, 0.2], True, ["0.02", "0.05", "0.1", "0.2"]),
+        ([12.3, 12.7], True, ["12.3", "12.4", "12.5", "12.6", "12.7"]),
+    ],
+)
+def test_the_labels_of_an_axis_are_round_numbers_in_one_style(
+    values: list[float], log: bool, labels: list[str]
+) -> None:
+    assert [tick.text for tick in numeric(values, log=log, zero=min(values) == 0).ticks] == labels
+
+
+def test_plotly_writes_the_labels_of_an_axis_in_the_same_style() -> None:
+    """Plotly's browser tests are in ``tests/page``; here only what its documentation names."""
+    style = ("exponentformat", "minexponent", "separatethousands")
+    assert [axis()[name] for name in style] == ["SI", 4, True]
+    assert [axis(type="log")[name] for name in style] == ["SI", 2, True]
 
 
 def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:

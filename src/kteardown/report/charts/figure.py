@@ -105,6 +105,10 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
         "tickcolor": "$line",
         "ticklen": 4,
         "automargin": True,
+        # As `scales` writes the numbers of the same axis without plotly.
+        "exponentformat": "SI",
+        "minexponent": 2 if more.get("type") == "log" else 4,
+        "separatethousands": True,
         "title": {"text": title, "standoff": 8, "font": {"size": 12, "color": "$muted"}},
         "tickfont": {"size": 12, "color": "$muted"},
     }

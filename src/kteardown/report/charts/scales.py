@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from typing import Any
 _ROOM = 0.04
 """Free space at each end, as a part of the axis."""
 _MOST_TICKS = 7
+_SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LONG = 1e5
+"""An axis to this value or beyond has suffixes; a shorter one has labels as in tables: ``15,000``."""
+_MOST_PLACES = 2
+"""A label with more decimals is not shorter with a suffix than without."""
 _NOTHING = 1e-12
 """Numbers this near to each other are one number on an axis, and so near to 0 they are 0."""
 
@@ -66,9 +72,10 @@ def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -
         place = (math.log10(value) if value > 0 else start) if log else float(value)
         return min(1.0, max(0.0, (place - start) / (end - start)))
 
-    marks = _decades(start, end) if log else _steps(start, end)
-    decimals = _decimals(marks)
-    return AxisScale(share, tuple(Tick(share(mark), _text(mark, decimals)) for mark in marks))
+    decades = _decades(start, end) if log else []
+    marks = decades or _steps(*((10**start, 10**end) if log else (start, end)))
+    texts = [_short(mark) for mark in marks] if decades else _labels(marks)
+    return AxisScale(share, tuple(map(Tick, map(share, marks), texts)))
 
 
 def _steps(low: float, high: float) -> list[float]:
@@ -80,7 +87,10 @@ def _steps(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return powers of ten between two exponents, with twice and five times them where there is room."""
+    """Return powers of ten between two exponents, with twice and five times them where there is room.
+
+    Empty if there are fewer than two.
+    """
     times = (1,) if high - low > 3 else (1, 2, 5)
     found = [
         by * 10.0**power
@@ -88,23 +98,37 @@ def _decades(low: float, high: float) -> list[float]:
         for by in times
         if low <= math.log10(by) + power <= high
     ]
-    every = 1 + len(found) // (_MOST_TICKS + 2)
-    return found[::every] if len(found) > 1 else _steps(10**low, 10**high)
+    return found[:: 1 + len(found) // (_MOST_TICKS + 2)] if len(found) > 1 else []
 
 
-def _decimals(marks: Sequence[float]) -> int:
-    smallest = min((abs(mark) for mark in marks if mark), default=1.0)
-    return 0 if smallest >= 1 and all(mark == int(mark) for mark in marks) else max(1, _places(smallest))
+def _labels(marks: Sequence[float]) -> list[str]:
+    """Return labels in one style, without an exponent: as in tables, or all with the suffix of the largest.
+
+    ``figure.axis`` asks plotly for the same style.
+    """
+    largest = max(map(abs, marks), default=0.0)
+    by, suffix = _suffix(largest) if largest >= _LONG else (1.0, "")
+    step = min((after - before for before, after in itertools.pairwise(marks)), default=largest)
+    if _places(step / by) > _MOST_PLACES:
+        by, suffix = 1.0, ""
+    return [_decimal(mark / by, _places(step / by)) + suffix if mark else "0" for mark in marks]
 
 
-def _places(value: float) -> int:
-    return max(0, -math.floor(math.log10(value)))
+def _short(value: float) -> str:
+    """Return a label of a logarithmic axis, whose values have all sizes: ``0.5``, ``5k``, ``1M``."""
+    by, suffix = _suffix(value)
+    return _decimal(value / by, _places(value / by)) + suffix
 
 
-def _text(value: float, decimals: int) -> str:
-    """Return a label without an exponent: ``600k``, ``1.2M``, ``-40``."""
-    for by, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= 10 * by or (abs(value) >= by > 1e3):
-            return f"{value / by:,.4g}{suffix}"
-    text = f"{value:,.{decimals}f}"
-    return "0" if value == 0 else text
+def _decimal(value: float, places: int) -> str:
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
+
+
+def _suffix(value: float) -> tuple[float, str]:
+    return next(((by, suffix) for by, suffix in _SUFFIXES if value >= by), (1.0, ""))
+
+
+def _places(step: float) -> int:
+    """Return how many decimals a multiple of a round step has."""
+    return max(0, -math.floor(math.log10(step) + 1e-9)) if step else 0

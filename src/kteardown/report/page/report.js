@@ -141,7 +141,7 @@ async function draw(figure, width) {
 }
 
 function logarithmic(axis) {
-  Object.assign(axis, { type: "log", rangemode: "normal" });
+  Object.assign(axis, { type: "log", rangemode: "normal", minexponent: 2 });
   axis.title.text += ", logarithmic";
 }
 
