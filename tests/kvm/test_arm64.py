@@ -110,7 +110,8 @@ def test_a_guest_powers_off(boot: Boot, cpus: int) -> None:
 
 def test_a_guest_resets(boot: Boot) -> None:
     ended = boot("reset")
-    assert (ended.status, ended.records[-6:]) == (0, ':"ali')
+    assert ended.status == 0
+    assert ended.records.endswith('{"type":"ali')
     assert "reboot: Restarting system" in ended.console
 
 
