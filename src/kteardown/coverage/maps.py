@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from math import log2
@@ -81,10 +83,12 @@ def write_map(path: Path, coverage: CoverageMap) -> None:
             _workload_fields(workload, number) for _, workload in sorted(coverage.workloads.items())
         ],
     }
-    text = json.dumps(content, separators=(",", ":"))
+    text = json.dumps(content, separators=(",", ":")).encode()
+    # The tables of the compressor are as large as its dictionary, which need not be larger than the text.
+    form = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": max(len(text), 4096)}
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    new.write_bytes(lzma.compress(text, filters=[form]))
     new.replace(path)
 
 
@@ -104,21 +108,38 @@ def _rounded(counts: Counts) -> Counts:
     return Counts(*(round(2 ** (round(4 * log2(count)) / 4)) if count else 0 for count in astuple(counts)))
 
 
-def read_map(path: Path) -> CoverageMap:
-    """Read a map. Raises InputError if it is not there, damaged, or of another format."""
+def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
+    """Read a map, without the workloads ``but``.
+
+    Raises InputError if it is not there, damaged, or of another format.
+    """
     try:
-        content = json.loads(lzma.decompress(path.read_bytes()))
-        if content["format"] != _FORMAT:
-            raise ValueError(f"format {content['format']}")
-        files = content["files"]
-        functions = [FunctionId(files[file], name) for file, name in content["functions"]]
-        found = [_workload(fields, functions) for fields in content["workloads"]]
+        with _no_collection():
+            content = json.loads(lzma.decompress(path.read_bytes()))
+            if content["format"] != _FORMAT:
+                raise ValueError(f"format {content['format']}")
+            files = content["files"]
+            functions = [FunctionId(files[file], name) for file, name in content["functions"]]
+            wanted = [fields for fields in content["workloads"] if fields["name"] not in but]
+            found = [_workload(fields, functions) for fields in wanted]
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
             f"cannot read the coverage map {path}: {error}",
             hint="make it again with `make coverage`.",
         ) from error
     return CoverageMap(content["source"], {workload.name: workload for workload in found})
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no garbage: among so many new objects, to look for it takes longer than to read them."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def shipped_sources() -> list[str]:
@@ -145,12 +166,12 @@ def shipped_map(source: str) -> CoverageMap:
         raise InputError("no coverage map is shipped", hint="make the maps with `make coverage`.")
     found = read_map(shipped_path(known[0]))
     for name in known[1:]:
-        other = read_map(shipped_path(name))
         there = {one for one, counted in found.workloads.items() if counted.points}
+        other = read_map(shipped_path(name), but=there)
         missing = {
             one: counted
             for one, counted in other.workloads.items()
-            if one not in there and (counted.points or one not in found.workloads)
+            if counted.points or one not in found.workloads
         }
         found = CoverageMap(
             found.source,

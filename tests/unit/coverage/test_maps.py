@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_a_damaged_map_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no")
     with pytest.raises(InputError, match="cannot read the coverage map"):
         read_map(path)
+    assert gc.isenabled()
+
+
+def test_workloads_that_are_not_wanted_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "map.json.xz"
+    point = PointCoverage({}, 1, {FunctionId("mm/a.c", "a"): Counts(1, 2)})
+    every = {name: WorkloadCoverage(name, (point,), frozenset()) for name in ("one", "two")}
+    write_map(path, CoverageMap("s", every))
+    assert read_map(path, but=("one",)) == CoverageMap("s", {"two": every["two"]})
 
 
 @pytest.mark.parametrize(
