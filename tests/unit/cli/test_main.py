@@ -16,16 +16,24 @@ from kteardown import version
 from kteardown.kernels import cache_folder
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
+from unit import processes
 
 
 def kteardown(
     *arguments: str, home: Path, cwd: Path | None = None, prefix: Sequence[str] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in its own process, with its own cache and runs; ``prefix`` is what starts it."""
+    """Run the command line in its own process, with its own cache and runs.
+
+    It is forked from one that has imported everything, unless ``prefix`` starts it.
+    """
     own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
+    whole = {**os.environ, **own, **environment}
+    if not prefix:
+        with processes.running(arguments, whole, cwd) as lab:
+            return lab.end()
     return subprocess.run(
         [*prefix, sys.executable, "-m", "kteardown", *arguments],
-        env={**os.environ, **own, **environment},
+        env=whole,
         cwd=cwd,
         capture_output=True,
         text=True,

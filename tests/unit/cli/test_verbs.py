@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from inspect import cleandoc
 
 import pytest
@@ -13,7 +14,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.cli.verbs import SUMMARIES
+from kteardown.cli.verbs import _MODULES, SUMMARIES
+from unit.processes import forked
 
 HEAVY = {"asyncio", "duckdb", "numpy", "plotly", "scipy"}
 """What takes long to import, and is for measuring, statistics, charts and queries alone."""
@@ -44,6 +46,21 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
 def test_verbs_that_boot_nothing_do_not_import_what_boots(module: str) -> None:
     modules = imported("-c", f"import kteardown.cli.{module}")
     assert modules & {*HEAVY, "kteardown.pipeline", "kteardown.vm.qemu"} == set()
+
+
+def _import_anew(module: str) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kteardown"]:
+        del sys.modules[name]
+    import_module(module)
+
+
+@pytest.mark.parametrize("verb", SUMMARIES)
+def test_a_verb_imports_what_it_needs(verb: str) -> None:
+    """Whatever has been imported before it: other tests run in processes that have imported everything."""
+    process = forked().Process(target=_import_anew, args=(f"kteardown.cli.{_MODULES.get(verb, verb)}",))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 
 def test_the_list_has_the_first_paragraph_of_each_verb() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
 import tempfile
 import time
@@ -20,6 +18,7 @@ from kteardown.model.experiment import Clock
 from kteardown.model.record import Record, TrialEnd
 from kteardown.rundir.counting import as_guest_wrote, attempts, by_trial, completed_trials
 from kteardown.rundir.directory import RunDir
+from unit.processes import forked
 from unit.run import killable
 
 Trials = dict[tuple[int, int], list[Record]]
@@ -34,14 +33,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[ForkServerContext]:
-    """Start processes within milliseconds: they are forked from one that has imported everything."""
-    context = multiprocessing.get_context("forkserver")
-    with pytest.MonkeyPatch.context() as patch:
-        # The fork server does not have the import path of this process.
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
-        context.set_forkserver_preload(["__main__", "unit.run.killable", "kteardown.analysis.conclude"])
-        yield context
+def labs() -> ForkServerContext:
+    return forked()
 
 
 def unbroken(labs: ForkServerContext, run: RunDir) -> float:
@@ -94,7 +87,7 @@ def test_kills_at_random_moments_lose_no_completed_trial(
 ) -> None:
     moments = random.Random(7)
     whole = killable.make_run(folder / "whole", clock)
-    unbroken(labs, whole)  # The first one waits for the imports.
+    unbroken(labs, whole)
     span = unbroken(labs, again := killable.make_run(folder / "again", clock))
     assert len(counted(again)) == 6 * 3
     kills = kept = 0

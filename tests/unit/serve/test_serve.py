@@ -8,8 +8,7 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import pytest
 from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
+from unit import processes
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_both, write_run
 from unit.run import killable
@@ -43,7 +43,7 @@ class Answer:
 class Site:
     """A server of the runs in ``runs``."""
 
-    process: subprocess.Popen[str]
+    lab: processes.Lab
     port: int
     runs: Path
 
@@ -70,17 +70,13 @@ class Site:
 def serving(home: Path) -> Iterator[Site]:
     """Run a server in its own process, on a free port."""
     environment = {**os.environ, "KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache")}
-    command = [sys.executable, "-m", "kteardown", "serve", "--port", "0"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.match(r"(\S+) shows ", line)
-        assert found, line
-        try:
-            yield Site(process, urlsplit(found[1]).port or 0, home / "runs")
-        finally:
-            process.kill()
+    with processes.running(["serve", "--port", "0"], environment) as lab:
+        while not lab.out.endswith("\n"):
+            assert lab.process.is_alive(), lab.end()
+            time.sleep(0.001)
+        found = re.match(r"(\S+) shows ", lab.out)
+        assert found, lab.out
+        yield Site(lab, urlsplit(found[1]).port or 0, home / "runs")
 
 
 @pytest.fixture(scope="module")
@@ -347,7 +343,7 @@ def test_every_link_of_a_page_works(site: Site) -> None:
 
 
 def test_it_listens_only_on_loopback(site: Site) -> None:
-    found = psutil.Process(site.process.pid).net_connections(kind="inet")
+    found = psutil.Process(site.lab.pid).net_connections(kind="inet")
     listening = {entry.laddr for entry in found if entry.status == psutil.CONN_LISTEN}
     assert listening == {("127.0.0.1", site.port)}
 
@@ -367,10 +363,11 @@ def test_pages_work_without_runs_and_an_interrupt_stops_the_server(tmp_path: Pat
         waiting = http.client.HTTPConnection("127.0.0.1", site.port)
         waiting.request("GET", "/")
         waiting.getresponse().read()
-        site.process.send_signal(signal.SIGINT)
-        out, errors = site.process.communicate(timeout=60)
+        os.kill(site.lab.pid, signal.SIGINT)
+        done = site.lab.end()
         waiting.close()
-    assert (site.process.returncode, out, errors) == (0, "stopped\n", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("\nstopped\n")
 
 
 def test_a_run_on_both_clocks_has_a_page_for_each_with_both_side_by_side(tmp_path: Path) -> None:

@@ -1,0 +1,19 @@
+"""Import all that a verb may import, once, for the processes that are forked from this one."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pkgutil
+from importlib import import_module
+
+import kteardown
+
+for _found in pkgutil.walk_packages(kteardown.__path__, "kteardown."):
+    if not _found.name.endswith("__main__"):
+        import_module(_found.name)
+# Libraries that are imported where they are used, and what starts the processes: each imports pytest.
+for _name in ("plotly.offline", "scipy.stats", "unit.processes", "unit.run.killable"):
+    import_module(_name)
+# Else the first garbage collection in each process copies the pages of all that is imported.
+os.register_at_fork(after_in_child=gc.freeze)
