@@ -13,7 +13,7 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.cli.descriptions import Fields, cell, covering, heading
-from kteardown.coverage.maps import shipped_map
+from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
@@ -67,8 +67,11 @@ def listing(
         )
     if covers:
         rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
+        if not rows[ListKind.workloads]:
+            executed = {known: shipped_functions(known) for known in shipped_sources()}
+            # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.
+            typer.echo(not_covered(covers, shipped_map(source).source, executed), err=as_json)
         if not rows[ListKind.workloads] and not as_json:
-            typer.echo(not_covered(covers, shipped_map(source)))
             return
     else:
         rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else _DEFAULT)}

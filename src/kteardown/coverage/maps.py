@@ -113,21 +113,43 @@ def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
 
     Raises InputError if it is not there, damaged, or of another format.
     """
+    with _naming(path), _no_collection():
+        content = _content(path)
+        functions = _functions(content)
+        wanted = [fields for fields in content["workloads"] if fields["name"] not in but]
+        found = [_workload(fields, functions) for fields in wanted]
+        return CoverageMap(content["source"], {workload.name: workload for workload in found})
+
+
+def shipped_functions(source: str) -> frozenset[FunctionId]:
+    """Return every function in the shipped map of ``source``, without reading which workload executes it."""
+    path = shipped_path(source)
+    with _naming(path), _no_collection():
+        return frozenset(_functions(_content(path)))
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Raise InputError with the name of the map if it cannot be read."""
     try:
-        with _no_collection():
-            content = json.loads(lzma.decompress(path.read_bytes()))
-            if content["format"] != _FORMAT:
-                raise ValueError(f"format {content['format']}")
-            files = content["files"]
-            functions = [FunctionId(files[file], name) for file, name in content["functions"]]
-            wanted = [fields for fields in content["workloads"] if fields["name"] not in but]
-            found = [_workload(fields, functions) for fields in wanted]
+        yield
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
             f"cannot read the coverage map {path}: {error}",
             hint="make it again with `make coverage`.",
         ) from error
-    return CoverageMap(content["source"], {workload.name: workload for workload in found})
+
+
+def _content(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
+    if content["format"] != _FORMAT:
+        raise ValueError(f"format {content['format']}")
+    return content
+
+
+def _functions(content: Mapping[str, Any]) -> list[FunctionId]:
+    files = content["files"]
+    return [FunctionId(files[file], name) for file, name in content["functions"]]
 
 
 @contextmanager

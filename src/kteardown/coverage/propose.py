@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from kteardown.model.record import ParamValue
 
 _ALIKE = 8
 """So many functions are named where none of those that were asked for is executed."""
+_SIMILAR = 0.85
+"""Paths are long, and have their folders in common: less similar ones are other files."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +118,54 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
     file, _, name = text.partition(":")
     if name:
         return [ChangedFunction(file, name, (), ())]
-    known = sorted(function for function in coverage.functions() if function.file == file)
-    return [ChangedFunction(function.file, function.name, (), ()) for function in known]
+    return [ChangedFunction(one.file, one.name, (), ()) for one in _of(file, "", coverage.functions())]
 
 
-def not_covered(text: str, coverage: CoverageMap) -> str:
-    """Return in a sentence that no workload executes ``text``, and what of the same file or name they do."""
+def not_covered(text: str, source: str, executed: Mapping[str, Collection[FunctionId]]) -> str:
+    """Return in a sentence that no workload executes ``text`` of ``source``, and what may be meant instead.
+
+    ``executed``: the functions of every map, by its source. A map has only what is executed. So of a file
+    that is in none of them, nothing says whether the kernel has it.
+    """
     file, _, name = text.partition(":")
-    said = f"no workload executes {text} of {coverage.source}"
-    alike = sorted(f for f in coverage.functions() if f.name in (file, name) or (name and f.file == file))
-    if alike:
-        names = ", ".join(map(str, alike[:_ALIKE]))
-        return f"{said}; they do execute {names}{', ...' if len(alike) > _ALIKE else ''}"
-    if not re.search(r"/.*\.[chS]$", file):
-        return f"{said}: write FILE or FILE:FUNCTION with the file's path in the kernel's tree"
-    return said
+    functions = sorted(set().union(*executed.values()))
+    here = [function for function in functions if function.file == file]
+    if not here:
+        near = _near_file(file, name, functions)
+        if not re.search(r"/.*\.[chS]$", file):
+            such = f", such as {near[0]}" if near else ""
+            return f"{text} is not a file's path in the kernel's tree: write FILE or FILE:FUNCTION{such}"
+        return (
+            f"no coverage map has a file {file}: a map has a file if a workload executes any of it, so "
+            f"either the path is wrong or no workload executes this file{_named('similar names', near)}"
+        )
+    there = [other for other, known in executed.items() if _of(file, name, known)]
+    if there:
+        return f"no workload executes {text} of {source}, but of another kernel: --source {there[0]}"
+    same = [str(function) for function in functions if function.name == name]
+    of = {function.name: str(function) for function in here}
+    similar = [of[one] for one in difflib.get_close_matches(name, of, n=_ALIKE)]
+    known = _named("they execute", (*same, *similar, *of.values()))
+    return f"no workload executes {text} of {source}, if there is such a function{known}"
+
+
+def _of(file: str, name: str, functions: Iterable[FunctionId]) -> list[FunctionId]:
+    """Return the functions of a file; with ``name`` only that one."""
+    return sorted(one for one in functions if one.file == file and name in ("", one.name))
+
+
+def _near_file(file: str, name: str, functions: Sequence[FunctionId]) -> list[str]:
+    """Return what an unknown file may be: where the function is, that name in another folder, or the like."""
+    files = list(dict.fromkeys(function.file for function in functions))
+    found = [str(function) for function in functions if function.name == (name or file)]
+    found += [known for known in files if known.endswith(f"/{file.rpartition('/')[2]}")]
+    return found + difflib.get_close_matches(file, files, cutoff=_SIMILAR)
+
+
+def _named(what: str, names: Iterable[str]) -> str:
+    """Return ``; WHAT: `` with the first names, each once; empty without names."""
+    every = list(dict.fromkeys(names))
+    return f"; {what}: {', '.join(every[:_ALIKE])}{', ...' if len(every) > _ALIKE else ''}" if every else ""
 
 
 def _proposals(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
-from kteardown.coverage.propose import matching, propose
+from kteardown.coverage.propose import matching, not_covered, propose
 
 FREE, MALLOC, EXIT = FunctionId("mm/z.c", "free"), FunctionId("mm/z.c", "malloc"), FunctionId("e.c", "exit")
 
@@ -92,3 +92,47 @@ def test_a_function_outside_of_all_stretches() -> None:
 def test_a_file_means_all_its_functions() -> None:
     assert [one.name for one in matching("mm/z.c", MAP)] == ["free", "malloc"]
     assert [one.name for one in matching("mm/z.c:never", MAP)] == ["never"]
+
+
+EXECUTED = {
+    "debian:6.12": MAP.functions(),
+    "debian:7.2": {FREE, FunctionId("mm/z.c", "moved"), FunctionId("kernel/late.c", "late")},
+}
+
+
+def uncovered(text: str) -> str:
+    return not_covered(text, "debian:6.12.117", EXECUTED)
+
+
+def test_a_file_that_no_map_has_may_be_mistyped_or_not_executed() -> None:
+    text = uncovered("nope/x.c:foo")
+    assert text.startswith("no coverage map has a file nope/x.c: ")
+    assert "the path is wrong or no workload executes this file" in text
+    assert "similar" not in text and "debian:6.12" not in text
+
+
+def test_names_that_are_similar_to_an_unknown_file_are_listed() -> None:
+    for mistyped in ("kernel/lat.c", "late.c/late.c", "kernel/lte.c:none"):
+        assert "; similar names: kernel/late.c" in uncovered(mistyped)
+    # The function is found, so its file comes first.
+    assert "; similar names: mm/z.c:free" in uncovered("kernel/late.cc/x.c:free")
+
+
+def test_of_a_file_that_a_map_has_the_functions_that_are_executed_are_listed() -> None:
+    text = uncovered("mm/z.c:mallok")
+    assert text == (
+        "no workload executes mm/z.c:mallok of debian:6.12.117, if there is such a function; "
+        "they execute: mm/z.c:malloc, mm/z.c:free, mm/z.c:moved"
+    )
+
+
+def test_what_is_executed_on_another_kernel_only_names_that_kernel() -> None:
+    for text in ("kernel/late.c", "kernel/late.c:late", "mm/z.c:moved"):
+        assert uncovered(text).endswith("but of another kernel: --source debian:7.2")
+
+
+def test_what_is_not_a_path_is_refused_with_the_form() -> None:
+    end = "is not a file's path in the kernel's tree: write FILE or FILE:FUNCTION"
+    assert uncovered("malloc") == f"malloc {end}, such as mm/z.c:malloc"
+    assert uncovered("z.c") == f"z.c {end}, such as mm/z.c"
+    assert uncovered("nonsense") == f"nonsense {end}"
