@@ -233,6 +233,9 @@ def compare_results(
     ours = {row.key(pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
     theirs = {row.key(row.variant): row for row in b.comparisons}
     left = [row for row in a.comparisons if row.key(pairs.get(row.variant, row.variant)) not in theirs]
+    # Of two variants of one run that are compared, both results have both.
+    own = {row.key(row.variant) for row in a.comparisons}
+    right = [row for key, row in theirs.items() if key not in ours and key not in own]
     arch = a.kernels.get("base", {}).get("arch")
     rows = tuple(
         _row(row, theirs[key], a.name(row), (a.clock, b.clock)) for key, row in ours.items() if key in theirs
@@ -248,10 +251,10 @@ def compare_results(
         sentence_b=b.sentence,
         revisions=revisions,
         environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
-        kernels=tuple(_kernels(a.kernels, b.kernels)),
+        kernels=tuple(_kernels(a.kernels, b.kernels, pairs)),
         rows=rows,
         only_a=tuple(_labels(a, left)),
-        only_b=tuple(_labels(b, [row for key, row in theirs.items() if key not in ours])),
+        only_b=tuple(_labels(b, right)),
     )
 
 
@@ -292,15 +295,32 @@ def _conditions(a: Side, b: Side) -> Iterator[str]:
         yield f"clock: {a.clock} / {b.clock}, which measure different things"
 
 
-def _kernels(a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _kernels(
+    a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]], pairs: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield what differs between the kernels that are compared, and which kernels only one result has."""
+    renamed = {one: other for one, other in pairs.items() if one != other}
     for name in dict.fromkeys((*a, *b)):
-        if name not in a or name not in b:
+        other = renamed.get(name, name)
+        if name in a and other in b:
+            yield from _differing(name, other, a[name], b[other])
+        elif name in a or name not in renamed.values():
             yield f"{name}: only in {'A' if name in a else 'B'}"
-            continue
-        for fact in _KERNEL_FACTS:
-            ours, theirs = a[name].get(fact), b[name].get(fact)
-            if ours is not None and theirs is not None and ours != theirs:
-                yield f"{name}: {fact.replace('_', ' ')}: {_short(fact, ours)} / {_short(fact, theirs)}"
+
+
+def _differing(one: str, other: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the facts that differ between two kernels. Two names, as of revisions, mean different patches."""
+    label: str = one
+    facts: tuple[str, ...] = _KERNEL_FACTS
+    if one != other:
+        label = f"{one} (A) and {other} (B)"
+        facts = tuple(fact for fact in facts if fact not in ("series", "image_hash"))
+        if ours.get("image_hash") == theirs.get("image_hash"):
+            yield f"{label}: the same image"
+    for fact in facts:
+        mine, yours = ours.get(fact), theirs.get(fact)
+        if mine is not None and yours is not None and mine != yours:
+            yield f"{label}: {fact.replace('_', ' ')}: {_short(fact, mine)} / {_short(fact, yours)}"
 
 
 def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:

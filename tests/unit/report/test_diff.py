@@ -135,6 +135,7 @@ def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: R
     assert (found.only_a, found.only_b) == ((), ())
     assert len(found.rows) == len(one.comparisons)
     assert {(row.variant, row.variant_b) for row in found.rows} == {("v1", "v2")}
+    assert found.kernels == ("v1 (A) and v2 (B): the same image",)
     assert found.revisions[0].startswith("v2 keeps all of v1's gains (freezing user space -57")
     assert found.sentence.startswith(f"{found.revisions[0]}; ")
 
@@ -185,6 +186,18 @@ def test_what_a_revision_keeps_loses_and_adds(
     assert said in compare_results(one, other, ("a", "b")).revisions[0]
 
 
+def test_the_kernels_of_two_revisions_are_compared(freezer_result: Result) -> None:
+    one, other = of_variant(freezer_result, V1, "v1"), of_variant(freezer_result, V2, "v2")
+    kernels = {"base": one.kernels["base"], "v1": one.kernels["v1"]}
+    one = one.model_copy(update={"kernels": kernels})
+    found = compare_results(one, other, ("a", "b"))
+    assert found.kernels == (f"{V1}: only in B",)
+    changed = {**other.kernels, "v2": {**other.kernels["v2"], "compiler": "gcc 14"}}
+    found = compare_results(one, other.model_copy(update={"kernels": changed}), ("a", "b"))
+    assert found.kernels[0].startswith("v1 (A) and v2 (B): compiler: gcc (Debian")
+    assert not any("v1: " in text or "v2: " in text for text in found.kernels)
+
+
 def test_a_broken_revision_has_no_gain(freezer_result: Result) -> None:
     one, other = of_variant(freezer_result, V1, "v1"), of_variant(freezer_result, V1, "v2")
     fault = SideFault(kernel="v2", status="broken")
@@ -196,6 +209,7 @@ def test_variants_are_mapped_also_within_one_run(freezer_result: Result) -> None
     both = side(freezer_result)
     found = compare_results(both, both, ("a", "b"), given={V1: V2})
     assert {(row.variant, row.variant_b) for row in found.rows} == {(V1, V2)}
+    assert (found.kernels, found.only_a, found.only_b) == ((), (), ())
     assert found.revisions[0].startswith(f"{V2} keeps ")
     with pytest.raises(InputError, match="the second result has no variant 'x'"):
         compare_results(both, both, ("a", "b"), given={V1: "x"})
