@@ -128,12 +128,13 @@ def history(
 ) -> History:
     """Return the lines that ``figures`` form, ordered by point.
 
-    Figures of base's twins and of unknown runs are ignored.
+    Figures of base's twins and of unknown runs are ignored, and those of metrics that the workload of their
+    run does not declare: nothing gives their unit or which direction is better.
     """
     keys: dict[_LineKey, list[BootFigure]] = {}
     for figure in figures:
         facts = runs.get(figure.run)
-        if facts is not None and figure.kernel in facts.kernels and figure.kernel != LAYOUT:
+        if facts is not None and figure.kernel != LAYOUT and _known(figure, facts):
             keys.setdefault(_line_of(figure, facts), []).append(figure)
     lines = (_line(found, runs, order, least) for found in keys.values())
     return History(order=order, least=least, lines=tuple(sorted(lines, key=_line_key)))
@@ -146,6 +147,10 @@ def release_key(release: str) -> tuple[object, ...]:
         return (0, 0, 0, 0, release)
     major, minor, patch, candidate = numbers.groups()
     return (int(major), int(minor), int(patch or 0), int(candidate or _FINAL), release)
+
+
+def _known(figure: BootFigure, facts: RunFacts) -> bool:
+    return figure.kernel in facts.kernels and (figure.workload, figure.metric) in facts.metrics
 
 
 def _line_of(figure: BootFigure, facts: RunFacts) -> _LineKey:
@@ -170,8 +175,7 @@ def _host(figure: BootFigure, facts: RunFacts) -> str:
 def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float) -> Line:
     first = found[0]
     facts = runs[first.run]
-    metric = facts.metrics.get((first.workload, first.metric))
-    better: Better = metric.better if metric else "lower"
+    metric = facts.metrics[first.workload, first.metric]
     parts: dict[tuple[str, str], list[BootFigure]] = {}
     for figure in found:
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
@@ -181,23 +185,22 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
     from kteardown.history.change_points import change_points
 
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
-    unit = metric.unit if metric else first.metric.rpartition("_")[2]
     return Line(
         experiment=facts.experiment,
         clock=facts.clock,
         workload=first.workload,
         metric=first.metric,
-        name=metric.name if metric else "",
-        unit=unit,
-        value_unit=value_unit(unit, facts.clock),
-        better=better,
-        headline=metric.headline if metric else False,
+        name=metric.name,
+        unit=metric.unit,
+        value_unit=value_unit(metric.unit, facts.clock),
+        better=metric.better,
+        headline=metric.headline,
         kernel=_patches(first, facts),
         point=dict(first.params),
         cpus=first.cpus,
         host=_host(first, facts),
         figures=tuple(_figure(boots) for boots in ordered),
-        shifts=tuple(_shifts(ordered, points, better, runs)),
+        shifts=tuple(_shifts(ordered, points, metric.better, runs)),
         unlooked=unlooked,
     )
 

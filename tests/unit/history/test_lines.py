@@ -35,7 +35,9 @@ def facts(
     **machine: Any,
 ) -> RunFacts:
     known = {"base": kernel("6.12.1")} if kernels is None else kernels
-    return RunFacts("freezer", clock, known, machine, {("zombies", "freeze_user_ns"): metric})
+    metrics = {(workload, "freeze_user_ns"): metric for workload in ("zombies", "zombies_cgroup")}
+    other = metric.model_copy(update={"headline": False})
+    return RunFacts("freezer", clock, known, machine, {**metrics, ("zombies", "thaw_ns"): other})
 
 
 def lines(
@@ -145,6 +147,15 @@ def test_a_change_has_its_size_its_verdict_and_the_recorded_differences() -> Non
 def test_the_values_of_a_line_have_the_unit_that_the_clock_gives(clock: Clock, unit: str) -> None:
     (line,) = lines([boot("t1", 1)], {"t1": facts(clock=clock)}).lines
     assert (line.unit, line.value_unit) == ("ns", unit)
+
+
+def test_a_metric_that_the_workload_does_not_declare_has_no_line() -> None:
+    """Its key would say that ``items_per_s`` is in ``s``, and that lower is better."""
+    figures = [
+        boot(run, 1, metric=metric) for run in ("t1", "t2") for metric in ("freeze_user_ns", "items_per_s")
+    ]
+    found = lines(figures, {"t1": facts(), "t2": facts()})
+    assert [line.metric for line in found.lines] == ["freeze_user_ns"]
 
 
 def test_higher_is_better_if_the_metric_declares_it() -> None:
