@@ -10,6 +10,8 @@ from kteardown.model.timing import LostShares, Timing
 _TOO_MANY = 0.2
 """Above this share of void trials a note says what to do."""
 _CHANCE = 0.05
+NO_LIMIT = "--lost-limit 100%"
+"""The option with which no trial is void for the time that it lost."""
 
 
 def disturbance_notes(timing: Timing | None) -> list[str]:
@@ -25,8 +27,8 @@ def _too_many(limit: float, lost: Sequence[LostShares]) -> Iterator[str]:
         yield (
             f"{void} of {void + kept} trials are void, because other work of the host took more than "
             f"{limit * 100:g}% of their time in each try: this host is too busy for the wall clock. End the "
-            "other work, or see what `kteardown doctor` says of the wall clock; --lost-limit sets another "
-            "limit, and --clock instructions does not depend on the load"
+            "other work, or see what `kteardown doctor` says of the wall clock; a higher limit voids fewer "
+            "(--lost-limit), and the instruction clock does not depend on the load (--clock instructions)"
         )
 
 
@@ -49,5 +51,6 @@ def _uneven(lost: Sequence[LostShares]) -> Iterator[str]:
             yield (
                 f"{of.kernel}: {of.disturbed} of {of.trials} trials were disturbed, of base {theirs} of "
                 f"{all_of_base} (p = {p:.2g}): how much a trial loses depends on the kernel, and the "
-                "comparison is of the quieter trials. Measure again with --lost-limit 100%, and compare"
+                "comparison is of the quieter trials. Measure again without a limit "
+                f"({NO_LIMIT}), and compare"
             )

@@ -6,15 +6,17 @@ The text and Markdown formats only lay them out.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kteardown.analysis.disturbance import NO_LIMIT
 from kteardown.inputs.published import Posting
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
-from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone
+from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone, with_remedy
 from kteardown.report.metric_names import metric_name
 from kteardown.report.metric_words import leading, metric_sentence, verdict_of
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
@@ -207,6 +209,30 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     lines += [("note", note) for note in result.notes]
     lines += [(f"host {name}", text) for name, value in result.machine.items() if (text := _fact(value))]
     return lines
+
+
+def command_for_intervals(result: Result) -> str:
+    """Return the command that gives intervals; empty if no verdict only needs more boots."""
+    if not any(with_remedy(c.reason) != c.reason for c in result.asked_for):
+        return ""
+    return f"{result.command} {'--boots' if result.clock == 'wall' else '--seeds'} 2"
+
+
+def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
+    """Return what a further measurement would add, and its command: what sentences have options for.
+
+    ``alone``: only this clock was measured.
+    """
+    other = re.sub(r" --clock[ =]\S+", "", result.command)
+    intervals, unlimited = command_for_intervals(result), any(NO_LIMIT in note for note in result.notes)
+    return [
+        *([("With intervals", intervals)] if intervals else []),
+        *(
+            [("Without a limit on the time that a trial may lose", f"{result.command} {NO_LIMIT}")]
+            * unlimited
+        ),
+        *([("On both clocks, side by side", f"{other} --clock both")] * alone),
+    ]
 
 
 def _stopping(stopping: Stopping, unit: str) -> str:

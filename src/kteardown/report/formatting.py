@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ _REMEDIES: Mapping[str, str] = {
 _REMEDY_OF_CLOCK: Mapping[Clock, str] = {"instructions": "--seeds 2", "wall": "--boots 2"}
 
 
+_OPTION = re.compile(r" \(--[^()]*\)")
+"""An option of the command, in parentheses behind the words that say what it does."""
 _RESOLUTION = 0.0005
 """A smaller part of the whole rounds to 0.0%."""
 _SMALL = f"<{_RESOLUTION:.2%}"
@@ -212,11 +215,14 @@ def with_remedy(reason: str, clock: Clock | None = None) -> str:
     return f"{reason}, add {option}" if option else reason
 
 
-def without_remedies(text: str) -> str:
-    """Return a text without what ``with_remedy`` adds: for a page that gives the whole command instead."""
+def without_options(text: str) -> str:
+    """Return a text without what ``with_remedy`` adds, and without options in parentheses.
+
+    For a page: its readers need not have run the command, and it gives whole commands in one place.
+    """
     for option in (*_REMEDIES.values(), *_REMEDY_OF_CLOCK.values()):
         text = text.replace(f", add {option}", "")
-    return text
+    return _OPTION.sub("", text)
 
 
 def tone(comparisons: Iterable[Comparison]) -> Verdict:

@@ -20,13 +20,12 @@ from kteardown.history import archive
 from kteardown.history.lines import Line, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import Clock
-from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
 from kteardown.report.diff import Side, compare_results, read, summary
 from kteardown.report.formats import both_clocks, text
-from kteardown.report.formatting import VERDICTS, with_remedy, without_remedies
+from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
 from kteardown.report.table import Cell
@@ -133,9 +132,9 @@ class Pages:
             run=listed,
             finished=found,
             unreadable=unreadable,
-            answer=without_remedies(sentence(found.result, found.workloads)) if found else "",
+            answer=without_options(sentence(found.result, found.workloads)) if found else "",
             verdicts=_verdicts(found) if found else [],
-            again=_command_again(found.result) if found else "",
+            again=contents.command_for_intervals(found.result) if found else "",
             report=_report(found) if found else "",
             both=_side_by_side(both) if both else "",
             clocks=[material.name for material in both.clocks] if both else [],
@@ -380,14 +379,7 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
 def _verdicts(found: FinishedRun) -> list[Cell]:
     """Return the verdicts, without options: the page gives the whole command instead."""
     cells = contents.verdicts(found.result, found.workloads)
-    return [replace(cell, text=without_remedies(cell.text)) for cell in cells]
-
-
-def _command_again(result: Result) -> str:
-    """Return the command that gives intervals; empty if no verdict only needs more boots."""
-    if not any(with_remedy(c.reason) != c.reason for c in result.asked_for):
-        return ""
-    return f"{result.command} {'--boots' if result.clock == 'wall' else '--seeds'} 2"
+    return [replace(cell, text=without_options(cell.text)) for cell in cells]
 
 
 def _pair(sides: Sequence[Side]) -> str:

@@ -21,7 +21,7 @@ from kteardown.report import saved
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
-from kteardown.report.formatting import without_remedies
+from kteardown.report.formatting import without_options
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.report.sentence_of_both import sentence_of_both
@@ -232,9 +232,9 @@ def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
 def _answer(files: tuple[Path, ...], _stamped: tuple[tuple[int, int], ...]) -> str:
     found = [_read(file) for file in files]
     if len(found) == 1:
-        return without_remedies(sentence(found[0].result, found[0].workloads))
+        return without_options(sentence(found[0].result, found[0].workloads))
     both = both_clocks(found[0].result, found[1].result)
-    return without_remedies(sentence_of_both(both, found[0].workloads))
+    return without_options(sentence_of_both(both, found[0].workloads))
 
 
 @lru_cache(maxsize=4)

@@ -23,14 +23,14 @@ ENTRY = "entry_SYSCALL_64"
 @cache
 def instructions() -> Material:
     """The freezer on the instruction clock: eleven points, two variants, five seeds of three samples."""
-    return _simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
+    return simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
 
 
 @cache
 def wall() -> Material:
     """The same in real time on a noisy machine, with the A/A twin."""
     experiment = freezer("wall", boots=10, zombies=(3000, 15000, 30000))
-    return _simulated(experiment, Noise(block=0.2, boot=0.05, sample=0.05))
+    return simulated(experiment, Noise(block=0.2, boot=0.05, sample=0.05))
 
 
 @cache
@@ -118,7 +118,8 @@ def write_run(root: Path, experiment: Experiment | None = None, at: Path | None 
     return run
 
 
-def _simulated(experiment: Experiment, noise: Noise) -> Material:
+def simulated(experiment: Experiment, noise: Noise) -> Material:
+    """Return the material of a simulated run of ``experiment``."""
     boots = simulate(experiment, noise=noise)
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
     evidence = gather(experiment, used, points_of(experiment, used), boots, (), experiment.variants)

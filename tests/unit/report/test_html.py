@@ -12,9 +12,13 @@ from itertools import pairwise
 
 import pytest
 
+from kteardown.analysis.disturbance import disturbance_notes
+from kteardown.model.experiment import Clock
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
-from unit.report.contexts import instructions, rich, wall
+from unit.analysis.test_disturbance import shares, timing
+from unit.report.contexts import instructions, rich, simulated, wall
+from unit.simulation import Noise, freezer
 
 
 class Page(HTMLParser):
@@ -27,6 +31,8 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.words: list[str] = []
+        self.code: list[str] = []
+        self.prose: list[str] = []
         self.wrong: list[str] = []
         self.feed(text)
         self.close()
@@ -45,6 +51,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not {"script", "style"}.intersection(self.open):
+            (self.code if "code" in self.open else self.prose).append(data)
             self.words.append(data)
 
     @property
@@ -187,3 +194,35 @@ def test_the_wall_clock_shows_the_a_a_twin() -> None:
     text = Page(html_report(wall())).text
     assert "base against itself" in text
     assert "A/A" in text
+
+
+def one_boot(clock: Clock) -> Material:
+    return simulated(freezer(clock, boots=1, zombies=(0, 3000)), Noise(boot=0.002))
+
+
+def disturbed() -> Material:
+    lost = (shares("base", 2, 40, 2), shares("freezer-skip-exited", 30, 40, 30))
+    notes = disturbance_notes(timing(*lost))
+    assert len(notes) == 2
+    return replace(wall(), result=wall().result.model_copy(update={"notes": tuple(notes)}))
+
+
+@pytest.mark.parametrize(
+    ("material", "further"),
+    [
+        (instructions(), ["--clock both"]),
+        (one_boot("instructions"), ["--clock instructions --seeds 2", "--clock both"]),
+        (one_boot("wall"), ["--clock wall --boots 2", "--clock both"]),
+        (disturbed(), ["--clock wall --lost-limit 100%", "--clock both"]),
+    ],
+    ids=["many boots", "one seed", "one boot", "disturbed"],
+)
+def test_options_are_in_whole_commands_and_not_in_sentences(material: Material, further: list[str]) -> None:
+    page = Page(html_report(material))
+    assert [text for text in (*page.prose, *page.values("title")) if re.search(r"(?<!\S)\(?--\w", text)] == []
+    command = material.result.command
+    assert page.code[-2 - len(further) : -1] == [
+        command,
+        *(f"kteardown run freezer {one}" for one in further),
+    ]
+    assert "`" not in page.text

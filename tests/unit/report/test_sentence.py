@@ -38,7 +38,7 @@ from kteardown.model.workload import Metric, Workload
 from kteardown.report import saved
 from kteardown.report.formats import text
 from kteardown.report.formats.registry import TEXTS
-from kteardown.report.formatting import without_remedies
+from kteardown.report.formatting import without_options
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence, tone_of
 from unit.report.contexts import instructions, wall, write_run
@@ -242,7 +242,7 @@ def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
         result = analysed(wanted, simulate(wanted, noise=Noise(boot=0.01, sample=0.01)))
         said = sentence(result, KNOWN)
         assert re.fullmatch(rf"{VARIANT} is inconclusive on freezing user space \(-\d\d%\): {remedy}\.", said)
-        assert without_remedies(said) == said.replace(f", add {remedy.partition(', add ')[2]}", "")
+        assert without_options(said) == said.replace(f", add {remedy.partition(', add ')[2]}", "")
         out = io.StringIO()
         text.render(result, KNOWN, None, Console(file=out, width=300, force_terminal=False))
         rows = [line for line in out.getvalue().splitlines() if remedy + other in line]

@@ -11,13 +11,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kteardown.model.result import Comparison, MetricFacts, Result
 from kteardown.model.workload import Workload
@@ -36,7 +37,7 @@ from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import metric_anchor, variants
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
-from kteardown.report.formatting import VERDICTS
+from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.in_words import metrics_in_words
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_names import metric_name
@@ -87,7 +88,8 @@ class Section:
 
 def html_report(material: Material) -> str:
     """Return the whole page."""
-    return _page(material, list(_sections(material)), sentence(material.result, material.workloads))
+    further = contents.further_commands(material.result, alone=True)
+    return _page(material, list(_sections(material)), sentence(material.result, material.workloads), further)
 
 
 def html_both(both: BothMaterial) -> str:
@@ -113,21 +115,23 @@ def html_both(both: BothMaterial) -> str:
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
     whole = sentence_of_both(both.both, exact.workloads)
-    return _page(exact, sections, whole, opening=side_by_side, others=wall.result.asked_for)
+    further = [one for of in (exact, wall) for one in contents.further_commands(of.result, alone=False)]
+    return _page(exact, sections, whole, further, opening=side_by_side, others=wall.result.asked_for)
 
 
 def _page(
     material: Material,
     every: Sequence[Section],
     answer: str,
+    further: Sequence[tuple[str, str]],
     *,
     opening: Section | None = None,
     others: Sequence[Comparison] = (),
 ) -> str:
     """Return the page of ``material`` with these sections, ``opening`` before the verdict.
 
-    ``answer`` is the sentence with which it begins; ``others`` are further comparisons that the filters must
-    know.
+    ``answer`` is the sentence with which it begins; ``further`` are commands that measure more, each with
+    what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
     charts = {chart.name: chart for chart in _charts(sections)}
@@ -138,8 +142,10 @@ def _page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
+        finalize=_in_words,
     )
     environment.filters["whole"] = _whole
+    environment.filters["prose"] = _prose
     environment.filters["about_charts"] = _about_charts
     environment.filters["drawing"] = lambda chart: Markup(drawing(chart.figure))
     result = material.result
@@ -156,13 +162,15 @@ def _page(
         lines=contents.verdicts(result, material.workloads),
         claims=claims(material),
         limits=limits(result, alone=opening is None),
+        further=further,
         sections=sections,
         variants=variants(result),
         metrics={c.metric: metric_name(material.workloads, c.workload, c.metric) for c in compared},
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
         explained=_explained(result.model_copy(update={"comparisons": compared}), material.workloads),
         environment_tables=_about_the_run(material),
-        facts=contents.facts(result, alone=opening is None),
+        # The page says by itself what the metrics are.
+        facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
         theme=stylesheet(),
         style=_asset("report.css"),
         script=_asset("report.js"),
@@ -280,6 +288,19 @@ def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
     for section in sections:
         for gallery in section.galleries:
             yield from gallery.charts.values()
+
+
+def _in_words(value: object) -> object:
+    """Return what a template prints, without the options that sentences have for a terminal.
+
+    The commands of the last section have them instead.
+    """
+    return without_options(value) if type(value) is str else value
+
+
+def _prose(text: str) -> Markup:
+    """Return a sentence whose words in backquotes are code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(without_options(text)))))
 
 
 def _whole(table: Table) -> Block:
