@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ _ENVIRONMENT = {
 # A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
 _FLAGS = "-g1 -fdebug-prefix-map={build}=."
 _CCACHE_SIZE = "1G"
+# A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
+# time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
+_TIME_OF_STEPS = (
+    *((0.0, 0.0), (0.05, 0.024), (0.1, 0.07), (0.2, 0.19), (0.3, 0.345), (0.4, 0.505), (0.5, 0.63)),
+    *((0.6, 0.73), (0.7, 0.805), (0.8, 0.9), (0.85, 0.94), (0.92, 0.946), (1.0, 1.0)),
+)
 _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
 _ERROR = re.compile(
     r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
@@ -87,19 +94,26 @@ def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, report
     """Compile what is out of date and return the number of compile steps.
 
     ``expected_steps`` only scales the progress. Once more steps were taken, ``whole`` is used, the steps
-    of a whole kernel: a patch to one header can recompile everything. Raises BuildError with the errors
-    of the compiler.
+    of a whole kernel: a patch to one header can recompile everything. If all is compiled from the beginning,
+    the progress is the share of the time. Raises BuildError with the errors of the compiler.
     """
-    steps = 0
+    steps, everything = 0, expected_steps == whole
     with reporter.task(title, total=expected_steps) as task:
         for line in _tuxmake(tree, "default", ["default"], reporter):
             step = _STEP.match(line)
             if step:
                 steps += 1
-                task.update(
-                    steps, step[1], total=expected_steps if steps <= expected_steps else max(steps, whole)
-                )
+                total = expected_steps if steps <= expected_steps else max(steps, whole)
+                done = total * time_share(steps / total) if everything else steps
+                task.update(done, step[1], total=total)
     return steps
+
+
+def time_share(steps: float) -> float:
+    """Return the share of its time that a whole kernel has taken at this share of its compile steps."""
+    place = max(1, bisect_left(_TIME_OF_STEPS, (steps,)))
+    (before, begin), (after, end) = _TIME_OF_STEPS[place - 1 : place + 1]
+    return begin + (end - begin) * (steps - before) / (after - before)
 
 
 def error_lines(log: str, most: int = 12) -> list[str]:

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels.kbuild import Tree, compile_tree, error_lines
+from kteardown.kernels.kbuild import Tree, compile_tree, error_lines, time_share
 from kteardown.progress import SilentReporter
 
 LOG = """  CC      kernel/fork.o
@@ -91,10 +91,11 @@ def test_a_tree_that_keeps_objects_is_compiled_by_ccache(
 
 
 class Totals(SilentReporter):
-    """Records the total of each update."""
+    """Records each update."""
 
     def __init__(self) -> None:
         self.totals: list[float | None] = []
+        self.completed: list[float] = []
 
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Totals]:
@@ -103,6 +104,7 @@ class Totals(SilentReporter):
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
         self.totals.append(total)
+        self.completed.append(completed)
 
 
 def test_the_total_becomes_that_of_a_whole_kernel_after_the_expected_steps(tmp_path: Path) -> None:
@@ -110,6 +112,31 @@ def test_the_total_becomes_that_of_a_whole_kernel_after_the_expected_steps(tmp_p
     recipe = 'for i in 1 2 3 4 5; do echo "  CC      $$i.o"; done'
     assert compile_tree(fake_tree(tmp_path, recipe), "x", 2, 4, reporter) == 5
     assert reporter.totals == [2, 2, 2, 4, 4, 5]
+    # A variant is not compiled from the beginning, so its steps are not those of a whole kernel.
+    assert reporter.completed == [1, 2, 3, 4, 5]
+
+
+def test_the_progress_of_a_whole_kernel_is_the_share_of_its_time(tmp_path: Path) -> None:
+    reporter = Totals()
+    recipe = 'for i in $$(seq 100); do echo "  CC      $$i.o"; done'
+    assert compile_tree(fake_tree(tmp_path, recipe), "x", 100, 100, reporter) == 100
+    assert reporter.completed == sorted(reporter.completed)
+    assert [reporter.completed[steps - 1] for steps in (10, 50, 100)] == pytest.approx([7, 63, 100])
+
+
+BUILDS = {
+    "6.12, idle, 2 jobs": (435, {0.2: 81, 0.3: 150, 0.4: 220, 0.5: 274, 0.6: 317, 0.7: 348, 0.8: 392}),
+    "7.2, busy, 2 jobs": (763, {0.3: 320, 0.4: 429, 0.5: 507, 0.6: 591, 0.7: 652, 0.8: 708}),
+}
+"""How many seconds builds took, and after how many which share of their steps was done."""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_the_time_of_a_build_is_forecast_within_30_percent(build: str) -> None:
+    whole, seconds = BUILDS[build]
+    forecasts = {share: taken / time_share(share) for share, taken in seconds.items()}
+    assert all(0.7 * whole < forecast < 1.3 * whole for forecast in forecasts.values()), forecasts
+    assert (time_share(0.0), time_share(1.0)) == (0.0, 1.0)
 
 
 def test_a_failed_build_reports_the_errors(tmp_path: Path) -> None:
