@@ -27,7 +27,8 @@ Event = tuple[float, str]
 """Seconds since the start, and what was written to the terminal."""
 
 DEMO = ("kteardown", "run", "freezer", "--clock", "instructions", "--quick")
-COLUMNS, ROWS = 108, 36
+COLUMNS, ROWS = 118, 36
+"""The table of the headline metrics fits in the columns, and what is kept of the report in the rows."""
 PLAYED_S = 14.0
 """How long the recording plays, without its last screen."""
 LAST_MS = 7000
@@ -86,9 +87,15 @@ def read(file: Path) -> tuple[str, list[Event]]:
 def cut(events: Sequence[Event], paragraphs: int = PARAGRAPHS) -> list[Event]:
     """Return the events up to the report, and of the report the first paragraphs."""
     last = max((n for n, (_, text) in enumerate(events) if _SHOWN in text), default=-1)
+    before = list(events[: last + 1])
     report = "".join(text for _, text in events[last + 1 :])
+    if before:
+        # The report may begin in the same event.
+        at, text = before[-1]
+        end = text.rindex(_SHOWN) + len(_SHOWN)
+        before[-1], report = (at, text[:end]), text[end:] + report
     begin = "\r\n\r\n".join(report.split("\r\n\r\n")[:paragraphs])
-    return [*events[: last + 1], (events[-1][0], begin)]
+    return [*before, (events[-1][0], begin)]
 
 
 def hasten(events: Sequence[Event], played_s: float = PLAYED_S) -> list[Event]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import recording
+from kteardown.inputs.load import load_workload
+from kteardown.report.formats import json as result_json
+from kteardown.report.formats import text
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_program_is_recorded_in_a_terminal(tmp_path: Path) -> None:
@@ -25,6 +32,21 @@ def test_a_program_is_recorded_in_a_terminal(tmp_path: Path) -> None:
 def test_of_the_report_the_first_paragraphs_are_kept() -> None:
     events = [(0.0, "progress\x1b[?25h"), (1.0, "one\r\n\r\ntwo\r\n"), (1.1, "\r\nthree\r\n\r\nfour")]
     assert recording.cut(events, 2) == [events[0], (1.1, "one\r\n\r\ntwo")]
+    joined = [(0.0, "a"), (1.0, "progress\x1b[?25hone\r\n\r\ntwo"), (1.1, "\r\n\r\nthree")]
+    assert recording.cut(joined, 2) == [joined[0], (1.0, "progress\x1b[?25h"), (1.1, "one\r\n\r\ntwo")]
+
+
+def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None:
+    result = result_json.loads((ROOT / "results/freezer/result.json").read_text(encoding="utf-8"))
+    workloads = {c.workload: load_workload(c.workload) for c in result.comparisons}
+    out = io.StringIO()
+    text.render(result, workloads, None, Console(file=out, width=recording.COLUMNS, force_terminal=False))
+    kept = out.getvalue().split("\n\n")[: recording.PARAGRAPHS]
+    table = kept[-1].splitlines()
+    assert table[0].startswith("Headline metrics")
+    assert table[1].split()[-1] == "verdict"
+    # Above it are the command and the lines with the run directory and the forecast.
+    assert len("\n\n".join(kept).splitlines()) + 4 <= recording.ROWS
 
 
 def test_pauses_are_shortened_and_close_events_joined() -> None:
@@ -36,6 +58,6 @@ def test_pauses_are_shortened_and_close_events_joined() -> None:
 
 
 def test_the_picture_in_the_documentation_is_small() -> None:
-    file = Path(__file__).parents[3] / "docs/images/demo.svg"
+    file = ROOT / "docs/images/demo.svg"
     assert 10_000 < file.stat().st_size < 300_000
     assert "kteardown" in file.read_text(encoding="utf-8")
