@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from kteardown.cli import app
 from kteardown.cli.compare import base_and_variants, experiment_for
 from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.paths import cache_dir
 from kteardown.run.resolve import resolve
 from unit.cli.test_main import kteardown
 from unit.kernels.test_git_branch import git
@@ -128,6 +129,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = killable.make_run(folder / "runs", "instructions")
     killable.measure(done.path)
     kteardown("report", home=folder)
+    # The kinds of the hunt are listed by a program, which is built if its sources have changed.
+    (folder / "cache").mkdir(exist_ok=True)
+    (folder / "cache/agent").symlink_to(cache_dir() / "agent")
     # The series of some published results are among the tests.
     (folder / "tests").symlink_to(ROOT / "tests")
     (folder / "from-the-author").mkdir()

@@ -18,6 +18,7 @@ from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
 from unit.cli.test_main import kteardown as called_here
 from unit.kernels.test_git_branch import git
+from unit.vm.few_workloads import copy_agent
 
 
 def kteardown(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -88,12 +89,16 @@ def test_each_shipped_workload_is_compared_quickly_by_itself(workload: str) -> N
     assert [sweep.workload for sweep in found.workloads] == [workload]
 
 
-def test_only_an_agent_built_with_the_workload_has_it(mine: Path, tmp_path: Path) -> None:
+def test_only_an_agent_built_with_the_workload_has_it(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = copy_agent(tmp_path / "sources/agent")
+    monkeypatch.setattr("kteardown.vm.agent.data_dir", lambda kind: sources)
     own = own_sources(load_experiment("unmapping"))
     assert own == [mine / "agent/workloads/unmap_all.c"]
     assert own_sources(load_experiment("freezer")) == []
-    for sources, known in ((own, True), ([], False)):
-        agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=sources)
+    for added, known in ((own, True), ([], False)):
+        agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=added)
         listed = subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
         assert ("unmap_all" in listed) is known
 

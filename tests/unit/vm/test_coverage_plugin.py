@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import LabError
+from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import agent_addresses, build_agent
 from kteardown.vm.coverage_plugin import CodeBlock, TrialBlocks, build_plugin, plugin_arguments, read_counts
@@ -40,10 +41,10 @@ def test_the_plugin_exports_what_qemu_asks_for(tmp_path: Path) -> None:
 
 
 def test_the_marks_are_functions_of_the_agent_that_guests_run(tmp_path: Path) -> None:
-    silent = SilentReporter()
-    words = plugin_arguments("x86_64", tmp_path / "out", cache=tmp_path, reporter=silent)
+    cache, silent = cache_dir(), SilentReporter()
+    words = plugin_arguments("x86_64", tmp_path / "out", cache=cache, reporter=silent)
     assert [word.partition("=")[0] for word in words] == ["file", "out", "trial", "begin", "end", "end"]
-    agent = build_agent("x86_64", cache=tmp_path, reporter=silent)
+    agent = build_agent("x86_64", cache=cache, reporter=silent)
     with_symbols = agent.with_name(agent.name + "-symbols")
     code = []
     for program in (agent, with_symbols):
@@ -52,4 +53,4 @@ def test_the_marks_are_functions_of_the_agent_that_guests_run(tmp_path: Path) ->
         code.append(text.read_bytes())
     assert code[0] == code[1]
     with pytest.raises(LabError, match="no functions nothing"):
-        agent_addresses(["nothing"], "x86_64", cache=tmp_path, reporter=silent)
+        agent_addresses(["nothing"], "x86_64", cache=cache, reporter=silent)
