@@ -57,8 +57,10 @@ def test_a_kind_whose_release_is_linear_is_no_find(tmp_path: Path) -> None:
     kteardown(*asked, runs=tmp_path / "runs")
     result = result_of(file)
     assert not result.finds
-    verdicts = {case.growth["sync"].verdict for case in result.cases}
-    assert verdicts == {"linear"}, result.cases
+    verdicts = {case.way: case.growth["sync"].verdict for case in result.cases}
+    # The release at exit is measured for fewer sizes: three are too few for a verdict.
+    one_by_one = dict.fromkeys(("oldest", "youngest", "random"), "linear")
+    assert verdicts == {"exit": "unknown", **one_by_one}, result.cases
 
 
 @pytest.mark.full

@@ -124,7 +124,8 @@ def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Pa
         text=True,
         check=True,
     ).stdout
-    assert "booting 4 guests" in shown
+    # If the kernel with the series is not in the cache, those of base boot while it is built.
+    assert "booting 4 guests" in shown or "booting 2 guests" in shown
     assert "so far, at the last point" in shown
     assert "qemu-system-x86_64" in shown
     assert "compare-zombies: What does the change do to zombies?" in shown
