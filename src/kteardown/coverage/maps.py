@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,6 @@ def shipped_path(source: str) -> Path:
     return data_dir("coverage") / f"{source.replace(':', '-', 1)}{_SUFFIX}"
 
 
-@lru_cache
 def shipped_map(source: str) -> CoverageMap:
     """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any.
 
@@ -186,10 +186,16 @@ def shipped_map(source: str) -> CoverageMap:
     known = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
     if not known:
         raise InputError("no coverage map is shipped", hint="make the maps with `make coverage`.")
-    found = read_map(shipped_path(known[0]))
-    for name in known[1:]:
+    return _merged(tuple(map(shipped_path, known)))
+
+
+@lru_cache
+def _merged(paths: tuple[Path, ...]) -> CoverageMap:
+    """Return the map of the first path, with the workloads that it lacks from the first that has them."""
+    found = read_map(paths[0])
+    for path in paths[1:]:
         there = {one for one, counted in found.workloads.items() if counted.points}
-        other = read_map(shipped_path(name), but=there)
+        other = read_map(path, but=there)
         missing = {
             one: counted
             for one, counted in other.workloads.items()
@@ -262,8 +268,4 @@ def _gaps(numbers: Iterable[int]) -> list[int]:
 
 
 def _numbers(gaps: Iterable[int]) -> list[int]:
-    found, last = [], 0
-    for gap in gaps:
-        last += gap
-        found.append(last)
-    return found
+    return list(accumulate(gaps))

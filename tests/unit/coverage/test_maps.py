@@ -87,18 +87,20 @@ def test_the_nearest_version_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, nearest: str
 ) -> None:
     monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
-    maps.shipped_map.cache_clear()
     for source in ("debian:6.12", "debian:7.2"):
         write_map(maps.shipped_path(source), CoverageMap(source))
     assert maps.shipped_map(wanted).source == nearest
-    maps.shipped_map.cache_clear()
+
+
+def test_sources_with_the_same_nearest_versions_share_a_map() -> None:
+    one, other = (maps.shipped_map(f"git:/home/{name}/linux") for name in ("a", "b"))
+    assert one is other
 
 
 def test_a_workload_that_was_not_counted_comes_from_another_map(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
-    maps.shipped_map.cache_clear()
     point = PointCoverage({}, 1, {})
     every = {name: WorkloadCoverage(name, (point,), frozenset()) for name in ("one", "two", "three")}
     failed = WorkloadCoverage("three", (), frozenset(), failed=("it hung",))
@@ -107,4 +109,3 @@ def test_a_workload_that_was_not_counted_comes_from_another_map(
     found = maps.shipped_map("debian:7.2")
     assert found.source == "new" and found.workloads == every
     assert found.from_others == {"one": "old", "three": "old"}
-    maps.shipped_map.cache_clear()
