@@ -87,7 +87,7 @@ def make(sources: list[str]) -> None:
         seconds = sum(workload.seconds for workload in shipped.workloads.values())
         print(
             f"{source}: {len(shipped.workloads)} boots, {seconds:.0f} s, {points} points; "
-            f"{len(shipped.functions())} functions, {path.stat().st_size / 1024:.0f} kB"
+            f"{len(shipped.functions)} functions, {path.stat().st_size / 1024:.0f} kB"
         )
 
 

@@ -51,7 +51,7 @@ def test_counting_changes_no_figure_and_finds_the_freezer(base_image: Path) -> N
     assert large[0].functions[FunctionId("include/linux/freezer.h", "freezing")].calls >= 3 * 500
 
     coverage = CoverageMap("test", {"zombies": coverage_of(workload, counted, info)})
-    assert coverage.functions() >= {FREEZE, FunctionId("kernel/fork.c", "copy_process")}
+    assert coverage.functions >= {FREEZE, FunctionId("kernel/fork.c", "copy_process")}
 
 
 def test_a_series_is_proposed_its_workload_and_was_executed() -> None:

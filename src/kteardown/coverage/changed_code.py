@@ -18,7 +18,7 @@ def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
 
 def may_change_executed(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> bool:
     """Return whether these may be functions of ``coverage``; what a C file defines is used only there."""
-    files = {function.file for function in coverage.functions()}
+    files = {function.file for function in coverage.functions}
     return any(_has_users(one) and (one.file.endswith(".h") or one.file in files) for one in changed)
 
 

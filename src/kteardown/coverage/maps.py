@@ -8,7 +8,7 @@ import lzma
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import log2
 from pathlib import Path
@@ -59,8 +59,9 @@ class CoverageMap:
     from_others: dict[str, str] = field(default_factory=dict)
     """The workloads that were counted on another source instead, with that source."""
 
+    @cached_property
     def functions(self) -> frozenset[FunctionId]:
-        """Return every function that any workload executes."""
+        """Every function that any workload executes."""
         found: set[FunctionId] = set()
         for workload in self.workloads.values():
             found |= workload.outside
@@ -71,7 +72,7 @@ class CoverageMap:
 
 def write_map(path: Path, coverage: CoverageMap) -> None:
     """Write ``coverage`` in its compact form: equal maps give equal bytes."""
-    functions = sorted(coverage.functions())
+    functions = sorted(coverage.functions)
     number = {function: n for n, function in enumerate(functions)}
     files = sorted({function.file for function in functions})
     file_number = {file: n for n, file in enumerate(files)}

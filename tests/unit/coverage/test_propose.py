@@ -95,7 +95,7 @@ def test_a_file_means_all_its_functions() -> None:
 
 
 EXECUTED = {
-    "debian:6.12": MAP.functions(),
+    "debian:6.12": MAP.functions,
     "debian:7.2": {FREE, FunctionId("mm/z.c", "moved"), FunctionId("kernel/late.c", "late")},
 }
 
