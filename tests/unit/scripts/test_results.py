@@ -59,13 +59,13 @@ TEXTS = {
 MESSAGE = "Subject: thaw\n\nThawing costs 1,234 instructions a\nzombie instead of 5.\n---\n\n"
 
 
-@pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A source tree in git with a claim that is not measured, a page, a cover letter and a patch."""
-    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    tree = tmp_path / "tree"
-    for folder in ("agent", "workloads", "kernels", "experiments", SERIES):
-        shutil.copytree(ROOT / folder, tree / folder)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a source tree in git: a claim that is not measured, a page, a cover letter, a patch."""
+    folder = tmp_path_factory.mktemp("made")
+    tree = folder / "tree"
+    for name in ("agent", "workloads", "kernels", "experiments", SERIES):
+        shutil.copytree(ROOT / name, tree / name)
     patch = next(tree.glob(f"{SERIES}/0002-*.patch"))
     text = patch.read_text()
     patch.unlink()
@@ -74,19 +74,46 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     subprocess.run(["git", "init", "-q", tree], check=True)
-    return tree
+    return folder
 
 
-@pytest.fixture
-def measured(tree: Path) -> Path:
-    """The tree after its claim was measured: the recorded run is complete, and only had to be kept."""
+@pytest.fixture(scope="module")
+def done(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same after the claim was measured: the recorded run is complete, and only had to be kept."""
+    folder = copied(made, tmp_path_factory.mktemp("done"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KTEARDOWN_RUNS", str(folder / "runs"))
+        begin_again(folder / "tree")
+        results.measure(folder / "tree", "zombie")
+        results.write_tables(folder / "tree")
+    return folder
+
+
+def copied(folder: Path, target: Path) -> Path:
+    subprocess.run(["cp", "-a", f"{folder}/.", target], check=True)
+    return target
+
+
+def begin_again(tree: Path) -> None:
+    """Leave the recorded run as one that was interrupted, to be measured to its end."""
     folder = runs_dir().parent / "published/zombie"
     shutil.copytree(RUN, folder / RUN.name)
     begun = {"ids": claims.load(tree, "zombie").now, "seconds": 60.0, "runs": []}
     (folder / "begun.json").write_text(json.dumps(begun))
-    results.measure(tree, "zombie")
-    results.write_tables(tree)
-    return tree
+
+
+@pytest.fixture
+def tree(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tree before its claim is measured, for one test."""
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    return copied(made, tmp_path) / "tree"
+
+
+@pytest.fixture
+def measured(done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tree after its claim was measured, for one test."""
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    return copied(done, tmp_path) / "tree"
 
 
 def replace(file: Path, old: str, new: str) -> None:
@@ -271,10 +298,7 @@ def test_a_series_that_is_named_by_its_folder_is_depended_on(tree: Path) -> None
 def test_nothing_is_kept_where_the_tree_changes_while_it_is_measured(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = runs_dir().parent / "published/zombie"
-    shutil.copytree(RUN, folder / RUN.name)
-    begun = {"ids": claims.load(tree, "zombie").now, "seconds": 0.0, "runs": []}
-    (folder / "begun.json").write_text(json.dumps(begun))
+    begin_again(tree)
 
     def ids_of_a_busy_tree(root: Path, command: str) -> dict[str, str]:
         found = claims.ids(root, command)
