@@ -6,9 +6,13 @@ import gc
 import os
 import pkgutil
 from importlib import import_module
+from pathlib import Path
 
+import __main__
 import kteardown
 
+# Without a file this would be an interactive Python to duckdb, which prints its progress there.
+__main__.__file__ = str(Path(kteardown.__file__).with_name("__main__.py"))
 for _found in pkgutil.walk_packages(kteardown.__path__, "kteardown."):
     if not _found.name.endswith("__main__"):
         import_module(_found.name)

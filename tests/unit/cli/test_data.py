@@ -60,6 +60,11 @@ def test_a_query_prints_a_table_csv_or_json(home: Path) -> None:
     assert rows[1] == {"kernel": "base", "zombies": 300, "n": 18}
 
 
+def test_no_progress_is_printed_into_the_answer(home: Path) -> None:
+    sql = "SELECT current_setting('enable_progress_bar') AS bar"
+    assert json.loads(kteardown("query", "--json", sql, home=home).stdout) == [{"bar": False}]
+
+
 def test_a_wide_column_is_not_cut_in_a_pipe(home: Path) -> None:
     done = kteardown("query", "SELECT repeat('x', 500) AS wide", home=home)
     assert "x" * 500 in done.stdout
