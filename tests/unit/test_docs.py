@@ -131,6 +131,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kteardown("report", home=folder)
     # The kinds of the hunt are listed by a program, which is built if its sources have changed.
     (folder / "cache").mkdir(exist_ok=True)
+    (cache_dir() / "agent").mkdir(parents=True, exist_ok=True)
     (folder / "cache/agent").symlink_to(cache_dir() / "agent")
     # The series of some published results are among the tests.
     (folder / "tests").symlink_to(ROOT / "tests")
