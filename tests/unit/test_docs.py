@@ -117,6 +117,15 @@ def test_every_link_leads_to_a_file_of_the_checkout(page: Path) -> None:
     assert [link for link in links if ":" not in link and not (page.parent / link).exists()] == []
 
 
+def test_the_readme_lists_every_experiment() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = page.split("\n## Experiments\n")[1].split("\n## ")[0]
+    first = " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
+    assert set(re.findall(r"`([^`]+)`", first)) == {
+        path.stem for path in (ROOT / "experiments").glob("*.toml")
+    }
+
+
 def test_many_commands_are_found_and_most_are_run() -> None:
     assert len(EVERY) > 40
     assert len(RUNNABLE) > 20

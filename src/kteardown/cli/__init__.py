@@ -21,7 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Benchmarks Linux kernel patches that kill, freeze or free things in bulk, and says whether the "
-    "difference is real.",
+    "difference is real.\n\n"
+    "`kteardown doctor` says what this machine lacks, `kteardown run freezer --quick` measures an example, "
+    "and `kteardown try ./patch.mbox` your patch.",
     epilog="Exit codes: 0 done; 1 a verdict matched --fail-on; 2 the input is wrong; "
     "3 a kernel or the agent did not build, or a patch did not apply; 4 guests failed so often that "
     "there is nothing to report; 5 the host or a tool on it failed; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 
 class Verb(TyperCommand):
@@ -32,9 +32,11 @@ def with_short_types(parameters: list[Any], ctx: Any) -> list[Any]:
     """Return ``parameters``; an option that does not name its value gets a short name for it.
 
     typer shows Python's types, as ``<list[str]>``, in a column that is as wide as the longest one. The texts
-    then have less than half of 80 columns.
+    then have less than half of 80 columns. An argument has a name, and its text says what it may be.
     """
     for option in parameters:
+        if isinstance(option, TyperArgument):
+            option.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
         if isinstance(option, TyperOption) and option.metavar is None:
             option.metavar = _value(option, ctx)
     return parameters

@@ -42,7 +42,10 @@ def history(
         typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="Only this metric. Default: the headline metrics.")
+        str | None,
+        typer.Option(
+            "--metric", help="Only this metric, by its key: freeze_user_ns. Default: the headline metrics."
+        ),
     ] = None,
     point: Annotated[
         list[str] | None,

@@ -46,7 +46,13 @@ def register(app: typer.Typer) -> None:
 
 
 def listing(
-    kind: Annotated[ListKind | None, typer.Argument(help="Only these. Default: all but kinds.")] = None,
+    kind: Annotated[
+        ListKind | None,
+        typer.Argument(
+            help="Only these: experiments, workloads, kinds (of objects, for `kteardown hunt`), series, "
+            "postings, kernels or runs. Default: all but kinds."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
     covers: Annotated[
         str,

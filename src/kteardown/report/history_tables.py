@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kteardown.history.lines import History, Line, RunFigure, Shift
+from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metric_names import name_of
@@ -91,8 +91,9 @@ def title(line: Line) -> str:
     host = f"; {line.host}" if line.host else ""
     cpus = f", {line.cpus} CPU{'s' if line.cpus != 1 else ''}{host}"
     unit = _scale(line).unit
+    kernel = "unpatched kernels" if line.kernel == UNPATCHED else f"kernels with {line.kernel}"
     return (
-        f"{line.experiment}, {line.workload}: {called(line)} of the kernel {line.kernel} in {unit}, "
+        f"{line.experiment}, {line.workload}: {called(line)} of {kernel} in {unit}, "
         f"{line.better} is better{cpus}"
     )
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from inspect import cleandoc
 
 import pytest
-from typer.core import TyperOption
+from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -81,6 +81,11 @@ def test_the_help_is_whole_at_80_columns(name: str) -> None:
         assert f" {option.metavar}" in line
         # The text has at least half of the line.
         assert line.index(words) <= 40, line
+    for argument in (argument for argument in verb.params if isinstance(argument, TyperArgument)):
+        first = " ".join((argument.help or "").split()[:2])
+        # Its name is enough: a column of types would be as wide as the longest list of choices.
+        name_and_text = rf"[\w|]+(\.\.\.)? {{2,14}}{re.escape(first)}"
+        assert any(re.match(name_and_text, line) for line in lines)
     own = [line for line in verb.help.splitlines() if line.startswith(" ")]
     assert [line for line in own if line.strip() not in lines] == []
     assert not re.search(r"\w\n\w", verb.help)

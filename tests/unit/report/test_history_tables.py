@@ -21,7 +21,7 @@ def _three_runs() -> History:
 def test_the_detail_of_a_line_has_a_row_for_each_figure() -> None:
     table = tables.detail(_three_runs().lines[0])
     assert table.title == (
-        "freezer, zombies: freeze user time (freeze_user_ns) of the kernel unpatched in instructions, "
+        "freezer, zombies: freeze user time (freeze_user_ns) of unpatched kernels in instructions, "
         "lower is better, 1 CPU; zombies=300"
     )
     steps = [(row[0].text, row[2].text, row[3].text, row[5].text) for row in table.keys.rows]
