@@ -43,9 +43,7 @@ def history(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            "--metric", help="Only this metric, by its key: freeze_user_ns. Default: the headline metrics."
-        ),
+        typer.Option("--metric", help="Only this metric: freeze_user_ns. Default: the headline metrics."),
     ] = None,
     point: Annotated[
         list[str] | None,
