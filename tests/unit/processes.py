@@ -1,8 +1,8 @@
-"""Processes of kteardown, started within milliseconds: forked from one that has imported everything.
+"""Run the command line in processes that start within milliseconds.
 
-To start Python and to import what a verb needs takes most of a second of CPU time, which is far more than
-what most tests then ask of it. A forked process has its own memory, environment, folder, standard streams and
-exit code, as one that a shell starts. Tests of what a fresh process imports start it with ``subprocess``.
+Starting Python and importing what a verb needs takes most of a second of CPU time, which is more than most
+tests need for the rest. So one process imports everything, and forks the others. Each of them has its own
+memory, environment, folder, standard streams and exit code. Tests of what a verb imports use ``subprocess``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STREAMS = ("in", "out", "err")
 
 
 @dataclass(frozen=True)
-class Lab:
+class CommandLine:
     """A process of the command line; ``folder`` has its standard streams."""
 
     process: BaseProcess
@@ -72,7 +72,7 @@ def forked() -> ForkServerContext:
 @contextmanager
 def running(
     arguments: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None
-) -> Iterator[Lab]:
+) -> Iterator[CommandLine]:
     """Run the command line in a process of its own, which is killed at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder, at = Path(name), cwd or Path.cwd()
@@ -81,7 +81,7 @@ def running(
         process = forked().Process(target=_run, args=(arguments, dict(environment), at, folder))
         process.start()
         try:
-            yield Lab(process, tuple(arguments), folder)
+            yield CommandLine(process, tuple(arguments), folder)
         finally:
             process.kill()
             process.join()

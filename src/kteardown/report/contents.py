@@ -223,16 +223,16 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
 
     ``alone``: only this clock was measured.
     """
-    other = re.sub(r" --clock[ =]\S+", "", result.command)
-    intervals, unlimited = command_for_intervals(result), any(NO_LIMIT in note for note in result.notes)
-    return [
-        *([("With intervals", intervals)] if intervals else []),
-        *(
-            [("Without a limit on the time that a trial may lose", f"{result.command} {NO_LIMIT}")]
-            * unlimited
-        ),
-        *([("On both clocks, side by side", f"{other} --clock both")] * alone),
-    ]
+    found = []
+    if intervals := command_for_intervals(result):
+        found.append(("With intervals", intervals))
+    if any(NO_LIMIT in note for note in result.notes):
+        unlimited = f"{result.command} {NO_LIMIT}"
+        found.append(("Without a limit on the time that a trial may lose", unlimited))
+    if alone:
+        other = re.sub(r" --clock[ =]\S+", "", result.command)
+        found.append(("On both clocks, side by side", f"{other} --clock both"))
+    return found
 
 
 def _stopping(stopping: Stopping, unit: str) -> str:

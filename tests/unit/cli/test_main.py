@@ -24,13 +24,13 @@ def kteardown(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in its own process, with its own cache and runs.
 
-    It is forked from one that has imported everything, unless ``prefix`` starts it.
+    The process is forked (``processes``), or started with the command ``prefix`` if there is one.
     """
     own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
     whole = {**os.environ, **own, **environment}
     if not prefix:
-        with processes.running(arguments, whole, cwd) as lab:
-            return lab.end()
+        with processes.running(arguments, whole, cwd) as process:
+            return process.end()
     return subprocess.run(
         [*prefix, sys.executable, "-m", "kteardown", *arguments],
         env=whole,

@@ -95,7 +95,7 @@ def copied(folder: Path, target: Path) -> Path:
 
 
 def begin_again(tree: Path) -> None:
-    """Leave the recorded run as one that was interrupted, to be measured to its end."""
+    """Copy the recorded run as an interrupted one, which the next measurement finishes."""
     folder = runs_dir().parent / "published/zombie"
     shutil.copytree(RUN, folder / RUN.name)
     begun = {"ids": claims.load(tree, "zombie").now, "seconds": 60.0, "runs": []}

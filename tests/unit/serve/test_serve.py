@@ -43,7 +43,7 @@ class Answer:
 class Site:
     """A server of the runs in ``runs``."""
 
-    lab: processes.Lab
+    process: processes.CommandLine
     port: int
     runs: Path
 
@@ -70,13 +70,13 @@ class Site:
 def serving(home: Path) -> Iterator[Site]:
     """Run a server in its own process, on a free port."""
     environment = {**os.environ, "KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache")}
-    with processes.running(["serve", "--port", "0"], environment) as lab:
-        while not lab.out.endswith("\n"):
-            assert lab.process.is_alive(), lab.end()
+    with processes.running(["serve", "--port", "0"], environment) as process:
+        while not process.out.endswith("\n"):
+            assert process.process.is_alive(), process.end()
             time.sleep(0.001)
-        found = re.match(r"(\S+) shows ", lab.out)
-        assert found, lab.out
-        yield Site(lab, urlsplit(found[1]).port or 0, home / "runs")
+        found = re.match(r"(\S+) shows ", process.out)
+        assert found, process.out
+        yield Site(process, urlsplit(found[1]).port or 0, home / "runs")
 
 
 @pytest.fixture(scope="module")
@@ -343,7 +343,7 @@ def test_every_link_of_a_page_works(site: Site) -> None:
 
 
 def test_it_listens_only_on_loopback(site: Site) -> None:
-    found = psutil.Process(site.lab.pid).net_connections(kind="inet")
+    found = psutil.Process(site.process.pid).net_connections(kind="inet")
     listening = {entry.laddr for entry in found if entry.status == psutil.CONN_LISTEN}
     assert listening == {("127.0.0.1", site.port)}
 
@@ -363,8 +363,8 @@ def test_pages_work_without_runs_and_an_interrupt_stops_the_server(tmp_path: Pat
         waiting = http.client.HTTPConnection("127.0.0.1", site.port)
         waiting.request("GET", "/")
         waiting.getresponse().read()
-        os.kill(site.lab.pid, signal.SIGINT)
-        done = site.lab.end()
+        os.kill(site.process.pid, signal.SIGINT)
+        done = site.process.end()
         waiting.close()
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("\nstopped\n")
