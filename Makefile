@@ -1,11 +1,15 @@
 # kteardown: `make demo` sets everything up and runs the freezer experiment; `make test` tests.
 PY := .venv/bin/python
 
+# The tests start some hundred Python processes. Each would compile the whole package again without bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Each process has tests of its own from the start, so that few of them need the same fixtures.
+UNIT_TESTS := .venv/bin/pytest -n 2 --dist worksteal --durations=10 tests/unit
 # Tests that share a kernel or a run are in one file, and stay in one process.
-UNIT_TESTS := .venv/bin/pytest -n 2 --durations=10 tests/unit
 VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
 SLURM_TESTS := .venv/bin/pytest --durations=10 tests/slurm
-# One process: its host with KVM is emulated on one thread, and all tests share it.
+# One process: all tests share a host with KVM, which is emulated on one thread. `make test` runs one file of them.
 KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm
 PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
@@ -63,9 +67,8 @@ format: .venv/.ready-dev
 	clang-format --style=file:agent/.clang-format -i plugins/coverage.c
 
 test: lint
-	$(UNIT_TESTS)
-	$(VM_TESTS) -m "not full"
-	$(KVM_TESTS) -m "not full"
+	$(UNIT_TESTS) -m "not full"
+	$(VM_TESTS) tests/kvm -m "not full"
 
 test-all: lint
 	@scripts/setup dev full

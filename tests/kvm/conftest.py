@@ -21,6 +21,7 @@ TIMEOUT_S = 5400
 """For one test and the start of L1; a job that gets no answer ends earlier."""
 
 _started: list[L1] = []
+_of_workers: list[str] = []
 
 Guest = tuple[str, Mapping[str, object]]
 Boot = Callable[[Sequence[Guest]], list[dict[str, Any]]]
@@ -33,12 +34,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Pass the report on from a worker of xdist to the process that prints it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["kvm"] = _report()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep the report of a worker."""
+    _of_workers.extend(getattr(node, "workeroutput", {}).get("kvm", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how often L1 was started, and how often a job was tried again."""
+    for line in [*_of_workers, *_report()]:
+        terminalreporter.write_line(line)
+
+
+def _report() -> list[str]:
+    lines = []
     for l1 in _started:
         starts = ", ".join(f"{seconds:.0f} s" for seconds in l1.started_s)
         retries = "".join(f"; {reason}" for reason in l1.retries)
-        terminalreporter.write_line(f"kvm: L1 was ready in {starts}; {len(l1.retries)} retries{retries}")
+        lines.append(f"kvm: L1 was ready in {starts}; {len(l1.retries)} retries{retries}")
+    return lines
 
 
 def listed(host: L1) -> L1:

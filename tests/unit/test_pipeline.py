@@ -304,7 +304,7 @@ def test_a_budget_ends_a_run_at_a_look(
     assert run.result_file.read_bytes() == before
 
 
-@pytest.mark.parametrize("until", ["verdict", "ci=8%"])
+@pytest.mark.parametrize("until", [pytest.param("verdict", marks=pytest.mark.full), "ci=8%"])
 def test_an_interrupted_run_stops_where_an_unbroken_one_does(
     until: str, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_code_that_does_not_compile_is_reported_with_its_line_and_its_log(tmp_pa
     assert "process.c" in log.read_text()
 
 
+@pytest.mark.full
 def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reason(tmp_path: Path) -> None:
     typo = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
     stale = write_patch(tmp_path / "0002-stale.patch", "freeze_processes", "x")

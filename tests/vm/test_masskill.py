@@ -40,8 +40,18 @@ def chains(makes: tuple[str, ...], signals: tuple[str, ...], reaps: tuple[str, .
 
 
 @pytest.fixture(scope="module")
-def every_way(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
-    return run(tmp_path_factory.mktemp("ways"), chains(MAKES, SIGNALS, ("newest", "ignore")))
+def booted(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
+    """The trials of one boot: every way to kill a chain, and the controls."""
+    controls = "".join(
+        f'[[workloads]]\nworkload = "{name}"\nparams.{few}\n' for name, few in CONTROLS.items()
+    )
+    ways = chains(MAKES, SIGNALS, ("newest", "ignore"))
+    return run(tmp_path_factory.mktemp("ways"), ways + controls)
+
+
+@pytest.fixture(scope="module")
+def every_way(booted: list[lab.Trial]) -> list[lab.Trial]:
+    return [trial for trial in booted if trial.workload == "pipechain"]
 
 
 def test_every_way_to_make_and_kill_a_chain_leaves_no_process(every_way: list[lab.Trial]) -> None:
@@ -61,15 +71,28 @@ def test_processes_that_share_their_memory_have_no_page_table_of_their_own(
     assert all(table_kb[make] > PROCESSES for make in ("fork", "exec", "nested"))
 
 
-def test_without_latency_probes_their_metrics_have_no_samples(tmp_path: Path) -> None:
-    (trial,) = run(
+def test_too_little_memory_is_reported_and_without_latency_probes_their_metrics_have_no_samples(
+    tmp_path: Path,
+) -> None:
+    too_many, fitting = run(
         tmp_path,
-        '[[workloads]]\nworkload = "pipechain"\nparams.probes = ["none"]\n'
-        f"params.processes = [{PROCESSES}]\n",
+        '[[workloads]]\nworkload = "pipechain"\nparams.make = ["fork"]\nparams.probes = ["none"]\n'
+        f"params.processes = [100000, {PROCESSES}]\n",
     )
+    assert too_many.status == "failed"
+    assert "100000 processes need about" in too_many.detail
+    assert "give the guest more memory" in too_many.detail
+    assert not too_many.samples
     metrics = load_workload("pipechain").metrics
-    assert trial.status == "ok", trial.detail
-    assert set(trial.samples) == {name for name, metric in metrics.items() if not metric.optional}
+    assert fitting.status == "ok", fitting.detail
+    assert set(fitting.samples) == {name for name, metric in metrics.items() if not metric.optional}
+
+
+def test_controls_measure_processes_that_are_not_killed(booted: list[lab.Trial]) -> None:
+    for name in CONTROLS:
+        (trial,) = (trial for trial in booted if trial.workload == name)
+        assert trial.status == "ok", trial.detail
+        assert set(trial.samples) == set(load_workload(name).metrics)
 
 
 # On a busy host the order of two CPUs can change: one trial of 16 differed, by up to 2.9 times. With one CPU
@@ -79,26 +102,3 @@ def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path)
     workloads = chains(("shared", "fork"), ("kill",), REAPS)
     one, two = (run(tmp_path / name, workloads) for name in ("one", "two"))
     assert [trial.samples for trial in one] == [trial.samples for trial in two]
-
-
-def test_too_little_memory_is_reported_before_a_process_is_made(tmp_path: Path) -> None:
-    workloads = (
-        '[[workloads]]\nworkload = "pipechain"\nparams.make = ["fork"]\n'
-        f"params.processes = [100000, {PROCESSES}]\n"
-    )
-    too_many, fitting = run(tmp_path, workloads)
-    assert too_many.status == "failed"
-    assert "100000 processes need about" in too_many.detail
-    assert "give the guest more memory" in too_many.detail
-    assert not too_many.samples
-    assert fitting.status == "ok"
-
-
-def test_controls_measure_processes_that_are_not_killed(tmp_path: Path) -> None:
-    workloads = "".join(
-        f'[[workloads]]\nworkload = "{name}"\nparams.{small}\n' for name, small in CONTROLS.items()
-    )
-    trials = run(tmp_path, workloads)
-    expected = [set(load_workload(name).metrics) for name in CONTROLS]
-    assert [trial.status for trial in trials] == ["ok"] * len(expected)
-    assert [set(trial.samples) for trial in trials] == expected

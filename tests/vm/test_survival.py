@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.vm, pytest.mark.build]
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 
-@pytest.mark.parametrize(
-    ("kills", "zombies"), [(2, "0,300"), pytest.param(6, "1000,2000", marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize(("kills", "zombies"), [(2, "0,300"), (6, "1000,2000")])
 def test_killed_labs_lose_no_trial_and_leave_nothing_behind(kills: int, zombies: str) -> None:
     bench = Path(__file__).parents[2] / "bench" / "kill_resume.py"
     done = subprocess.run(

@@ -110,6 +110,7 @@ def test_skeletons_run_as_they_are_and_their_patch_changes_nothing(
     assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
 
 
+@pytest.mark.full
 def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Path) -> None:
     """`script` provides a pseudo terminal."""
     command = (

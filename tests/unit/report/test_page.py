@@ -96,7 +96,7 @@ def rows(page: Page) -> int:
     return page.locator("#changes tr[data-verdict]:not([hidden])").count()
 
 
-@pytest.mark.parametrize("name", ["rich", "wall"])
+@pytest.mark.parametrize("name", ["rich", pytest.param("wall", marks=pytest.mark.full)])
 def test_the_page_loads_without_an_error_and_plotly_draws_every_chart(open_page: Open, name: str) -> None:
     drawn = zoom_all(open_page(name))
     kinds = {chart.split("-")[0] for chart in drawn}
@@ -173,6 +173,7 @@ def test_another_point_and_logarithmic_axes_can_be_chosen(open_page: Open) -> No
     assert "logarithmic" in page.evaluate("document.querySelector('#growth .plot').layout.yaxis.title.text")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("zoomed", [False, True], ids=["pictures", "zoomed"])
 def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, zoomed: bool) -> None:
     page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme="dark")
@@ -194,6 +195,7 @@ def test_text_can_be_read_in_either_theme(open_page: Open, scheme: str) -> None:
     assert page.evaluate(CONTRASTS) == []
 
 
+@pytest.mark.full
 def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
     zoom_all(page)
@@ -206,6 +208,7 @@ def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_pa
     page.wait_for_function(f"{paper} === '#ffffff'")
 
 
+@pytest.mark.full
 def test_in_print_every_table_is_open_and_the_theme_is_light(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
     page.locator("#samples select").nth(1).select_option("zombies=3,000")

@@ -81,7 +81,11 @@ def nothing_left_behind(run: RunDir) -> bool:
     return not [*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")]
 
 
-@pytest.mark.parametrize(("clock", "wanted"), [("instructions", 100), ("wall", 30)])
+@pytest.mark.parametrize(
+    ("clock", "wanted"),
+    [("instructions", 30), ("wall", 10)]
+    + [pytest.param(*kills, marks=pytest.mark.full) for kills in (("instructions", 100), ("wall", 30))],
+)
 def test_kills_at_random_moments_lose_no_completed_trial(
     labs: ForkServerContext, folder: Path, clock: Clock, wanted: int
 ) -> None:

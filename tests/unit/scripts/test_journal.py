@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +34,9 @@ def test_ran_before(): pass
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit status and the output of pytest on the suite, with the options of this project's tests."""
     command = [sys.executable, "-m", "pytest", "-q", "--journal", "journal", *arguments, "test_suite.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # Of the plugins that are installed, only the one that the options need.
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+    done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
