@@ -28,8 +28,6 @@ from kteardown.report.table import Block, Cell, Table
 WIDTH = 72
 _GAP = 2
 _FAULT_LINES = 24
-_SHORT = {"inconclusive": "unclear"}
-"""Shorter words for verdicts, because lines are short."""
 
 
 def render(material: Material) -> str:
@@ -98,7 +96,7 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
                 Cell(unit.text(c.base.compared)),
                 Cell(unit.text(c.changed.compared)),
                 Cell(change(c, digits)),
-                Cell(_SHORT.get(c.verdict, c.verdict)),
+                Cell(c.verdict),
             )
             for key, c in zip(cells, rows, strict=True)
         ),
