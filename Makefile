@@ -54,7 +54,7 @@ lint: .venv/.ready-dev
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
-	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/coverage.c
+	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
 	$(PY) scripts/full_run.py check
 	$(PY) scripts/results.py check
 	$(PY) scripts/coverage_maps.py check
@@ -64,7 +64,7 @@ format: .venv/.ready-dev
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format
-	clang-format --style=file:agent/.clang-format -i plugins/coverage.c
+	clang-format --style=file:agent/.clang-format -i plugins/*.c
 
 test: lint
 	$(UNIT_TESTS) -m "not full"

@@ -95,8 +95,7 @@ def test_controls_measure_processes_that_are_not_killed(booted: list[lab.Trial])
         assert set(trial.samples) == set(load_workload(name).metrics)
 
 
-# On a busy host the order of two CPUs can change: one trial of 16 differed, by up to 2.9 times. With one CPU
-# figures of later trials differed once by 6 instructions, for a reason that is not known.
+# Before QEMU's main loop waited for the virtual CPUs, one trial of 16 differed on a busy host.
 @pytest.mark.full
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     workloads = chains(("shared", "fork"), ("kill",), REAPS)

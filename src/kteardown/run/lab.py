@@ -15,7 +15,7 @@ from kteardown.run import places
 from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.vm import acceleration
+from kteardown.vm import acceleration, main_loop
 from kteardown.vm.agent import build_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
@@ -35,6 +35,8 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str =
     agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment))
     backend = places.backend(on, spec.arch)
     best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
+    if best == "icount":
+        main_loop.library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
     return Lab(
         machine=QemuMachine(reporter.command),
         agent=agent,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kteardown.errors import BuildError, LabError, MissingError
+from kteardown.errors import LabError
 from kteardown.model.arch import Arch
-from kteardown.paths import data_dir
 from kteardown.progress import Reporter
 from kteardown.vm.agent import agent_addresses
 from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.qemu_library import build_library
 
-_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
 _MARKS = (
     ("trial", "trial_run"),
     ("begin", "wl_profile_begin"),
@@ -57,28 +51,9 @@ class TrialBlocks:
 
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError, BuildError."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        raise MissingError("cannot build the coverage plugin: no C compiler is installed", ["gcc"])
     # QEMU 9.0 refuses plugins that state version 1 of the interface; older ones do not know version 2.
     api = 2 if int(qemu_version(arch).split(".")[0]) >= 9 else 1
-    text = (data_dir("plugins") / "coverage.c").read_bytes()
-    plugin = cache / "plugins" / f"coverage-{hashlib.sha256(text).hexdigest()[:16]}-{api}.so"
-    if plugin.is_file():
-        return plugin
-    plugin.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=plugin.parent) as folder:
-        (Path(folder) / "coverage.c").write_bytes(text)
-        argv = [compiler, *_FLAGS, f"-DAPI={api}", "-o", "coverage.so", "coverage.c"]
-        reporter.command(argv)
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise BuildError(
-                f"the coverage plugin did not build:\n{done.stderr.strip()}",
-                hint="install the C library's headers: apt install libc6-dev",
-            )
-        os.replace(Path(folder) / "coverage.so", plugin)
-    return plugin
+    return build_library("coverage", f"-DAPI={api}", cache=cache, reporter=reporter)
 
 
 def plugin_arguments(

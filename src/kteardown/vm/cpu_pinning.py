@@ -33,8 +33,9 @@ class CpuPinning:
     one of these ends its turn, it may run the next timer before that thread does, and so change which virtual
     CPU runs next. On a host with an idle core, nearly every boot that killed some hundred processes had
     different figures from some trial on; on a busy host, 2 of 30 boots had. On one CPU, the main thread has
-    nearly always finished before the virtual CPUs continue. A guest with a single virtual CPU is not pinned,
-    since nothing can change its order. Virtual CPUs that are possible but never online count.
+    nearly always finished before the virtual CPUs continue; ``main_loop`` makes it wait besides. A guest with
+    a single virtual CPU is not pinned, since nothing can change its order. Virtual CPUs that are possible but
+    never online count.
 
     Under KVM each virtual CPU gets a core (``cpu_topology``) if there are enough. Under emulation in real
     time a guest is not pinned.

@@ -23,6 +23,7 @@ from kteardown.vm.image_header import check_image
 from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.kernel_log import last_lines_of, problems
+from kteardown.vm.main_loop import preloaded
 from kteardown.vm.qemu_command import Channels, qemu_command
 from kteardown.vm.qemu_monitor import Monitor
 from kteardown.vm.record_port import RecordLines
@@ -73,8 +74,8 @@ class QemuMachine:
         """Run one boot to its end, as ``vm.job.Machine`` specifies.
 
         Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
-        or taskset is not installed, /dev/fd is missing or the console cannot be written,
-        KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
+        or taskset is not installed, /dev/fd is missing or the console cannot be written, what
+        ``main_loop.library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
         check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
@@ -110,9 +111,10 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._cpu_pinning.pinned(job) as pinned:
-                result = await _run(pinned.job, pinned.prefix, on_line, self._on_command, self._inherit)
-                return replace(result, placed=pinned.placed)
+            with self._cpu_pinning.pinned(job) as where, preloaded(job) as start:
+                prefix, inherit = (*where.prefix, *start.prefix), (*self._inherit, *start.inherit)
+                result = await _run(where.job, prefix, on_line, self._on_command, inherit)
+                return replace(result, placed=where.placed)
         finally:
             with self._lock:
                 del self._boots[task]

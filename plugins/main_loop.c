@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keeps QEMU's main loop and its virtual CPUs from running at the same time, under the
+ * instruction clock (-icount shift=N,sleep=off). Loaded into QEMU with LD_PRELOAD.
+ *
+ * With this clock all virtual CPUs run in one thread. It wakes the main loop up at every timer of
+ * the guest, and the main loop may do one of two things too early:
+ *
+ * - When a virtual CPU executes HLT, the flag that it is halted is set before the instructions that
+ *   it has executed since it was last entered are added to the clock. If the main loop looks in
+ *   between, it sets the clock forward to the next timer, and then these instructions are added:
+ *   that timer fires too late.
+ * - When a virtual CPU has used up its turn, the main loop may run the timer that ended the turn
+ *   before the thread does, and so change which virtual CPU runs next.
+ *
+ * Both shift every later figure of the guest, and when the main loop looks depends on the load of
+ * the host. So the main loop, which has returned from ppoll(), is made to wait until all virtual
+ * CPUs are halted: until their thread waits for its condition variable. It does not wait longer
+ * than 50 ms, and not at all for a shutdown, or if another thread than that of the virtual CPUs
+ * wakes it up: the one that reads the monitor's requests.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define STEP_MS 5
+/* The main loop goes on after this time, because a device of the guest may need it. */
+#define MAX_WAIT_MS 50
+/* How often the main loop does not wait after another thread has woken it up for a request. */
+#define FREE_TURNS 64
+
+static pthread_t main_thread, cpu_thread;
+static _Atomic(pthread_cond_t *) halt_cond;
+static atomic_bool halted;
+static atomic_int free_turns;
+/* An eventfd that ends the wait of the main loop. */
+static int wake = -1;
+
+static int (*real_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex);
+static int (*real_broadcast)(pthread_cond_t *cond);
+static int (*real_signal)(pthread_cond_t *cond);
+static int (*real_ppoll)(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			 const sigset_t *mask);
+static ssize_t (*real_write)(int fd, const void *bytes, size_t count);
+static int (*shutdown_requested)(void);
+
+/* A library of QEMU may call one of them before the constructor: each looks first. */
+__attribute__((constructor)) static void find_functions(void)
+{
+	if (wake >= 0)
+		return;
+	main_thread = pthread_self();
+	real_wait = dlsym(RTLD_NEXT, "pthread_cond_wait");
+	real_broadcast = dlsym(RTLD_NEXT, "pthread_cond_broadcast");
+	real_signal = dlsym(RTLD_NEXT, "pthread_cond_signal");
+	real_ppoll = dlsym(RTLD_NEXT, "ppoll");
+	real_write = dlsym(RTLD_NEXT, "write");
+	shutdown_requested = dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
+	wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void end_wait(void)
+{
+	const uint64_t one = 1;
+
+	(void)!real_write(wake, &one, sizeof(one));
+}
+
+/* The thread of the virtual CPUs is the first besides the main one that waits for a condition. */
+EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	int error;
+
+	find_functions();
+	if (!halt_cond && !pthread_equal(pthread_self(), main_thread)) {
+		cpu_thread = pthread_self();
+		halt_cond = cond;
+	}
+	if (cond != halt_cond)
+		return real_wait(cond, mutex);
+	halted = true;
+	end_wait();
+	error = real_wait(cond, mutex);
+	halted = false;
+	return error;
+}
+
+/* Cleared here as well: the woken thread may run much later than the next turn of the main loop. */
+EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	find_functions();
+	if (cond == halt_cond)
+		halted = false;
+	return real_broadcast(cond);
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+	find_functions();
+	if (cond == halt_cond)
+		halted = false;
+	return real_signal(cond);
+}
+
+/* QEMU's threads wake the main loop up by writing to an eventfd. */
+EXPORT ssize_t write(int fd, const void *bytes, size_t count)
+{
+	pthread_t self = pthread_self();
+	ssize_t written;
+
+	find_functions();
+	written = real_write(fd, bytes, count);
+	if (count == sizeof(uint64_t) && halt_cond && !pthread_equal(self, main_thread) &&
+	    !pthread_equal(self, cpu_thread)) {
+		free_turns = FREE_TURNS;
+		end_wait();
+	}
+	return written;
+}
+
+static bool may_go_on(void)
+{
+	if (free_turns > 0) {
+		free_turns--;
+		return true;
+	}
+	return halted || (shutdown_requested && shutdown_requested());
+}
+
+static void wait_for_halt(void)
+{
+	const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+	int left_ms = MAX_WAIT_MS;
+	struct pollfd watched = {.fd = wake, .events = POLLIN};
+	uint64_t seen;
+
+	for (; !may_go_on() && left_ms > 0; left_ms -= STEP_MS)
+		if (real_ppoll(&watched, 1, &step, NULL) > 0)
+			(void)!read(wake, &seen, sizeof(seen));
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	int ready;
+
+	find_functions();
+	ready = real_ppoll(fds, count, timeout, mask);
+	if (ready >= 0 && halt_cond && pthread_equal(pthread_self(), main_thread))
+		wait_for_halt();
+	return ready;
+}

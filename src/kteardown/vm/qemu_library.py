@@ -1,0 +1,52 @@
+"""Build the C code that is loaded into QEMU: its plugin, and what the instruction clock needs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from kteardown.errors import BuildError, LabError, MissingError
+from kteardown.paths import data_dir
+from kteardown.progress import Reporter
+
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
+
+
+def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Path:
+    """Return ``plugins/NAME.c`` as a library, from ``cache`` or built into it.
+
+    ``flags`` are arguments of the compiler. Raises MissingError without a compiler, BuildError if it does not
+    build, LabError if ``cache`` cannot be written.
+    """
+    text = (data_dir("plugins") / f"{name}.c").read_bytes()
+    content = hashlib.sha256(" ".join((platform.machine(), *flags)).encode() + text).hexdigest()[:16]
+    library = cache / "plugins" / f"{name}-{content}.so"
+    if library.is_file():
+        return library
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise MissingError(f"cannot build {name}.c for QEMU: no C compiler is installed", ["gcc"])
+    try:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
+            (Path(folder) / f"{name}.c").write_bytes(text)
+            argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", f"{name}.c"]
+            reporter.command(argv)
+            done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise BuildError(
+                    f"{name}.c, which is loaded into QEMU, did not build:\n{done.stderr.strip()}",
+                    hint="install the C library's headers: apt install libc6-dev",
+                )
+            os.replace(Path(folder) / f"{name}.so", library)
+    except OSError as error:
+        raise LabError(
+            f"cannot build {name}.c in {cache}: {error.strerror}",
+            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
+        ) from error
+    return library
