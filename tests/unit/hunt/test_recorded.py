@@ -59,6 +59,15 @@ def test_the_screen_asks_for_both_up_to_the_budget() -> None:
     assert screened[ZOMBIES].beyond_budget == 4608
 
 
+def test_memory_at_one_size_asks_for_nothing() -> None:
+    linear = {(1, size): 100_000.0 * size for size in (72, 288, 1152, 4608)}
+    figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
+    one = {"held_kb": {(1, 4608): 40_000.0}}
+    assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | one)])
+    square = {"held_kb": {(1, size): size**2 / 100 for size in (72, 288, 1152, 4608)}}
+    assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
+
+
 def test_the_bystanders_are_those_of_the_largest_number() -> None:
     zombies = stage("screen")[ZOMBIES]
     assert zombies.largest("objects_count") == 1152
