@@ -16,8 +16,8 @@
  * Both shift every later figure of the guest, and when the main loop looks depends on the load of
  * the host. So the main loop, which has returned from ppoll(), is made to wait until all virtual
  * CPUs are halted: until their thread waits for its condition variable. It does not wait longer
- * than 50 ms, and not at all for a shutdown, or if another thread than that of the virtual CPUs
- * wakes it up: the one that reads the monitor's requests.
+ * than 50 ms. It does not wait at all if a shutdown was requested, or if it was woken up by any
+ * other thread, such as the one that reads the requests of the monitor.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -75,7 +75,10 @@ static void end_wait(void)
 	(void)!real_write(wake, &one, sizeof(one));
 }
 
-/* The thread of the virtual CPUs is the first besides the main one that waits for a condition. */
+/*
+ * The first thread that calls this, other than the main thread, runs the virtual CPUs. The
+ * condition variable is the one for which it waits while all of them are halted.
+ */
 EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
 	int error;
