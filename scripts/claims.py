@@ -81,6 +81,8 @@ class TableSpec(_Spec):
     """The part of the report on a terminal that is about these metrics, instead of a table."""
     findings: bool = False
     """What became of the claims of the posting that the command replicates, instead of a table of metrics."""
+    verdicts: bool = False
+    """The verdict of each headline metric over all its points, a row each, with a column for each variant."""
     both_clocks: bool = False
     """Both changes of these metrics and how they relate, as a report of both clocks has them."""
     shown: tuple[Below, ...] = ()

@@ -33,7 +33,7 @@ from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Clock
 from kteardown.model.record import BASE, ParamValue
-from kteardown.model.result import Comparison, Law, Result
+from kteardown.model.result import Comparison, Law, MetricVerdict, Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
@@ -78,6 +78,8 @@ def table(spec: TableSpec, claim: Claim) -> str:
         return _on_terminal(spec, result)
     if spec.findings:
         return findings(claim, result)
+    if spec.verdicts:
+        return _verdicts(spec, result)
     laws = any(name.startswith(_OF_LAWS) for name in _FIGURE.findall(spec.cell))
     facts = list(_chosen(spec, _of_laws(result, spec) if laws else _of_comparisons(result, spec)))
     if not facts:
@@ -93,6 +95,29 @@ def table(spec: TableSpec, claim: Claim) -> str:
         found = [cells.get(tuple(value for _, value in (*row, *column)), "-") for column in columns]
         lines.append([_label(spec, axis, value) for axis, value in row] + found)
     return markdown(lines, len(spec.rows))
+
+
+def _verdicts(spec: TableSpec, result: Result) -> str:
+    found = [m for m in result.metric_verdicts if _is_of(spec, m)]
+    if not found:
+        raise NoFigure("the result has no verdicts of headline metrics")
+    cells = {(_metric_name(m), m.variant): _verdict(m) for m in found}
+    kernels = dict.fromkeys(m.variant for m in found)
+    lines = [["", "points", *(_label(spec, "kernel", kernel) for kernel in kernels)]]
+    for name, points in {_metric_name(m): m.planned for m in found}.items():
+        lines.append([name, str(points), *(cells.get((name, kernel), "-") for kernel in kernels)])
+    return markdown(lines, 1)
+
+
+def _metric_name(m: MetricVerdict) -> str:
+    statistic = "" if m.statistic == "median" else f":{m.statistic}"
+    return f"{m.workload}: {m.metric}{statistic}"
+
+
+def _verdict(m: MetricVerdict) -> str:
+    if m.ratio is None or m.ci is None:
+        return m.verdict
+    return f"{percent(m.ratio, 1)} {'exact' if m.exact else interval(m.ci, 1)} {m.verdict}"
 
 
 def figure(words: str, claim: Claim, unit: str) -> str:
