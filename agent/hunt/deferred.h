@@ -15,7 +15,12 @@ struct taken {
 struct taken take_until_quiet(int64_t begin, int64_t limit_ns);
 /* What `later` has that a quiet CPU does not take in the same time; at least 0. */
 int64_t taken_beyond(const struct taken *quiet, const struct taken *later);
-/* How long the CPUs have been idle since boot, all together; -1: the kernel does not say. */
-int64_t idle_total_ns(void);
+/*
+ * How long the CPUs have been idle since boot, all together; -1: the kernel does not say. Only
+ * /proc/timer_list says it in ns, and it looks at all timers of a CPU for each of them: with 18,432
+ * it takes minutes (print_active_timers() of 6.12). With `many_timers` it is a multiple of 10 ms,
+ * from another file.
+ */
+int64_t idle_total_ns(bool many_timers);
 
 #endif

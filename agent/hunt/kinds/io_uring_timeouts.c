@@ -28,5 +28,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(io_uring_timeouts, "io_uring", "timeout of one io_uring, in flight", .shape = OF_ONE,
-     .limit = "memory", .needs = "CONFIG_IO_URING", .prepare = prepare, .add = add,
+     .limit = "memory", .timers = true, .needs = "CONFIG_IO_URING", .prepare = prepare, .add = add,
      .remove = remove_one, RING_CLOSED);

@@ -16,4 +16,4 @@ static void make(void)
 }
 
 KIND(itimers, "timers", "process with an interval timer", .shape = OWNERS, .limit = "nproc",
-     .make = make, WAITERS_KILLED);
+     .timers = true, .make = make, WAITERS_KILLED);

@@ -7,4 +7,4 @@ static void add(int64_t i)
 }
 
 KIND(posix_timers, "timers", "POSIX timer that is armed", .shape = OF_ONE, .limit = "sigpending",
-     .exit = true, .add = add, .remove = timer_remove);
+     .timers = true, .exit = true, .add = add, .remove = timer_remove);

@@ -16,4 +16,4 @@ static void make(void)
 }
 
 KIND(sleepers, "timers", "process in clock_nanosleep()", .shape = OWNERS, .limit = "nproc",
-     .make = make, WAITERS_KILLED);
+     .timers = true, .make = make, WAITERS_KILLED);

@@ -13,4 +13,4 @@ static int open_one(int64_t i)
 }
 
 KIND(timerfds, "timers", "timerfd that is armed", .shape = OF_ONE, .limit = "nofile",
-     .open = open_one);
+     .timers = true, .open = open_one);

@@ -14,4 +14,4 @@ static int open_one(int64_t i)
 }
 
 KIND(timerfds_cancel_on_set, "timers", "timerfd that is cancelled when the clock is set",
-     .shape = OF_ONE, .limit = "nofile", .open = open_one);
+     .shape = OF_ONE, .limit = "nofile", .timers = true, .open = open_one);
