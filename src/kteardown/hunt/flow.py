@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -18,16 +18,18 @@ from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
+from kteardown.hunt.owners import scalings
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
     Options,
     confirm_plan,
+    owners_plan,
     profile_plan,
     real_time_plan,
     screen_plan,
 )
-from kteardown.hunt.result import HuntResult, Rate
+from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
@@ -80,7 +82,10 @@ def kernels_of(request: Request, reporter: Reporter) -> HuntKernels:
 
 
 def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -> HuntResult:
-    """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError."""
+    """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError.
+
+    What the screen shows is written before it is confirmed, which can take hours.
+    """
     hunt = _prepare(folder, reporter, jobs)
     source = hunt.request.source
     reporter.note(f"screening {len(hunt.kinds)} kinds on {source}")
@@ -91,27 +96,45 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
+        _save(hunt, _result(hunt, decide.case_results(hunt.kinds, first, {}), unconfirmed=len(chosen)))
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
         plan = confirm_plan(chosen, [source], CONFIRM_SEEDS, confirming)
         second = _on(source, hunt.stage("confirm", plan))
     steep = {case: costs for case, each in second.items() if (costs := decide.grows(each))}
     causes = _causes(hunt, second, steep, confirming)
     elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
+    rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
     cases = decide.case_results(hunt.kinds, first, second)
-    result = HuntResult(
+    finds = decide.finds(cases, second, causes, elsewhere, hunt.kinds)
+    result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first)})
+    _save(hunt, result)
+    return result
+
+
+def _result(
+    hunt: _Hunt,
+    cases: Sequence[CaseResult],
+    finds: Sequence[Find] = (),
+    rate: Rate | None = None,
+    unconfirmed: int = 0,
+) -> HuntResult:
+    return HuntResult(
         kteardown=version(),
         command=hunt.request.command,
-        source=source,
-        release=hunt.kernels.images[source].release,
+        source=hunt.request.source,
+        release=hunt.kernels.images[hunt.request.source].release,
         against=hunt.request.against,
-        measured_s=round(sum(measured_s(run.boots()) for run in folder.measured()), 1),
+        measured_s=round(sum(measured_s(run.boots()) for run in hunt.folder.measured()), 1),
         kinds=len(hunt.kinds),
         cases=tuple(cases),
-        finds=tuple(decide.finds(cases, second, causes, elsewhere, hunt.kinds)),
-        rate=_rate(hunt, second, {case: chosen[case] for case in steep}, confirming),
+        finds=tuple(finds),
+        rate=rate,
+        unconfirmed=unconfirmed,
     )
-    folder.save(folder.result_file, result.model_dump_json(indent=1))
-    return result
+
+
+def _save(hunt: _Hunt, result: HuntResult) -> None:
+    hunt.folder.save(hunt.folder.result_file, result.model_dump_json(indent=1))
 
 
 def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
@@ -171,6 +194,31 @@ def _elsewhere(
     return found
 
 
+def _owners(hunt: _Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[OwnersResult, ...]:
+    """Release every case by several processes at once in real time, as far as that is asked for."""
+    owners = hunt.request.owners
+    largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
+    if not owners or not largest:
+        return ()
+    lab = _on_wall_clock(hunt.lab)
+    hunt.reporter.note(
+        f"releasing by up to {max(owners)} processes at once in real time ({lab.acceleration})"
+    )
+    plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
+    run = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
+    found = [
+        OwnersResult(kind=case.kind, way=case.way, user=case.user, **asdict(one))
+        for case, those in scalings(run.boots()).items()
+        for one in those
+    ]
+    return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
+
+
+def _on_wall_clock(lab: Lab) -> Lab:
+    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
+    return replace(lab, acceleration=best.acceleration, jobs=1)
+
+
 def _rate(
     hunt: _Hunt, confirmed: Mapping[Case, MeasuredCase], largest: Mapping[Case, int], options: Options
 ) -> Rate | None:
@@ -178,9 +226,8 @@ def _rate(
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
     if not some:
         return None
-    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
-    hunt.reporter.note(f"measuring {len(some)} finds in real time ({best.acceleration})")
-    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
+    lab = _on_wall_clock(hunt.lab)
+    hunt.reporter.note(f"measuring {len(some)} finds in real time ({lab.acceleration})")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
     plan = real_time_plan(sizes, hunt.request.source, options)
     run = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
@@ -193,4 +240,4 @@ def _rate(
         return None
     rate = median(rates)
     deviation = median([abs(each / rate - 1) for each in rates])
-    return Rate(ns=rate, deviation=deviation, acceleration=best.acceleration, cases=len(rates))
+    return Rate(ns=rate, deviation=deviation, acceleration=lab.acceleration, cases=len(rates))

@@ -8,17 +8,21 @@ sizes, each twice the one before, and three seeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kteardown.hunt.catalogue import Kind, Way
 from kteardown.hunt.curve import spaced
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 
-SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
-"""A factor of 4 apart, and off powers of two, at which tables double."""
+SCREEN_SIZES = (5, 18, 72, 288, 1152, 4608, 18432)
+"""A factor of 4 apart, and off powers of two, at which tables double. The small ones are for objects that
+are expensive, such as network namespaces: to exclude a kind, the screen needs three sizes within the budget.
+"""
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
+OWNER_BOOTS = 5
+"""On the wall clock boots differ."""
 LARGEST = 0
 """Means the largest number of objects that an earlier trial of the boot measured within the budget."""
 MEMORY_MB = 2048
@@ -50,7 +54,8 @@ class Options:
     modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By kind, the modules that a distribution's kernel needs for it."""
     user: str = "root"
-    owners: int = 1
+    owners: tuple[int, ...] = (1,)
+    """How many processes release at once, each with objects of its own; every trial is made with each."""
     cpus: int = 1
 
 
@@ -83,6 +88,18 @@ def confirm_plan(largest: Mapping[Case, int], kernels: Sequence[str], seeds: int
 def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
     """Return the plan that measures the cases at these sizes on the wall clock, with a warm-up of each."""
     return _plan(sizes, [kernel], 1, options, bystanders=False)
+
+
+def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
+    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time.
+
+    Each process has the largest number of objects of the case divided by the most owners, so that all fit
+    into memory.
+    """
+    most = max(owners)
+    several = replace(options, owners=(1, *owners), cpus=most)
+    sizes = {case: [max(1, size // most)] for case, size in largest.items()}
+    return _plan(sizes, [kernel], OWNER_BOOTS, several, bystanders=False)
 
 
 def profile_plan(
@@ -133,9 +150,10 @@ def _trials(
 ) -> tuple[PlannedTrial, ...]:
     """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
     points = [
-        (case, size, what)
+        (case, size, what, owners)
         for case, those in sizes.items()
         for size, what in [*((size, watch) for size in those), *([(LARGEST, "bystanders")] * bystanders)]
+        for owners in options.owners
     ]
     return tuple(
         PlannedTrial(
@@ -145,7 +163,7 @@ def _trials(
                 "kind": case.kind,
                 "way": case.way,
                 "objects": size,
-                "owners": options.owners,
+                "owners": owners,
                 "user": case.user,
                 "watch": what,
                 "budget": options.budget_minstr,
@@ -154,5 +172,5 @@ def _trials(
             repetitions=1,
             profile_ns=profile_ns,
         )
-        for index, (case, size, what) in enumerate(points)
+        for index, (case, size, what, owners) in enumerate(points)
     )

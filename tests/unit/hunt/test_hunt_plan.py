@@ -47,8 +47,8 @@ def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
     assert {trial.params["kind"] for trial in first.trials} == {"a"}
     sizes = [*SCREEN_SIZES, LARGEST]
     assert [trial.params["objects"] for trial in first.trials] == sizes * 2
-    assert [trial.params["objects"] for trial in second.trials] == [72, 288, LARGEST] * 2
-    assert [trial.warmup for trial in first.trials] == [1, *[0] * 11]
+    assert [trial.params["objects"] for trial in second.trials] == [5, 18, 72, 288, LARGEST] * 2
+    assert [trial.warmup for trial in first.trials] == [1, *[0] * 15]
 
 
 def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
@@ -113,13 +113,13 @@ def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path:
     (again,) = further_boots(plan, run)
     assert (again.index, again.place) == (1, plan.boots[0].place)
     assert {trial.params["way"] for trial in again.trials} == {"oldest"}
-    assert [trial.index for trial in again.trials] == list(range(6))
+    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + 1))
     longer = plan.model_copy(update={"boots": (*plan.boots, again)})
     assert again.index in rests(longer)
     assert not further_boots(longer, run)
     (hung,) = [each for each in measured(run.boots()).values() if each.failures]
-    assert hung.sizes == (72, 288)
-    assert (hung.failures[0].outcome, hung.failures[0].objects) == ("hang", 1152)
+    assert hung.sizes == SCREEN_SIZES[:2]
+    assert (hung.failures[0].outcome, hung.failures[0].objects) == ("hang", SCREEN_SIZES[2])
 
 
 def test_a_stage_of_other_kinds_is_not_continued(tmp_path: Path) -> None:

@@ -131,6 +131,17 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
     assert HuntResult.model_validate_json(result.model_dump_json()) == result
 
 
+def test_before_the_confirmation_the_screen_is_shown() -> None:
+    cases = decide.case_results(KINDS, stage("screen"), {})
+    result = result_of(cases, []).model_copy(update={"unconfirmed": 2})
+    assert summary(result).endswith("on 6.12.117: not finished, 2 ways are to be confirmed")
+    (table,) = shown_tables(result, everything=False)
+    assert table.title == "Superlinear in the screen, from one seed"
+    shown = {(row[0].text, row[1].text) for row in table.keys.rows}
+    assert shown == {("flocks, exit", "release"), ("flocks, exit", "making")}
+    assert not shown_tables(result_of(cases, []), everything=False)
+
+
 def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     hung, refused = MeasuredCase(FLOCKS, "kernel"), MeasuredCase(ZOMBIES, "kernel")
     hung.failures.append(FailedTrial(4608, "hang", "no record: for 60 s", boot=0, attempt=0))

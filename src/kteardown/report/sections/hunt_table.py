@@ -15,11 +15,14 @@ from kteardown.hunt.result import (
     HuntResult,
     Rate,
 )
+from kteardown.model.result import Verdict
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Cell, Table
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
+_WAIT: dict[str, Verdict | None] = {"convoy": "worse", "serial": None}
+"""Verdicts on processes that wait for each other, with how they look."""
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
 _LEFT = frozenset(("find", "cost", "grows", "predicted"))
 
@@ -30,9 +33,13 @@ def summary(result: HuntResult) -> str:
     steep = len(result.finds) - failed
     guests = f", and {_count(failed, 'way')} in which the guest failed" if failed else ""
     grow = "grows" if steep == 1 else "grow"
+    found = f"{_count(steep, 'cost')} that {grow} faster than the number of objects{guests}"
+    if result.unconfirmed:
+        ways = "1 way is" if result.unconfirmed == 1 else f"{result.unconfirmed:,} ways are"
+        found = f"not finished, {ways} to be confirmed{guests}"
     return (
         f"{_count(result.kinds, 'kind')} in {_count(len(result.cases), 'way')} of release on "
-        f"{result.release}: {_count(steep, 'cost')} that {grow} faster than the number of objects{guests}"
+        f"{result.release}: {found}"
     )
 
 
@@ -49,6 +56,58 @@ def finds_table(result: HuntResult) -> Table:
     if result.against:
         notes.append("on other kernels: the verdict, and the cost at the largest number")
     return Table("Finds", Block(columns, rows, left=_LEFT | set(result.against)), notes=tuple(notes))
+
+
+def screened_table(result: HuntResult) -> Table | None:
+    """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is finished."""
+    rows = tuple(
+        _growth_row(case, cost, growth)
+        for case in result.cases
+        for cost, growth in case.growth.items()
+        if growth.verdict == "superlinear" and not growth.confirmed
+    )
+    if not result.unconfirmed or not rows:
+        return None
+    columns = ("way", *_COLUMNS[1:6])
+    notes = ("each: instructions (memory: kB) for one object, at the smallest and at the largest number",)
+    return Table(
+        "Superlinear in the screen, from one seed",
+        Block(columns, rows, left=frozenset(("way", "cost"))),
+        notes=notes,
+    )
+
+
+def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cell, ...]:
+    few, many = per_object(growth)
+    words = (COST_WORDS[cost], _number(growth.exponent), _number(few), _number(many))
+    return tuple(map(Cell, (f"{case.kind}, {case.way}", *words, f"{growth.sizes[-1]:,}")))
+
+
+def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
+    """Return the table of releases by several processes at once; without ``everything`` only if they wait."""
+    shown = [one for one in result.owners if everything or one.verdict in _WAIT]
+    rows = tuple(
+        (
+            Cell(f"{one.kind}, {one.way}"),
+            Cell(f"{one.owners}"),
+            Cell(f"{one.objects:,}"),
+            Cell(f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]"),
+            Cell(one.verdict, _WAIT.get(one.verdict)),
+        )
+        for one in shown
+    )
+    if not result.owners:
+        return None
+    counts = Counter(one.verdict for one in result.owners)
+    return Table(
+        "Several processes at once",
+        Block(("way", "processes", "objects each", "time", ""), rows, left=frozenset(("way", ""))),
+        notes=(
+            "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
+            "time: that of all, relative to one process alone with as many objects, on the wall clock",
+            "serial: as if they took turns; convoy: longer; parallel: they hinder each other little",
+        ),
+    )
 
 
 def failures_table(result: HuntResult) -> Table | None:
@@ -170,6 +229,6 @@ def _count(count: int, word: str) -> str:
 def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
     """Return the tables of a hunt, with ``everything`` also that of all cases."""
     tables = [finds_table(result)] if result.finds else []
-    failures = failures_table(result)
-    tables += [failures] if failures else []
+    others = (screened_table(result), owners_table(result, everything=everything), failures_table(result))
+    tables += [table for table in others if table]
     return [*tables, cases_table(result)] if everything else tables
