@@ -24,6 +24,8 @@
 #define FOLDER "/tmp/hunt"
 #define MAX_OWNERS 64
 #define FEW_TIMERS 1000
+/* Longer than this without a record is a hang to the lab; a release that waits gives none. */
+#define LONGEST_NS 15000000000
 #define QUIET_LIMIT_NS 3000000000
 /* Deferred work may take as long as what was measured, and longer. */
 #define DEFERRED_LIMIT_NS 20000000000
@@ -46,12 +48,13 @@ static int64_t first_free_kb, most_objects;
 static struct {
 	const struct kind *kind;
 	int way;
-	int64_t objects, cost_ns, held_kb;
+	int sizes; /* how many were measured */
+	int64_t objects, cost_ns, elapsed_ns, held_kb;
 	double growth; /* of the cost, relative to the point before; 0: it is the first */
 } last;
 
 struct released {
-	int64_t elapsed_ns, idle_ns, deferred_ns, cost_ns;
+	int64_t elapsed_ns, idle_ns, deferred_ns, made_ns, cost_ns;
 	bool quiet;
 };
 
@@ -68,6 +71,11 @@ static int owner_error(struct trial *t, const struct owner *o)
 	if (o->report->call[0])
 		return wl_fail(t, "%.100s: %s", o->report->call, strerror(o->report->error));
 	return wl_fail(t, "the owner of the objects was killed");
+}
+
+static int64_t idle_until_now(const struct owner_spec *spec, int count)
+{
+	return idle_total_ns(spec->kind->timers && spec->objects * count > FEW_TIMERS);
 }
 
 static int make(struct trial *t, const struct owner_spec *spec, int count)
@@ -121,9 +129,7 @@ static int prioritize(struct trial *t)
 static int release(struct trial *t, const struct taken *quiet, enum watch watch, struct released *r)
 {
 	bool by_exit = owners[0].spec.way == WAY_EXIT;
-	bool many_timers =
-		owners[0].spec.kind->timers && owners[0].spec.objects * nr_owners > FEW_TIMERS;
-	int64_t start, from, end = 0, idle = idle_total_ns(many_timers);
+	int64_t start, from, end = 0, idle = idle_until_now(&owners[0].spec, nr_owners);
 	struct taken later;
 	int i;
 
@@ -152,7 +158,7 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 	}
 	if (watch != DEFERRED)
 		wl_profile_end(t);
-	r->idle_ns = idle < 0 ? 0 : idle_total_ns(many_timers) - idle;
+	r->idle_ns = idle < 0 ? 0 : idle_until_now(&owners[0].spec, nr_owners) - idle;
 	r->elapsed_ns = end - start;
 	/* Others run as soon as this process has no priority. */
 	from = now_ns();
@@ -179,34 +185,49 @@ static void clean(void)
 	umount2(FOLDER, MNT_DETACH);
 }
 
-static void report(struct trial *t, const struct released *r, int64_t held_kb, enum watch watch)
+static int64_t without(int64_t elapsed_ns, int64_t idle_ns)
 {
-	int64_t made = 0, left = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	return elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
+}
+
+/* How long the making took whose owner took longest. */
+static int64_t making_ns(void)
+{
+	int64_t longest = 0;
 	int i;
 
-	for (i = 0; i < nr_owners; i++) {
-		made = owners[i].report->made_ns > made ? owners[i].report->made_ns : made;
+	for (i = 0; i < nr_owners; i++)
+		if (owners[i].report->made_ns > longest)
+			longest = owners[i].report->made_ns;
+	return longest;
+}
+
+static void report(struct trial *t, const struct released *r, int64_t held_kb, enum watch watch)
+{
+	int64_t left = 0, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int i;
+
+	for (i = 0; i < nr_owners; i++)
 		left += owners[i].report->left;
-	}
 	wl_check(t, "released", left == 0, "%lld objects are left", (long long)left);
 	if (watch == BYSTANDERS)
 		return;
 	wl_sample(t, "elapsed_ns", r->elapsed_ns);
 	/* With several CPUs, what is idle beside the release is not waiting. */
 	if (cpus == 1)
-		wl_sample(t, "sync_ns",
-			  r->elapsed_ns > r->idle_ns ? r->elapsed_ns - r->idle_ns : 0);
+		wl_sample(t, "sync_ns", without(r->elapsed_ns, r->idle_ns));
 	wl_sample(t, "idle_ns", r->idle_ns);
 	wl_sample(t, "deferred_ns", r->deferred_ns);
 	wl_sample(t, "unsettled_count", !r->quiet);
-	wl_sample(t, "make_ns", made);
+	wl_sample(t, "make_ns", r->made_ns);
 	if (held_kb >= 0)
 		wl_sample(t, "held_kb", held_kb);
 }
 
 /*
  * Whether this point is beyond the budget if its cost grows half as much again as it grew last, or
- * with the square of N where that is not known; or beyond the memory of the guest.
+ * with the square of N where that is not known; or beyond the memory of the guest, or the longest
+ * time that it may wait.
  */
 static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
 {
@@ -217,12 +238,20 @@ static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
 		return false;
 	factor = (double)spec->objects / last.objects;
 	growth = last.growth ? last.growth * 1.5 : factor * factor;
-	return last.cost_ns * growth > budget_ns || last.held_kb * factor > first_free_kb * 0.7;
+	return last.cost_ns * growth > budget_ns || last.elapsed_ns * factor > LONGEST_NS ||
+	       last.held_kb * factor > first_free_kb * 0.7;
+}
+
+/* Small sizes come last, and are for objects of which no three larger ones fit into the budget. */
+static bool needless(const struct owner_spec *spec, int64_t budget_ns)
+{
+	return budget_ns && last.kind == spec->kind && last.way == (int)spec->way &&
+	       spec->objects < last.objects && last.sizes >= 3;
 }
 
 static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
 {
-	int64_t held_kb = -1;
+	int64_t held_kb = -1, idle;
 	struct lateness late = {0};
 	struct released r = {0};
 	struct taken quiet;
@@ -230,12 +259,16 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 	take_until_quiet(now_ns(), QUIET_LIMIT_NS);
 	if (!first_free_kb)
 		first_free_kb = free_kb();
+	idle = idle_until_now(spec, wl_param_int(t, "owners"));
 	if (watch == MAKE)
 		wl_profile_begin(t);
 	if (make(t, spec, wl_param_int(t, "owners")))
 		return -1;
 	if (watch == MAKE)
 		wl_profile_end(t);
+	idle = idle < 0 ? 0 : idle_until_now(spec, nr_owners) - idle;
+	/* With several CPUs, what is idle beside the owner is not waiting. */
+	r.made_ns = without(making_ns(), sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 0 : idle);
 	if (spec->objects >= most_objects)
 		held_kb = first_free_kb - free_kb();
 	most_objects = spec->objects > most_objects ? spec->objects : most_objects;
@@ -257,15 +290,19 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		if (late.irqs_off_ns >= 0)
 			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
 	}
-	r.cost_ns = r.elapsed_ns + r.deferred_ns + owners[0].report->made_ns;
+	r.cost_ns = without(r.elapsed_ns, r.idle_ns) + r.deferred_ns + r.made_ns;
 	last.growth = 0;
-	if (last.kind == spec->kind && last.way == (int)spec->way && last.objects < spec->objects)
+	if (last.kind != spec->kind || last.way != (int)spec->way)
+		last.sizes = last.objects = 0;
+	else if (last.objects < spec->objects)
 		last.growth = (double)r.cost_ns / last.cost_ns;
+	last.sizes += last.objects != spec->objects;
 	last.kind = spec->kind;
 	last.way = spec->way;
 	last.held_kb = held_kb > 0 ? held_kb : 0;
 	last.objects = spec->objects;
 	last.cost_ns = r.cost_ns;
+	last.elapsed_ns = r.elapsed_ns;
 	return 0;
 }
 
@@ -301,6 +338,10 @@ static int run(struct trial *t)
 		return wl_fail(t, "no point before this one was measured");
 	if (beyond_budget(&spec, wl_param_int(t, "budget") * 1000000)) {
 		wl_sample(t, "beyond_budget_count", 1);
+		return 0;
+	}
+	if (needless(&spec, wl_param_int(t, "budget") * 1000000)) {
+		wl_sample(t, "needless_count", 1);
 		return 0;
 	}
 	spec.seed = now_ns();

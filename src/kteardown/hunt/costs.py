@@ -93,6 +93,8 @@ def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
     if "beyond_budget_count" in trial.samples:
         into.beyond_budget = min(objects, into.beyond_budget or objects)
         return
+    if "needless_count" in trial.samples:
+        return
     for metric, values in trial.samples.items():
         into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(median(values))
 

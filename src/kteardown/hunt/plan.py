@@ -15,16 +15,20 @@ from kteardown.hunt.catalogue import Kind, Way
 from kteardown.hunt.curve import spaced
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 
-SCREEN_SIZES = (5, 18, 72, 288, 1152, 4608, 18432)
-"""A factor of 4 apart, and off powers of two, at which tables double. The small ones are for objects that
-are expensive, such as network namespaces: to exclude a kind, the screen needs three sizes within the budget.
+SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
+"""A factor of 4 apart, and off powers of two, at which tables double."""
+SMALL_SIZES = (18, 5)
+"""For objects that are expensive, such as network namespaces: to exclude a kind, the screen needs three sizes
+within the budget. They come last, and the agent leaves them out where there are three others.
 """
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
 OWNER_BOOTS = 5
 """On the wall clock boots differ."""
 LARGEST = 0
-"""Means the largest number of objects that an earlier trial of the boot measured within the budget."""
+"""Means the largest number of objects that an earlier trial of the boot measured within the budget, and that
+the trial is for the bystanders.
+"""
 MEMORY_MB = 2048
 SILENCE_S = 60.0
 """The longest time without a record on hardware: a call that releases everything says nothing."""
@@ -70,13 +74,14 @@ def cases_of(kinds: Iterable[Kind], options: Options) -> list[Case]:
 
 
 def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
-    """Return the plan that measures every way of every kind at ``SCREEN_SIZES``, in one boot of each kind."""
-    most = {kind.name: kind.most for kind in kinds}
-    sizes = {
-        case: [size for size in SCREEN_SIZES if not most[case.kind] or size <= most[case.kind]]
-        for case in cases_of(kinds, options)
-    }
-    return _plan(sizes, [kernel], 1, options)
+    """Return the plan that measures every way of every kind at few sizes, in one boot of each kind."""
+    most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
+    sizes: dict[Case, list[int]] = {}
+    for case in cases_of(kinds, options):
+        large = [size for size in SCREEN_SIZES if size <= most[case.kind]]
+        few = [*reversed(SMALL_SIZES), *large, LARGEST]
+        sizes[case] = few if len(large) < 3 else [*large, LARGEST, *SMALL_SIZES]
+    return _plan(sizes, [kernel], 1, options, bystanders=False)
 
 
 def confirm_plan(largest: Mapping[Case, int], kernels: Sequence[str], seeds: int, options: Options) -> Plan:
@@ -150,9 +155,9 @@ def _trials(
 ) -> tuple[PlannedTrial, ...]:
     """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
     points = [
-        (case, size, what, owners)
+        (case, size, watch if size != LARGEST else "bystanders", owners)
         for case, those in sizes.items()
-        for size, what in [*((size, watch) for size in those), *([(LARGEST, "bystanders")] * bystanders)]
+        for size in [*those, *([LARGEST] * bystanders)]
         for owners in options.owners
     ]
     return tuple(

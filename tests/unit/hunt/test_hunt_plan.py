@@ -13,7 +13,7 @@ from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import further_boots, requests_of
-from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, Case, Options, confirm_plan, screen_plan
+from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, SMALL_SIZES, Case, Options, confirm_plan, screen_plan
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
@@ -45,7 +45,7 @@ def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
     assert plan.independent
     first, second = plan.boots
     assert {trial.params["kind"] for trial in first.trials} == {"a"}
-    sizes = [*SCREEN_SIZES, LARGEST]
+    sizes = [*SCREEN_SIZES, LARGEST, *SMALL_SIZES]
     assert [trial.params["objects"] for trial in first.trials] == sizes * 2
     assert [trial.params["objects"] for trial in second.trials] == [5, 18, 72, 288, LARGEST] * 2
     assert [trial.warmup for trial in first.trials] == [1, *[0] * 15]
@@ -113,7 +113,7 @@ def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path:
     (again,) = further_boots(plan, run)
     assert (again.index, again.place) == (1, plan.boots[0].place)
     assert {trial.params["way"] for trial in again.trials} == {"oldest"}
-    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + 1))
+    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + len(SMALL_SIZES) + 1))
     longer = plan.model_copy(update={"boots": (*plan.boots, again)})
     assert again.index in rests(longer)
     assert not further_boots(longer, run)
