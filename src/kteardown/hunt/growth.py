@@ -94,10 +94,10 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
 def screen(curve: Curve) -> bool:
     """Return whether a kind is confirmed, from few sizes and usually one seed.
 
-    Errs on the side of confirming: an exponent above ``WORTH_CONFIRMING`` at the largest sizes is enough, and
-    so are costs of fewer than three sizes, or none at the largest one. A cost that grew there by less than
-    ``NOTICED`` floors is too small to be looked at: on a real kernel, nine of ten kinds have such a cost that
-    grows somehow.
+    Errs on the side of confirming: an exponent above ``WORTH_CONFIRMING`` at the largest sizes is enough if
+    it may also be that of a find there, and so are costs of fewer than three sizes, or none at the largest
+    one. A cost that grew there by less than ``NOTICED`` floors is too small to be looked at: on a real
+    kernel, nine of ten kinds have such a cost that grows somehow.
     """
     whole = curve.complete()
     if len(whole.sizes) < 3 or whole.sizes[-1] != curve.sizes[-1]:
@@ -106,7 +106,7 @@ def screen(curve: Curve) -> bool:
         return False
     last = len(whole.sizes) - 2
     found = exponent(whole, last - 1, last, 0.5)
-    return found.value > WORTH_CONFIRMING and found.high > STEEP
+    return found.value > WORTH_CONFIRMING and found.high > _limit(found.sizes)
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
