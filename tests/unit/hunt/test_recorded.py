@@ -68,6 +68,16 @@ def test_memory_at_one_size_asks_for_nothing() -> None:
     assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
 
 
+def test_one_job_in_the_deferred_work_asks_for_nothing() -> None:
+    sizes = (72, 288, 1152, 4608)
+    linear = {(1, size): 1000.0 * size for size in sizes}
+    figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
+    job = {"deferred_ns": linear | {(1, 4608): 1000.0 * 4608 + 5_500_000}}
+    assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | job)])
+    square = {"deferred_ns": {(1, size): 10.0 * size**2 for size in sizes}}
+    assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
+
+
 def test_the_bystanders_are_those_of_the_largest_number() -> None:
     zombies = stage("screen")[ZOMBIES]
     assert zombies.largest("objects_count") == 1152
