@@ -137,7 +137,11 @@ def figure(words: str, claim: Claim, unit: str) -> str:
 
 
 def caption(claim: Claim) -> str:
-    """How and when it was measured, as a sentence."""
+    """How and when it was measured, as a sentence.
+
+    The command is that of the claim: it makes the design that was measured, or the claim is stale. The one
+    that was typed may have meant another since.
+    """
     results = list(claim.results.values())
     releases = dict.fromkeys(k.release for result in results for k in result.kernels.values() if k.release)
     sizes = [
@@ -146,7 +150,7 @@ def caption(claim: Claim) -> str:
         for result in results
     ]
     facts = [" and ".join(releases), " and ".join(sizes), claim.measured.date if claim.measured else ""]
-    return f"Measured with `{results[0].command}` ({', '.join(fact for fact in facts if fact)})."
+    return f"Measured with `{claim.spec.command}` ({', '.join(fact for fact in facts if fact)})."
 
 
 def result_of(claim: Claim, spec: TableSpec) -> Result:
