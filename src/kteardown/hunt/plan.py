@@ -8,7 +8,7 @@ sizes, each twice the one before, and three seeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 from kteardown.hunt.catalogue import Kind, Way
@@ -23,8 +23,6 @@ within the budget. They come last, and the agent leaves them out where there are
 """
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
-OWNER_BOOTS = 5
-"""On the wall clock boots differ."""
 LARGEST = 0
 """Means the largest number of objects that an earlier trial of the boot measured within the budget, and that
 the trial is for the bystanders.
@@ -58,8 +56,7 @@ class Options:
     modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By kind, the modules that a distribution's kernel needs for it."""
     user: str = "root"
-    owners: tuple[int, ...] = (1,)
-    """How many processes release at once, each with objects of its own; every trial is made with each."""
+    owners: int = 1
     cpus: int = 1
 
 
@@ -93,18 +90,6 @@ def confirm_plan(largest: Mapping[Case, int], kernels: Sequence[str], seeds: int
 def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
     """Return the plan that measures the cases at these sizes on the wall clock, with a warm-up of each."""
     return _plan(sizes, [kernel], 1, options, bystanders=False)
-
-
-def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
-    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time.
-
-    Each process has the largest number of objects of the case divided by the most owners, so that all fit
-    into memory.
-    """
-    most = max(owners)
-    several = replace(options, owners=(1, *owners), cpus=most)
-    sizes = {case: [max(1, size // most)] for case, size in largest.items()}
-    return _plan(sizes, [kernel], OWNER_BOOTS, several, bystanders=False)
 
 
 def profile_plan(
@@ -155,10 +140,9 @@ def _trials(
 ) -> tuple[PlannedTrial, ...]:
     """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
     points = [
-        (case, size, watch if size != LARGEST else "bystanders", owners)
+        (case, size, watch if size != LARGEST else "bystanders")
         for case, those in sizes.items()
         for size in [*those, *([LARGEST] * bystanders)]
-        for owners in options.owners
     ]
     return tuple(
         PlannedTrial(
@@ -168,7 +152,7 @@ def _trials(
                 "kind": case.kind,
                 "way": case.way,
                 "objects": size,
-                "owners": owners,
+                "owners": options.owners,
                 "user": case.user,
                 "watch": what,
                 "budget": options.budget_minstr,
@@ -177,5 +161,5 @@ def _trials(
             repetitions=1,
             profile_ns=profile_ns,
         )
-        for index, (case, size, what, owners) in enumerate(points)
+        for index, (case, size, what) in enumerate(points)
     )
