@@ -192,11 +192,6 @@ def _elsewhere(
     return found
 
 
-def _on_wall_clock(lab: Lab) -> Lab:
-    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
-    return replace(lab, acceleration=best.acceleration, jobs=1)
-
-
 def _rate(
     hunt: _Hunt, confirmed: Mapping[Case, MeasuredCase], largest: Mapping[Case, int], options: Options
 ) -> Rate | None:
@@ -204,7 +199,8 @@ def _rate(
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
     if not some:
         return None
-    lab = _on_wall_clock(hunt.lab)
+    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
+    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
     hunt.reporter.note(f"measuring {len(some)} finds in real time ({lab.acceleration})")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
     plan = real_time_plan(sizes, hunt.request.source, options)
