@@ -56,10 +56,12 @@ class Build:
     tools: tuple[str, ...] = ("gcc",)
 
 
+_CLANG = ("clang", "ld.lld")
+"""A distribution may have them only with their version as a suffix."""
 _ARM64 = ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")
 BUILDS = (
     Build("gcc W=1", ("ARCH=x86_64", "W=1")),
-    Build("clang W=1", ("ARCH=x86_64", "W=1"), tools=("clang", "ld.lld")),
+    Build("clang W=1", ("ARCH=x86_64", "W=1"), tools=_CLANG),
     Build("sparse", ("ARCH=x86_64", "C=2"), tools=("gcc", "sparse")),
     Build("one CPU", ("ARCH=x86_64",), symbols=("-SMP",)),
     Build("PREEMPT_RT", ("ARCH=x86_64",), symbols=("+EXPERT", "+PREEMPT_RT")),
@@ -101,15 +103,24 @@ def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Ite
     refused = _git_am(tree, backport)
     yield from _lines("git am", [refused] if refused else [])
     for build in builds:
-        if missing := [tool for tool in build.tools if not shutil.which(tool)]:
+        needed = [tool for tool in build.tools if tool not in _CLANG]
+        if missing := [tool for tool in needed if not shutil.which(tool)]:
             yield f"{build.name}: not tried, {', '.join(missing)} is not installed", False
-        elif "clang" not in build.tools:
-            yield from _lines(build.name, _new_warnings(build, source, tree, backport))
-        elif llvm := _llvm(_oldest_clang(tree)):
-            with_clang = replace(build, make=(*build.make, f"LLVM={llvm}"))
-            yield from _lines(build.name, _new_warnings(with_clang, source, tree, backport))
+        elif not needed:
+            yield from _with_clang(build, source, tree, backport)
         else:
-            yield f"{build.name}: not tried, this source needs clang {_oldest_clang(tree)}", False
+            yield from _lines(build.name, _new_warnings(build, source, tree, backport))
+
+
+def _with_clang(
+    build: Build, source: Source, tree: Path, patches: Sequence[Path]
+) -> Iterator[tuple[str, bool]]:
+    if llvm := _llvm(_oldest_clang(tree)):
+        with_clang = replace(build, make=(*build.make, f"LLVM={llvm}"))
+        yield from _lines(build.name, _new_warnings(with_clang, source, tree, patches))
+    else:
+        needed = f"clang {_oldest_clang(tree)} or newer, with its lld"
+        yield f"{build.name}: not tried, this source needs {needed}", False
 
 
 def _lines(what: str, findings: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -172,7 +172,7 @@ def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
 def test_the_shipped_fragments_parse_and_do_not_contradict_each_other(arch: str) -> None:
     folder = paths.data_dir("kernels")
     fragments = [path.stem for path in (folder / "fragments").glob("*.config")]
-    assert {"debug", "kasan", "lockstat", "vng"} <= set(fragments)
+    assert {"debug", "kasan", "lockstat", "preempt_rt", "vng"} <= set(fragments)
     wanted = wanted_symbols(folder, "x86_64" if arch == "x86_64" else "arm64", fragments)
     assert {"SMP", "VIRTIO_CONSOLE", "SUSPEND", "PROVE_LOCKING", "9P_FS"} <= {w.symbol for w in wanted}
 
