@@ -197,7 +197,8 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
     names = dict.fromkeys(name for patch in patches for name, _ in apply_patches.files_in(patch))
     with tempfile.TemporaryDirectory() as folder:
         patched = apply_patches.apply(tree, patches, Path(folder), source.id)
-        objects = [f"{name[:-2]}.o" for name in names if name.endswith(".c") and not name.startswith("arch/")]
+        touched = [name for name in names if name.endswith(".c") and not name.startswith("arch/")]
+        objects = list(dict.fromkeys(_object_of(name, tree) for name in touched))
         known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
         before = _compiled(build, linked, output, known)
         try:
@@ -210,6 +211,15 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
                     # A copy: it must be newer than the objects, and the file of the source must not change.
                     shutil.copyfile(tree / name, linked / name)
     return sorted(after - before)
+
+
+def _object_of(name: str, tree: Path) -> str:
+    """The object that has the code of a C file: its own, or that of a file which includes it."""
+    here = Path(name)
+    included = re.compile(rf'^\s*#\s*include "{re.escape(here.name)}"', re.MULTILINE)
+    others = (path for path in sorted((tree / here.parent).glob("*.c")) if path.name != here.name)
+    parts = (path for path in others if included.search(path.read_text(errors="replace")))
+    return str(here.with_name(next(parts, here).name).with_suffix(".o"))
 
 
 def _linked(source: Source, tree: Path) -> Path:

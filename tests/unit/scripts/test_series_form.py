@@ -1,4 +1,4 @@
-"""The clang with which a source is compiled is new enough for it."""
+"""Each C file that a series touches is compiled, and with a clang that is new enough for the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from series_form import _llvm, _oldest_clang
+from series_form import _llvm, _object_of, _oldest_clang
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,11 @@ def test_the_source_says_which_clang_is_the_oldest(tmp_path: Path) -> None:
     script = 'case "$1-$SRCARCH" in llvm-x86) echo 17.0.1;; *) exit 1;; esac\n'
     (tmp_path / "scripts/min-tool-version.sh").write_text(script)
     assert _oldest_clang(tmp_path) == "17.0.1"
+
+
+def test_a_file_that_another_one_includes_is_compiled_as_its_part(tmp_path: Path) -> None:
+    (tmp_path / "sched").mkdir()
+    (tmp_path / "sched/build.c").write_text('#ifdef CONFIG_PSI\n# include "psi.c"\n#endif\n')
+    (tmp_path / "sched/fair.c").write_text('/* not "psi.c" */\n#include "sched.h"\n')
+    found = [_object_of(f"sched/{name}.c", tmp_path) for name in ("psi", "fair", "new")]
+    assert found == ["sched/build.o", "sched/fair.o", "sched/new.o"]
