@@ -42,6 +42,8 @@ _CHECKPATCH = re.compile(r"^(?:ERROR|WARNING|CHECK):.*$", re.MULTILINE)
 # Every mail of the lab has a diff without a commit, and new files need no maintainer here.
 _IGNORED = "FILE_PATH_CHANGES,NO_AUTHOR_SIGN_OFF"
 _NEWEST_CLANG = 40
+_ELSEWHERE = ("arch/", "tools/")
+"""Folders whose files are not compiled: of one architecture, and programs of user space."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
     names = dict.fromkeys(name for patch in patches for name, _ in apply_patches.files_in(patch))
     with tempfile.TemporaryDirectory() as folder:
         patched = apply_patches.apply(tree, patches, Path(folder), source.id)
-        touched = [name for name in names if name.endswith(".c") and not name.startswith("arch/")]
+        touched = [name for name in names if name.endswith(".c") and not name.startswith(_ELSEWHERE)]
         objects = list(dict.fromkeys(_object_of(name, tree) for name in touched))
         known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
         before = _compiled(build, linked, output, known)
