@@ -68,7 +68,8 @@ def _same(finds: tuple[Find, ...]) -> str:
 
 def _content(root: Path, result: HuntResult) -> str:
     kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in result.cases}
-    names = [name for name in listed(root, ["agent/hunt"]) if "/kinds/" not in name or name in kinds]
+    measured = [name for name in listed(root, ["agent/hunt"]) if "/tests/" not in name]
+    names = [name for name in measured if "/kinds/" not in name or name in kinds]
     return files_id(root, names)
 
 

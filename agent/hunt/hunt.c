@@ -18,6 +18,7 @@
 #include "hunt/bystanders.h"
 #include "hunt/deferred.h"
 #include "hunt/owner.h"
+#include "hunt/sizes.h"
 #include "hunt/sysctls.h"
 #include "workload.h"
 
@@ -44,17 +45,13 @@ static int nr_owners;
 /* Slabs stay after their objects, so memory is compared with the guest before its first objects. */
 static int64_t first_free_kb, most_objects;
 
-/* The last point that was measured, to see whether a larger one fits into the budget. */
-static struct {
-	const struct kind *kind;
-	int way;
-	int sizes; /* how many were measured */
-	int64_t objects, cost_ns, elapsed_ns, held_kb;
-	double growth; /* of the cost, relative to the point before; 0: it is the first */
-} last;
+/* The points of this way of this kind that were measured. */
+static const struct kind *sizes_kind;
+static enum way sizes_way;
+static struct sizes sizes;
 
 struct released {
-	int64_t elapsed_ns, idle_ns, deferred_ns, made_ns, cost_ns;
+	int64_t elapsed_ns, idle_ns, deferred_ns, made_ns;
 	bool quiet;
 };
 
@@ -224,31 +221,6 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, e
 		wl_sample(t, "held_kb", held_kb);
 }
 
-/*
- * Whether this point is beyond the budget if its cost grows half as much again as it grew last, or
- * with the square of N where that is not known; or beyond the memory of the guest, or the longest
- * time that it may wait.
- */
-static bool beyond_budget(const struct owner_spec *spec, int64_t budget_ns)
-{
-	double factor, growth;
-
-	if (!budget_ns || last.kind != spec->kind || last.way != (int)spec->way ||
-	    last.objects >= spec->objects)
-		return false;
-	factor = (double)spec->objects / last.objects;
-	growth = last.growth ? last.growth * 1.5 : factor * factor;
-	return last.cost_ns * growth > budget_ns || last.elapsed_ns * factor > LONGEST_NS ||
-	       last.held_kb * factor > first_free_kb * 0.7;
-}
-
-/* Small sizes come last, and are for objects of which no three larger ones fit into the budget. */
-static bool needless(const struct owner_spec *spec, int64_t budget_ns)
-{
-	return budget_ns && last.kind == spec->kind && last.way == (int)spec->way &&
-	       spec->objects < last.objects && last.sizes >= 3;
-}
-
 static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
 {
 	int64_t held_kb = -1, idle;
@@ -290,19 +262,12 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		if (late.irqs_off_ns >= 0)
 			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
 	}
-	r.cost_ns = without(r.elapsed_ns, r.idle_ns) + r.deferred_ns + r.made_ns;
-	last.growth = 0;
-	if (last.kind != spec->kind || last.way != (int)spec->way)
-		last.sizes = last.objects = 0;
-	else if (last.objects < spec->objects)
-		last.growth = (double)r.cost_ns / last.cost_ns;
-	last.sizes += last.objects != spec->objects;
-	last.kind = spec->kind;
-	last.way = spec->way;
-	last.held_kb = held_kb > 0 ? held_kb : 0;
-	last.objects = spec->objects;
-	last.cost_ns = r.cost_ns;
-	last.elapsed_ns = r.elapsed_ns;
+	sizes_add(&sizes, spec->objects,
+		  &(struct size_cost){
+			  .cost_ns = without(r.elapsed_ns, r.idle_ns) + r.deferred_ns + r.made_ns,
+			  .elapsed_ns = r.elapsed_ns,
+			  .held_kb = held_kb > 0 ? held_kb : 0,
+		  });
 	return 0;
 }
 
@@ -324,6 +289,11 @@ static int run(struct trial *t)
 		.user = wl_param_choice(t, "user", users) == 1,
 		.cpu = -1,
 	};
+	struct size_limits limits = {
+		.budget_ns = wl_param_int(t, "budget") * 1000000,
+		.longest_ns = LONGEST_NS,
+		.memory_kb = first_free_kb,
+	};
 	int status;
 
 	if (wl_param_int(t, "owners") > MAX_OWNERS)
@@ -331,16 +301,20 @@ static int run(struct trial *t)
 	if (!spec.kind || !kind_has_way(spec.kind, spec.way))
 		return wl_fail(t, "there is no kind %s that is released by %s",
 			       wl_param_str(t, "kind"), way_names[spec.way]);
+	if (sizes_kind != spec.kind || sizes_way != spec.way)
+		sizes = (struct sizes){0};
+	sizes_kind = spec.kind;
+	sizes_way = spec.way;
 	/* As many as the largest point before this one that was within the budget. */
-	if (!spec.objects && last.kind == spec.kind && last.way == (int)spec.way)
-		spec.objects = last.objects;
+	if (!spec.objects)
+		spec.objects = sizes.objects;
 	if (!spec.objects)
 		return wl_fail(t, "no point before this one was measured");
-	if (beyond_budget(&spec, wl_param_int(t, "budget") * 1000000)) {
+	if (sizes_beyond(&sizes, spec.objects, &limits)) {
 		wl_sample(t, "beyond_budget_count", 1);
 		return 0;
 	}
-	if (needless(&spec, wl_param_int(t, "budget") * 1000000)) {
+	if (sizes_needless(&sizes, spec.objects, &limits)) {
 		wl_sample(t, "needless_count", 1);
 		return 0;
 	}

@@ -18,9 +18,11 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 """A factor of 4 apart, and off powers of two, at which tables double."""
 SMALL_SIZES = (18, 5)
-"""For objects that are expensive, such as network namespaces: to exclude a kind, the screen needs three sizes
-within the budget. They come last, and the agent leaves them out where there are three others.
+"""For objects that are expensive, such as network namespaces. They come last, and the agent leaves them out
+where it has measured ``ENOUGH_SIZES`` others.
 """
+ENOUGH_SIZES = 4
+"""So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
 LARGEST = 0
@@ -77,7 +79,7 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
     for case in cases_of(kinds, options):
         large = [size for size in SCREEN_SIZES if size <= most[case.kind]]
         few = [*reversed(SMALL_SIZES), *large, LARGEST]
-        sizes[case] = few if len(large) < 3 else [*large, LARGEST, *SMALL_SIZES]
+        sizes[case] = few if len(large) < ENOUGH_SIZES else [*large, LARGEST, *SMALL_SIZES]
     return _plan(sizes, [kernel], 1, options, bystanders=False)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.hunt import limits
+from kteardown.hunt import growth, limits, plan
 from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
@@ -16,6 +16,7 @@ from kteardown.hunt.measure import further_boots, requests_of
 from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, SMALL_SIZES, Case, Options, confirm_plan, screen_plan
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
@@ -41,14 +42,22 @@ def kind(name: str, **fields: object) -> Kind:
 
 
 def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
-    plan = screen_plan([kind("a"), kind("b", most=300)], "kernel", OPTIONS)
+    plan = screen_plan([kind("a"), kind("b", most=300), kind("c", most=2000)], "kernel", OPTIONS)
     assert plan.independent
-    first, second = plan.boots
+    first, second, third = plan.boots
     assert {trial.params["kind"] for trial in first.trials} == {"a"}
     sizes = [*SCREEN_SIZES, LARGEST, *SMALL_SIZES]
     assert [trial.params["objects"] for trial in first.trials] == sizes * 2
     assert [trial.params["objects"] for trial in second.trials] == [5, 18, 72, 288, LARGEST] * 2
+    # Three sizes are too few for a verdict, so the small ones do not depend on the budget.
+    assert [trial.params["objects"] for trial in third.trials] == [5, 18, 72, 288, 1152, LARGEST] * 2
     assert [trial.warmup for trial in first.trials] == [1, *[0] * 15]
+
+
+def test_the_screen_measures_small_sizes_until_there_are_enough_for_a_verdict() -> None:
+    text = (data_dir("agent") / "hunt" / "sizes.h").read_text()
+    assert f"#define ENOUGH_SIZES {growth.MIN_SIZES}\n" in text
+    assert plan.ENOUGH_SIZES == growth.MIN_SIZES
 
 
 def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
