@@ -2,5 +2,5 @@
 #include "hunt/lib/cgroups.h"
 
 KIND(cgroups, "cgroups", "cgroup with all controllers, beside the others", .shape = OF_ONE,
-     .limit = "cgroups", .privileged = true, .prepare = cgroups_prepare, .add = cgroup_add,
+     .limit = "memory_cgroups", .privileged = true, .prepare = cgroups_prepare, .add = cgroup_add,
      .remove = cgroup_remove, .left = cgroups_left);

@@ -26,5 +26,5 @@ static void add(int64_t i)
 }
 
 KIND(cgroups_pages, "cgroups", "memory cgroup that page cache keeps after its removal",
-     .shape = OF_ONE, .limit = "cgroups", .needs = "CONFIG_MEMCG", .privileged = true,
+     .shape = OF_ONE, .limit = "memory_cgroups", .needs = "CONFIG_MEMCG", .privileged = true,
      .prepare = prepare, .add = add, .remove = cgroup_remove, .left = cgroups_left);

@@ -26,5 +26,5 @@ static void remove_one(int64_t i)
 }
 
 KIND(cgroups_processes, "cgroups", "cgroup with a process, which is killed before its removal",
-     .shape = OF_ONE, .limit = "cgroups", .privileged = true, .prepare = prepare, .add = add,
+     .shape = OF_ONE, .limit = "memory_cgroups", .privileged = true, .prepare = prepare, .add = add,
      .remove = remove_one, .left = cgroups_left);

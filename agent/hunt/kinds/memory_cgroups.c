@@ -7,5 +7,5 @@ static void prepare(void)
 }
 
 KIND(memory_cgroups, "cgroups", "memory cgroup, beside the others", .shape = OF_ONE,
-     .limit = "cgroups", .needs = "CONFIG_MEMCG", .privileged = true, .prepare = prepare,
+     .limit = "memory_cgroups", .needs = "CONFIG_MEMCG", .privileged = true, .prepare = prepare,
      .add = cgroup_add, .remove = cgroup_remove, .left = cgroups_left);

@@ -155,6 +155,14 @@ def test_a_hunt_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("nofile", 0, "root", 1_000_000),
         ("nofile", 0, "ordinary", 524_288),
         ("inotify_instances", 0, "ordinary", 128),
+        # systemd lets a user have a third of all tasks, which is below RLIMIT_NPROC.
+        ("nproc", 0, "ordinary", 42_213),
+        # In a network or IPC namespace of its own, an ordinary user raises the sysctl.
+        ("somaxconn", 0, "ordinary", 1_000_000),
+        ("semmni", 0, "ordinary", 32_768),
+        # But not the limit on the bytes of message queues.
+        ("mqueue_queues", 0, "ordinary", 7_876),
+        ("memory_cgroups", 0, "root", 65_535),
         ("", 300, "root", 300),
         ("nofile", 300, "root", 300),
     ],
