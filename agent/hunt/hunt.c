@@ -17,12 +17,14 @@
 
 #include "hunt/bystanders.h"
 #include "hunt/deferred.h"
+#include "hunt/locks.h"
 #include "hunt/owner.h"
 #include "hunt/sizes.h"
 #include "hunt/sysctls.h"
 #include "workload.h"
 
 #define FOLDER "/tmp/hunt"
+#define LOCK_STAT "/proc/lock_stat"
 #define MAX_OWNERS 64
 #define FEW_TIMERS 1000
 /* Longer than this without a record is a hang to the lab; a release that waits gives none. */
@@ -75,6 +77,27 @@ static int64_t idle_until_now(const struct owner_spec *spec, int count)
 	return idle_total_ns(spec->kind->timers && spec->objects * count > FEW_TIMERS);
 }
 
+/* Does nothing with a kernel that does not count how long locks are held. */
+static void locks_begin(void)
+{
+	put_file(LOCK_STAT, "0");
+}
+
+/* The locks that were held since locks_begin(); an invariant, which always holds, has their text.
+ */
+static void locks_end(struct trial *t, const char *invariant)
+{
+	struct lock_held locks[LOCKS_MOST];
+	FILE *f = fopen(LOCK_STAT, "re");
+	char text[LOCKS_TEXT];
+
+	if (!f)
+		return;
+	locks_text(locks, locks_read(f, locks), text, sizeof(text));
+	fclose(f);
+	wl_check(t, invariant, true, "%s", text);
+}
+
 static int make(struct trial *t, const struct owner_spec *spec, int count)
 {
 	char folder[64];
@@ -90,6 +113,7 @@ static int make(struct trial *t, const struct owner_spec *spec, int count)
 		if (mkdir(folder, 0777) || chmod(folder, 0777))
 			return wl_fail(t, "%s: %m", folder);
 		one.folder = folder;
+		one.making = locks_begin;
 		one.cpu = count > 1 ? i % (int)sysconf(_SC_NPROCESSORS_ONLN) : -1;
 		nr_owners++;
 		if (!owner_start(&owners[i], &one))
@@ -137,6 +161,7 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 		wl_profile_begin(t);
 	if (watch == BYSTANDERS)
 		bystanders_from();
+	locks_begin();
 	start = now_ns();
 	for (i = 0; i < nr_owners; i++)
 		owner_release(&owners[i]);
@@ -157,12 +182,15 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 		wl_profile_end(t);
 	r->idle_ns = idle < 0 ? 0 : idle_until_now(&owners[0].spec, nr_owners) - idle;
 	r->elapsed_ns = end - start;
+	locks_end(t, "locks_release");
+	locks_begin();
 	/* Others run as soon as this process has no priority. */
 	from = now_ns();
 	if (set_priority(t, 0, 0))
 		return -1;
 	later = take_until_quiet(from, DEFERRED_LIMIT_NS);
 	wl_profile_end(t);
+	locks_end(t, "locks_deferred");
 	r->deferred_ns = taken_beyond(quiet, &later);
 	r->quiet = later.quiet;
 	return 0;
@@ -234,10 +262,13 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 	idle = idle_until_now(spec, wl_param_int(t, "owners"));
 	if (watch == MAKE)
 		wl_profile_begin(t);
+	/* An owner that is an ordinary user cannot begin to count when it begins to make. */
+	locks_begin();
 	if (make(t, spec, wl_param_int(t, "owners")))
 		return -1;
 	if (watch == MAKE)
 		wl_profile_end(t);
+	locks_end(t, "locks_making");
 	idle = idle < 0 ? 0 : idle_until_now(spec, nr_owners) - idle;
 	/* With several CPUs, what is idle beside the owner is not waiting. */
 	r.made_ns = without(making_ns(), sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 0 : idle);

@@ -256,6 +256,8 @@ static void own(const struct owner_spec *spec, int from, int to)
 		order = order_of(spec);
 	if (k->prepare)
 		k->prepare();
+	if (spec->making)
+		spec->making();
 	began = clock_ns();
 	make_all(k, fds);
 	report->made_ns = clock_ns() - began;

@@ -26,6 +26,7 @@ struct owner_spec {
 	bool user; /* run as an ordinary user, within the limits that it has */
 	int cpu; /* -1: any */
 	const char *folder; /* an empty folder */
+	void (*making)(void); /* the owner calls it when it begins to make; or NULL */
 };
 
 struct owner {

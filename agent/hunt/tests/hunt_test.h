@@ -5,5 +5,6 @@
 #include "tests/test.h"
 
 void test_sizes(void);
+void test_locks(void);
 
 #endif

@@ -32,6 +32,7 @@ void check_text(const char *is, const char *expected, const char *file, int line
 int main(void)
 {
 	test_sizes();
+	test_locks();
 	printf("%d checks, %d failed\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
