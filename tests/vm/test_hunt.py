@@ -76,6 +76,16 @@ def test_zombies_whose_parent_exits_are_found(hunted: Path) -> None:
 
 
 @pytest.mark.full
+def test_the_lock_that_is_held_is_named(hunted: Path) -> None:
+    """The parent's exit has tasklist_lock for writing from the first zombie to the last."""
+    find = next(find for find in result_of(hunted / "hunt.json").finds if find.cost == "sync")
+    assert find.locks
+    assert (find.locks[0].name, find.locks[0].reading) == ("tasklist_lock", False)
+    assert find.locks[0].share > 0.8
+    assert "tasklist_lock" in (hunted / "output").read_text()
+
+
+@pytest.mark.full
 def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> None:
     shown = kteardown("hunt", "--show", "last", "--reproducers", str(tmp_path), runs=hunted / "runs")
     assert shown.stdout == (hunted / "output").read_text()

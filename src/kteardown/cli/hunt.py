@@ -40,6 +40,14 @@ class Asked:
         list[str] | None,
         typer.Option(help="Measure the finds on this kernel, or with this series, too. Repeatable."),
     ] = None
+    locks: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE",
+            help="Name the lock that is held in each find. This kernel is built with lock statistics; the "
+            "default is the one that is hunted on, if it is built.",
+        ),
+    ] = ""
     config: Annotated[
         list[str] | None,
         typer.Option(metavar="CONFIG_X=y", help="A symbol or a fragment for kernels that are built."),
@@ -125,7 +133,7 @@ def hunt(
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
-    from kteardown.hunt import flow
+    from kteardown.hunt import flow, locks
     from kteardown.hunt.measure import requests_of
 
     own = asked.own
@@ -136,6 +144,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
+        locks=asked.locks,
         config=tuple(asked.config or ()),
         kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
         own=str(own.absolute()) if own else "",
@@ -145,6 +154,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)
+    locks.check(request.locks)
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.create(request)

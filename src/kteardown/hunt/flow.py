@@ -1,4 +1,4 @@
-"""The stages of a hunt: screen, confirm, then for each find its cause, other kernels, and real time.
+"""The stages of a hunt: screen, confirm, then for each find its cause, other kernels, real time, and locks.
 
 A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues where it was.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from kteardown import version
-from kteardown.hunt import decide
+from kteardown.hunt import decide, locks
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds
 from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
@@ -23,6 +23,7 @@ from kteardown.hunt.plan import (
     Case,
     Options,
     confirm_plan,
+    locks_plan,
     profile_plan,
     real_time_plan,
     screen_plan,
@@ -106,6 +107,10 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     finds = decide.finds(cases, second, causes, elsewhere, hunt.kinds)
     result = _result(hunt, cases, finds, rate)
     _save(hunt, result)
+    if source := locks.source_of(hunt.request.locks, hunt.request.source):
+        finds = _with_locks(hunt, finds, second, source, confirming)
+        result = _result(hunt, cases, finds, rate).model_copy(update={"locks": source})
+        _save(hunt, result)
     return result
 
 
@@ -190,6 +195,30 @@ def _elsewhere(
         for (source, case), each in hunt.stage("kernels", plan).items():
             found.setdefault(case, {})[source] = each
     return found
+
+
+def _with_locks(
+    hunt: _Hunt, finds: list[Find], confirmed: Mapping[Case, MeasuredCase], source: str, options: Options
+) -> list[Find]:
+    """Release the objects of each find once on a kernel that counts how long locks are held."""
+    cases = [Case(find.kind, find.way, find.user) for find in finds]
+    sizes = {
+        case: confirmed[case].sizes[-1]
+        for case, find in zip(cases, finds, strict=True)
+        if find.cost in locks.LOCK_COSTS
+    }
+    if not sizes:
+        return finds
+    request = locks.request_of(source, hunt.request.config)
+    kernels = build_kernels([request], hunt.reporter)
+    hunt.reporter.note(f"counting how long locks are held on {request.name}")
+    plan = locks_plan(sizes, request.name, options)
+    run = measure_stage(hunt.folder, "locks", plan, kernels, hunt.lab, hunt.reporter)
+    held = locks.held_locks(run.boots())
+    return [
+        find.model_copy(update={"locks": held.get((case, find.cost), ()) if find.cost else ()})
+        for case, find in zip(cases, finds, strict=True)
+    ]
 
 
 def _rate(

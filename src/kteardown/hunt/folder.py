@@ -27,6 +27,7 @@ STAGES = (
     "profile-make",
     "kernels",
     "rate",
+    "locks",
     "owners",
 )
 """In the order in which they are measured."""
@@ -39,6 +40,8 @@ class Request(BaseModel):
 
     source: str
     against: tuple[str, ...] = ()
+    locks: str = ""
+    """The source that is built with lock statistics; empty: ``source``, if it is one that is built."""
     config: tuple[str, ...] = ()
     """Fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
     kinds: tuple[str, ...] = ()

@@ -94,6 +94,11 @@ def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Op
     return _plan(sizes, [kernel], 1, options, bystanders=False)
 
 
+def locks_plan(sizes: Mapping[Case, int], kernel: str, options: Options) -> Plan:
+    """Return the plan that measures each case at this size on ``kernel``, which has lock statistics."""
+    return _plan({case: [size] for case, size in sizes.items()}, [kernel], 1, options, bystanders=False)
+
+
 def profile_plan(
     sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options, watch: str, period_ns: int
 ) -> Plan:

@@ -57,6 +57,7 @@ def report_text(find: Find, result: HuntResult) -> str:
         *(f"{n:>10,}  {value:>24,.0f}" for n, value in each),
         "",
         *_cause(find),
+        *_locks(find, result),
         *_at_the_limit(find, result.rate),
         *(
             f"On {source}: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at {other.sizes[-1]:,}."
@@ -104,6 +105,20 @@ def _cause(find: Find) -> list[str]:
         text += f"; its own time grows with the exponent {function.exponent:.1f}"
     off = function.no_interrupts > 0.5
     return [f"{text}." + (" Interrupts are off meanwhile." if off else "")]
+
+
+def _locks(find: Find, result: HuntResult) -> list[str]:
+    when = {
+        "sync": "While the objects are released",
+        "deferred": "During the deferred work",
+        "make": "While the objects are made",
+    }
+    return [
+        f"{when[find.cost or 'sync']}, {lock.name} is held {'for reading ' if lock.reading else ''}for "
+        f"{lock.share:.0%} of the time, and at once for up to {lock.longest_ns:,.0f} instructions "
+        f"({result.locks} with CONFIG_LOCK_STAT)."
+        for lock in find.locks
+    ]
 
 
 def _at_the_limit(find: Find, rate: Rate | None) -> list[str]:

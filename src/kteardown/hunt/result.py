@@ -39,6 +39,19 @@ class FunctionResult(_Part):
     place: str
 
 
+class LockResult(_Part):
+    """A lock that is held while the cost arises (``hunt.locks``)."""
+
+    name: str
+    """Its class in lockdep: the argument with which it is initialised, such as ``&ctx->flc_lock``."""
+    reading: bool
+    """Whether it is held for reading, together with others, and not alone."""
+    share: float
+    """The share of the time in which it was held."""
+    longest_ns: float
+    """The longest time for which it was held at once."""
+
+
 class CostPrediction(_Part):
     """What a find costs at the largest number of objects that limits allow."""
 
@@ -98,6 +111,11 @@ class Find(_Part):
     """How the guest failed; results that were written earlier have only the text."""
     growth: GrowthResult | None = None
     function: FunctionResult | None = None
+    locks: tuple[LockResult, ...] = ()
+    """The one that was held for longest in all, and others if held for more than half of the time.
+
+    Empty if that was not measured.
+    """
     prediction: CostPrediction | None = None
     elsewhere: dict[str, GrowthResult] = {}
     """The same cost on other kernels, by source."""
@@ -125,6 +143,8 @@ class HuntResult(_Part):
     release: str
     """The version of the kernel that was hunted on."""
     against: tuple[str, ...]
+    locks: str = ""
+    """The source of the kernel that counted how long locks were held; empty: none."""
     measured_s: float
     """Host seconds in which guests ran."""
     kinds: int

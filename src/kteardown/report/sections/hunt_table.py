@@ -13,6 +13,7 @@ from kteardown.hunt.result import (
     FunctionResult,
     GrowthResult,
     HuntResult,
+    LockResult,
     Rate,
 )
 from kteardown.report.formatting import number, share
@@ -21,7 +22,8 @@ from kteardown.report.table import Block, Cell, Table
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
-_LEFT = frozenset(("find", "cost", "grows", "predicted"))
+_LOCK_COLUMN = ("lock held",)
+_LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
 
 
 def summary(result: HuntResult) -> str:
@@ -42,7 +44,7 @@ def summary(result: HuntResult) -> str:
 
 def finds_table(result: HuntResult) -> Table:
     """Return the table of the finds, the worst first."""
-    columns = (*_COLUMNS, *result.against)
+    columns = (*_COLUMNS, *_LOCK_COLUMN * bool(result.locks), *result.against)
     rows = tuple(_row(find, result) for find in result.finds)
     notes = [
         "each: instructions (memory: kB) for one object, at the smallest and at the largest number",
@@ -50,6 +52,11 @@ def finds_table(result: HuntResult) -> Table:
     ]
     if result.rate:
         notes.append(_rate_note(result.rate))
+    if result.locks:
+        notes.append(
+            "lock held: for which share of the time, and the longest time at once, at the largest number, on "
+            f"{result.locks} with lock statistics, which make locks dearer"
+        )
     if result.against:
         notes.append("on other kernels: the verdict, and the cost at the largest number")
     return Table("Finds", Block(columns, rows, left=_LEFT | set(result.against)), notes=tuple(notes))
@@ -132,7 +139,7 @@ def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
     name = f"{find.kind}, {find.way}" + (f" (+{len(find.also)})" if find.also else "")
     growth = find.growth
     if growth is None or find.cost is None:
-        others = len(_COLUMNS) + len(result.against) - 2
+        others = len(_COLUMNS) + bool(result.locks) + len(result.against) - 2
         failure = find.failed.brief if find.failed else find.failure
         return (Cell(name), Cell(failure, "broken"), *[Cell("")] * others)
     few, many = per_object(growth)
@@ -147,6 +154,7 @@ def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
         Cell(responsible(find.function) if find.function else ""),
         Cell(predicted(find.prediction, result.rate) if find.prediction else ""),
         Cell(_number(case.bystanders.get("irqs_off_ns"))),
+        *(Cell(locks_held(find.locks)),) * bool(result.locks),
         *(Cell(_elsewhere(find.elsewhere.get(source))) for source in result.against),
     )
 
@@ -155,6 +163,14 @@ def responsible(function: FunctionResult) -> str:
     """Return the function that is responsible, with its share; without interrupts, where they were off."""
     off = " (interrupts off)" if function.no_interrupts > 0.5 else ""
     return f"{function.place} {share(function.share)}{off}"
+
+
+def locks_held(locks: Sequence[LockResult]) -> str:
+    """Return the locks that are held, each with its share of the time and the longest time at once."""
+    return "; ".join(
+        f"{lock.name}{' (reading)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"
+        for lock in locks
+    )
 
 
 def _number(value: float | None) -> str:

@@ -1,0 +1,95 @@
+"""Which lock is held while a cost grows, from a kernel that counts how long locks are held.
+
+Such a kernel has lock statistics (``kernels/fragments/lockstat.config``), which make every lock many times
+dearer. So nothing else is measured with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kteardown.errors import InputError
+from kteardown.hunt.catalogue import Cost
+from kteardown.hunt.measure import case_of, requests_of
+from kteardown.hunt.plan import Case
+from kteardown.hunt.result import LockResult
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.source import split
+from kteardown.model.record import Check, Sample, TrialEnd, TrialStart
+from kteardown.rundir.counting import BootRecords
+
+FRAGMENT = "lockstat"
+LOCK_COSTS: Final[dict[Cost, tuple[str, str]]] = {
+    "sync": ("locks_release", "elapsed_ns"),
+    "deferred": ("locks_deferred", "deferred_ns"),
+    "make": ("locks_making", "make_ns"),
+}
+"""By cost, the invariant whose detail has the locks (``agent/hunt/hunt.c``), and the metric of their time."""
+MOST = 3
+_MOSTLY = 0.5
+"""Locks besides the first are named if they are held for more than this share of the time."""
+
+
+def source_of(locks: str, source: str) -> str:
+    """Return the source whose locks are counted: ``locks``, or else ``source``; empty if it is prebuilt."""
+    return locks or (source if _is_built(source) else "")
+
+
+def check(locks: str) -> None:
+    """Check that ``locks`` is empty or can be built with lock statistics. Raises InputError."""
+    if locks and not _is_built(locks):
+        raise InputError(
+            f"--locks {locks}: a prebuilt kernel does not count how long locks are held",
+            hint="name the same version as a source that is built: debian:X.Y, git:PATH@REV or tar:FILE.",
+        )
+
+
+def request_of(source: str, config: Sequence[str]) -> KernelRequest:
+    """Return the request for ``source`` with lock statistics, under its own name. Raises InputError."""
+    return replace(requests_of(source, (), (*config, FRAGMENT))[0], name=name_of(source))
+
+
+def name_of(source: str) -> str:
+    """Return the name of the kernel in plans and records."""
+    return f"{source} with lock statistics"
+
+
+def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:
+    """Return the locks of each case and cost: the one held for longest, then others held for most of it."""
+    found: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
+    for boot in boots:
+        case: Case | None = None
+        counted: dict[str, str] = {}
+        times: dict[str, float] = {}
+        for record in boot.records:
+            if isinstance(record, TrialStart):
+                # A warm-up comes before the repetition that counts, whose records replace its own.
+                case, counted, times = case_of(record.params), {}, {}
+            elif isinstance(record, Check):
+                counted[record.name] = record.detail
+            elif isinstance(record, Sample):
+                times[record.metric] = record.value
+            elif isinstance(record, TrialEnd) and record.status == "ok" and case is not None:
+                for cost, (invariant, metric) in LOCK_COSTS.items():
+                    if locks := _locks(counted.get(invariant, ""), times.get(metric, 0.0)):
+                        found[case, cost] = locks
+    return found
+
+
+def _locks(text: str, of_ns: float) -> tuple[LockResult, ...]:
+    """Return the locks of the detail of an invariant; their shares are of ``of_ns``."""
+    if not text or of_ns <= 0:
+        return ()
+    locks = []
+    for line in text.splitlines():
+        held, longest, how, name = line.split(" ", 3)
+        # Several locks of one class can be held at once, and counting begins a little earlier.
+        share = min(1.0, int(held) / of_ns)
+        locks.append(LockResult(name=name, reading=how == "reading", share=share, longest_ns=int(longest)))
+    return tuple(lock for number, lock in enumerate(locks[:MOST]) if not number or lock.share > _MOSTLY)
+
+
+def _is_built(source: str) -> bool:
+    return split(source.rpartition(" on ")[2])[0] in ("debian", "git", "tar")
