@@ -45,6 +45,20 @@ static int64_t count_dying(void)
 	return cgroup_value(HELD_PARENT, "cgroup.stat", "nr_dying_descendants");
 }
 
+/* Free slabs are returned when the objects in them are no longer waiting for a grace period. */
+static int settle(struct trial *t, struct footprint *f)
+{
+	int error = footprint_settle(f, RELEASE_MS);
+
+	if (error)
+		return wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error));
+	error = leftovers_shrink_slabs();
+	if (error)
+		return wl_fail(t, "cannot return free slabs: %s", strerror(-error));
+	error = footprint_settle(f, SHRINK_MS);
+	return error ? wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error)) : 0;
+}
+
 static int make_cgroups(void)
 {
 	int error = write_file(CGROUP_ROOT "cgroup.subtree_control", "+memory");
@@ -66,6 +80,7 @@ static int setup(struct trial *t)
 		"child", "file-outside", "swapped-outside", "zombie-outside",
 		NULL};
 	int holder = wl_param_choice(t, "holder", holders);
+	struct footprint f;
 	char size[64];
 	int64_t kb;
 	int error;
@@ -79,6 +94,9 @@ static int setup(struct trial *t)
 	error = raise_limits();
 	if (error)
 		return wl_fail(t, "cannot raise the limits on tasks: %s", strerror(-error));
+	/* The cgroups of the trial before are freed first: otherwise they are leftovers later. */
+	if (settle(t, &f))
+		return -1;
 	error = make_cgroups();
 	if (error)
 		return wl_fail(
@@ -135,20 +153,6 @@ static void check_made(struct trial *t, int64_t dying)
 		 (long long)held_swapped_bytes(&held));
 	wl_check(t, "all_zombies", zombies == (held.holder == HOLDER_ZOMBIE ? held.count : 0),
 		 "%lld zombies for %lld cgroups", (long long)zombies, (long long)held.count);
-}
-
-/* Free slabs are returned when the objects in them are no longer waiting for a grace period. */
-static int settle(struct trial *t, struct footprint *f)
-{
-	int error = footprint_settle(f, RELEASE_MS);
-
-	if (error)
-		return wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error));
-	error = leftovers_shrink_slabs();
-	if (error)
-		return wl_fail(t, "cannot return free slabs: %s", strerror(-error));
-	error = footprint_settle(f, SHRINK_MS);
-	return error ? wl_fail(t, "Slab and Percpu are still changing: %s", strerror(-error)) : 0;
 }
 
 /*
