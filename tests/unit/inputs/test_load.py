@@ -88,7 +88,14 @@ def test_stress_tests_share_one_debug_kernel() -> None:
     assert wanted.pop("lock_stress") == ("CONFIG_FILE_LOCKING=y",)
     assert {name: found for name, found in wanted.items() if found} == {
         name: ("debug",)
-        for name in ("exit_stress", "memcg_local", "memcg_stats", "throttle_stress", "zsmalloc_stress")
+        for name in (
+            "exit_stress",
+            "memcg_local",
+            "memcg_stats",
+            "psi_stress",
+            "throttle_stress",
+            "zsmalloc_stress",
+        )
     }
 
 
