@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.hunt.plan import OWNER_BOOTS
 from kteardown.hunt.result import HuntResult
 from vm.test_run import PATIENCE_S, kteardown
 
@@ -95,6 +96,19 @@ def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> N
     subprocess.run(built, check=True)
     done = subprocess.run([str(program), "20"], check=True, capture_output=True, text=True)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["20", "40", "80"]
+
+
+@pytest.mark.full
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="two processes need two CPUs")
+def test_two_processes_release_at_once(tmp_path: Path) -> None:
+    """Whether they wait for each other depends on the host; that both were measured does not."""
+    file = tmp_path / "hunt.json"
+    asked = ("hunt", "--source", "debian:6.12", "--kinds", "pipes", "--budget", "20", "--owners", "2")
+    done = kteardown(*asked, "--json", str(file), runs=tmp_path / "runs")
+    found = {(one.way, one.owners, one.boots) for one in result_of(file).owners}
+    assert found == {(way, 2, OWNER_BOOTS) for way in ("exit", "oldest", "youngest", "random")}
+    assert "Several processes at once" in done.stdout
+    assert all(one.ratio > 0.5 for one in result_of(file).owners)
 
 
 @pytest.mark.full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from dataclasses import dataclass
@@ -65,6 +66,14 @@ class Asked:
             "--unprivileged", help="Run only what an ordinary user may do, with that user's limits."
         ),
     ] = False
+    owners: Annotated[
+        str,
+        typer.Option(
+            metavar="2,4",
+            help="Also measure, on the wall clock, how long so many processes take that release at once, "
+            "each on a CPU and with objects of its own. Needs as many CPUs.",
+        ),
+    ] = ""
     budget: Annotated[
         int,
         typer.Option(
@@ -150,6 +159,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         own=str(own.absolute()) if own else "",
         user="ordinary" if asked.unprivileged else "root",
         budget_minstr=asked.budget,
+        owners=_owners(asked.owners),
         command=shlex.join(["kteardown", *sys.argv[1:]]),
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
@@ -158,6 +168,19 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.create(request)
+
+
+def _owners(text: str) -> tuple[int, ...]:
+    """Return the numbers of processes. Raises InputError."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    cpus = os.cpu_count() or 1
+    wrong = [word for word in words if not (word.isdecimal() and 2 <= int(word) <= cpus)]
+    if wrong:
+        raise InputError(
+            f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {cpus}",
+            hint="every process needs a CPU of this host, so that what it waits for are the others.",
+        )
+    return tuple(sorted({int(word) for word in words}))
 
 
 def _saved(folder: HuntFolder) -> HuntResult:

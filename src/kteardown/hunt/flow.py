@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -18,17 +18,19 @@ from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
+from kteardown.hunt.owners import scalings
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
     Options,
     confirm_plan,
     locks_plan,
+    owners_plan,
     profile_plan,
     real_time_plan,
     screen_plan,
 )
-from kteardown.hunt.result import CaseResult, Find, HuntResult, Rate
+from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
@@ -105,7 +107,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
     cases = decide.case_results(hunt.kinds, first, second)
     finds = decide.finds(cases, second, causes, elsewhere, hunt.kinds)
-    result = _result(hunt, cases, finds, rate)
+    result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first)})
     _save(hunt, result)
     if source := locks.source_of(hunt.request.locks, hunt.request.source):
         finds = _with_locks(hunt, finds, second, source, confirming)
@@ -219,6 +221,31 @@ def _with_locks(
         find.model_copy(update={"locks": held.get((case, find.cost), ()) if find.cost else ()})
         for case, find in zip(cases, finds, strict=True)
     ]
+
+
+def _owners(hunt: _Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[OwnersResult, ...]:
+    """Release every case by several processes at once in real time, as far as that is asked for."""
+    owners = hunt.request.owners
+    largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
+    if not owners or not largest:
+        return ()
+    lab = _on_wall_clock(hunt.lab)
+    hunt.reporter.note(
+        f"releasing by up to {max(owners)} processes at once in real time ({lab.acceleration})"
+    )
+    plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
+    run = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
+    found = [
+        OwnersResult(kind=case.kind, way=case.way, user=case.user, **asdict(one))
+        for case, those in scalings(run.boots()).items()
+        for one in those
+    ]
+    return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
+
+
+def _on_wall_clock(lab: Lab) -> Lab:
+    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
+    return replace(lab, acceleration=best.acceleration, jobs=1)
 
 
 def _rate(

@@ -51,6 +51,8 @@ class Request(BaseModel):
     user: str = "root"
     """``root``, or ``ordinary`` for an ordinary user within the limits that it has."""
     budget_minstr: int = 1000
+    owners: tuple[int, ...] = ()
+    """How many processes also release at once on the wall clock."""
     command: str = ""
 
 

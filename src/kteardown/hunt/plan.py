@@ -8,7 +8,7 @@ sizes, each twice the one before, and three seeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kteardown.hunt.catalogue import Kind, Way
@@ -25,6 +25,8 @@ ENOUGH_SIZES = 4
 """So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
+OWNER_BOOTS = 5
+"""On the wall clock boots differ."""
 LARGEST = 0
 """Means the largest number of objects that an earlier trial of the boot measured within the budget, and that
 the trial is for the bystanders.
@@ -58,7 +60,8 @@ class Options:
     modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By kind, the modules that a distribution's kernel needs for it."""
     user: str = "root"
-    owners: int = 1
+    owners: tuple[int, ...] = (1,)
+    """How many processes release at once, each with objects of its own; every trial is made with each."""
     cpus: int = 1
 
 
@@ -97,6 +100,18 @@ def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Op
 def locks_plan(sizes: Mapping[Case, int], kernel: str, options: Options) -> Plan:
     """Return the plan that measures each case at this size on ``kernel``, which has lock statistics."""
     return _plan({case: [size] for case, size in sizes.items()}, [kernel], 1, options, bystanders=False)
+
+
+def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
+    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time.
+
+    Each process has the largest number of objects of the case divided by the most owners, so that all fit
+    into memory.
+    """
+    most = max(owners)
+    several = replace(options, owners=(1, *owners), cpus=most)
+    sizes = {case: [max(1, size // most)] for case, size in largest.items()}
+    return _plan(sizes, [kernel], OWNER_BOOTS, several, bystanders=False)
 
 
 def profile_plan(
@@ -147,9 +162,10 @@ def _trials(
 ) -> tuple[PlannedTrial, ...]:
     """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
     points = [
-        (case, size, watch if size != LARGEST else "bystanders")
+        (case, size, watch if size != LARGEST else "bystanders", owners)
         for case, those in sizes.items()
         for size in [*those, *([LARGEST] * bystanders)]
+        for owners in options.owners
     ]
     return tuple(
         PlannedTrial(
@@ -159,7 +175,7 @@ def _trials(
                 "kind": case.kind,
                 "way": case.way,
                 "objects": size,
-                "owners": options.owners,
+                "owners": owners,
                 "user": case.user,
                 "watch": what,
                 "budget": options.budget_minstr,
@@ -168,5 +184,5 @@ def _trials(
             repetitions=1,
             profile_ns=profile_ns,
         )
-        for index, (case, size, what) in enumerate(points)
+        for index, (case, size, what, owners) in enumerate(points)
     )

@@ -133,6 +133,22 @@ class Rate(_Part):
     cases: int
 
 
+class OwnersResult(_Part):
+    """The time of several processes that released at once, relative to one (``hunt.owners``)."""
+
+    kind: str
+    way: Way
+    user: str
+    owners: int
+    objects: int
+    """Of each process."""
+    boots: int
+    ratio: float
+    ci: tuple[float, float]
+    verdict: str
+    """``parallel``, ``serial``, ``convoy`` or ``unknown``."""
+
+
 class HuntResult(_Part):
     """The whole result."""
 
@@ -151,5 +167,7 @@ class HuntResult(_Part):
     cases: tuple[CaseResult, ...]
     finds: tuple[Find, ...]
     rate: Rate | None = None
+    owners: tuple[OwnersResult, ...] = ()
+    """The slowest first, relative to the number of processes."""
     unconfirmed: int = 0
     """Ways to release that the screen asks for and that are not confirmed yet; 0: the hunt is finished."""

@@ -16,11 +16,14 @@ from kteardown.hunt.result import (
     LockResult,
     Rate,
 )
+from kteardown.model.result import Verdict
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Cell, Table
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
+_WAIT: dict[str, Verdict | None] = {"convoy": "worse", "serial": None}
+"""Verdicts on processes that wait for each other, with how they look."""
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
 _LOCK_COLUMN = ("lock held",)
 _LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
@@ -85,6 +88,33 @@ def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cel
     few, many = per_object(growth)
     words = (COST_WORDS[cost], _number(growth.exponent), _number(few), _number(many))
     return tuple(map(Cell, (f"{case.kind}, {case.way}", *words, f"{growth.sizes[-1]:,}")))
+
+
+def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
+    """Return the table of releases by several processes at once; without ``everything`` only if they wait."""
+    shown = [one for one in result.owners if everything or one.verdict in _WAIT]
+    rows = tuple(
+        (
+            Cell(f"{one.kind}, {one.way}"),
+            Cell(f"{one.owners}"),
+            Cell(f"{one.objects:,}"),
+            Cell(f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]"),
+            Cell(one.verdict, _WAIT.get(one.verdict)),
+        )
+        for one in shown
+    )
+    if not result.owners:
+        return None
+    counts = Counter(one.verdict for one in result.owners)
+    return Table(
+        "Several processes at once",
+        Block(("way", "processes", "objects each", "time", ""), rows, left=frozenset(("way", ""))),
+        notes=(
+            "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
+            "time: that of all, relative to one process alone with as many objects, on the wall clock",
+            "serial: as if they took turns; convoy: longer; parallel: they hinder each other little",
+        ),
+    )
 
 
 def failures_table(result: HuntResult) -> Table | None:
@@ -215,6 +245,6 @@ def _count(count: int, word: str) -> str:
 def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
     """Return the tables of a hunt, with ``everything`` also that of all cases."""
     tables = [finds_table(result)] if result.finds else []
-    others = (screened_table(result), failures_table(result))
+    others = (screened_table(result), owners_table(result, everything=everything), failures_table(result))
     tables += [table for table in others if table]
     return [*tables, cases_table(result)] if everything else tables
