@@ -1,4 +1,4 @@
-"""Cgroups are removed while their pressure is counted: the shipped series is right, wrong series are caught."""
+"""Cgroups are removed while their pressure is counted: the series is right, and wrong series are caught."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.paths import data_dir
 from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
@@ -30,8 +31,7 @@ def watched(folder: Path, *patches: str) -> str:
     """The path of a new series: the shipped one, these patches and the one that watches."""
     made = folder / ("-".join(patches) or "right")
     made.mkdir()
-    shipped = Path(lab.data_dir("series")) / SERIES
-    for origin in (shipped, *(lab.BROKEN / name for name in (*patches, WATCHED))):
+    for origin in (data_dir("series") / SERIES, *(lab.BROKEN / name for name in (*patches, WATCHED))):
         for patch in origin.glob("*.patch"):
             shutil.copy(patch, made)
     return str(made)
