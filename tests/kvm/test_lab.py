@@ -112,3 +112,39 @@ sleep 1
     assert result_of(runs)["boots"]["ok"] == 4
     starts = Counter(start["boot"] for start in records(runs, "boot_start"))
     assert sorted(starts.values()) == [1, 1, 1, 2], "the boot that was killed was started again"
+
+
+def test_a_profile_names_the_function_that_a_series_calls_less(l1: L1, runs: Path) -> None:
+    design = ("--boots", "1", "--repetitions", "1", "--set", "zombies=2000,8000", "--cpus", "1")
+    kteardown(l1, runs, *FREEZER, *SERIES, *design, "--profile")
+    (profile,) = result_of(runs)["profiles"]
+    assert all(stretch["lost"] == 0 and stretch["samples"] > 10 for stretch in profile["stretches"])
+    freeze_task = {function["function"]: function for function in profile["functions"]}["freeze_task"]
+    assert freeze_task["callers"][0] == "try_to_freeze_tasks"
+    assert freeze_task["costs"][1]["difference_ns"] < 0
+
+
+def test_trials_that_the_host_disturbs_are_void(l1: L1, runs: Path) -> None:
+    """L1 has one CPU: an endless loop takes half of it from the guest."""
+    file = experiment(l1, "cpus = 1", boots=1)
+    script = f"""
+export KTEARDOWN_RUNS={shlex.quote(str(runs))}
+{command("run", file, "--lost-limit", "30%")} || exit
+while :; do :; done &
+sleep 1
+{command("run", file, "--lost-limit", "30%")}
+status=$?
+kill $!
+exit $status
+"""
+    done = l1.run(script, silent_s=SILENT_S)
+    quiet, loaded = (lost_in(run) for run in sorted(runs.iterdir()))
+    assert {of["kernel"]: of["disturbed"] for of in quiet} == {"base": 0, "base-layout": 0}, done.output
+    # Each trial is tried three times.
+    assert all(of["disturbed"] == of["trials"] == 3 and of["void"] == 1 for of in loaded), done.output
+    assert "are void" in done.output
+
+
+def lost_in(run: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((run / "result.json").read_text())["timing"]["lost"]
+    return found
