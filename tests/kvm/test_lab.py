@@ -125,21 +125,24 @@ def test_a_profile_names_the_function_that_a_series_calls_less(l1: L1, runs: Pat
 
 
 def test_trials_that_the_host_disturbs_are_void(l1: L1, runs: Path) -> None:
-    """L1 has one CPU: an endless loop takes half of it from the guest."""
+    """L1 has one CPU: an endless loop takes half of it whenever the guest computes.
+
+    Without the loop trials lost up to 1.6% of their time, and with it at least 8.2%.
+    """
     file = experiment(l1, "cpus = 1", boots=1)
     script = f"""
 export KTEARDOWN_RUNS={shlex.quote(str(runs))}
-{command("run", file, "--lost-limit", "30%")} || exit
+{command("run", file, "--lost-limit", "4%")} || exit
 while :; do :; done &
 sleep 1
-{command("run", file, "--lost-limit", "30%")}
+{command("run", file, "--lost-limit", "4%")}
 status=$?
 kill $!
 exit $status
 """
     done = l1.run(script, silent_s=SILENT_S)
     quiet, loaded = (lost_in(run) for run in sorted(runs.iterdir()))
-    assert {of["kernel"]: of["disturbed"] for of in quiet} == {"base": 0, "base-layout": 0}, done.output
+    assert {of["kernel"]: of["disturbed"] for of in quiet} == {"base": 0, "base-twin": 0}, done.output
     # Each trial is tried three times.
     assert all(of["disturbed"] == of["trials"] == 3 and of["void"] == 1 for of in loaded), done.output
     assert "are void" in done.output
