@@ -30,6 +30,8 @@ def spliced(root: Path, text: str) -> str:
 def keep(root: Path, name: str, file: Path) -> None:
     """Keep a result, with the content id of what it depends on."""
     result = HuntResult.model_validate_json(file.read_bytes())
+    # Where the result was written is of no interest elsewhere.
+    result = result.model_copy(update={"command": result.command.partition(" --json")[0]})
     folder = root / "results" / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hunt.json").write_text(result.model_dump_json(indent=1) + "\n")
@@ -54,7 +56,7 @@ def _block(root: Path, name: str) -> str:
         markdown(cells, 1, left=to_left),
         f"{notes[:1].upper()}{notes[1:]}.",
         _same(result.finds),
-        f"Measured with `{result.command.partition(' --json')[0]}` ({result.release}, {measured['date']}, "
+        f"Measured with `{result.command}` ({result.release}, {measured['date']}, "
         f"{result.measured_s / 60:.0f} min of guests).",
     ]
     body = "\n\n".join(part for part in parts if part)
