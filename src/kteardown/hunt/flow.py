@@ -111,7 +111,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     _save(hunt, result)
     if source := locks.source_of(hunt.request.locks, hunt.request.source):
         finds = _with_locks(hunt, finds, second, source, confirming)
-        result = _result(hunt, cases, finds, rate).model_copy(update={"locks": source})
+        result = result.model_copy(update={"finds": tuple(finds), "locks": source})
         _save(hunt, result)
     return result
 
