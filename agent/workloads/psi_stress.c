@@ -5,7 +5,7 @@
  *
  * Tasks run on one CPU, and their cgroups are removed on another. An exiting task leaves its
  * cgroup some time before it leaves the CPU, so what it does in between is counted in a cgroup
- * that may be removed (until Linux 6.18).
+ * that may be removed (in 6.12; in 7.2 cgroup_task_dead() takes it out after its last switch).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,6 +64,8 @@ static pid_t start(const char *cgroup, enum task task)
 			;
 		_exit(0);
 	}
+	if (pid < 0)
+		pid = -errno;
 	close(ready[1]);
 	/* Nothing can be read if the task exited first. */
 	if (read(ready[0], &byte, 1) != 1 && pid > 0) {

@@ -28,7 +28,7 @@ CAUGHT_BY = {
 
 
 def watched(folder: Path, *patches: str) -> str:
-    """The path of a new series: the shipped one, these patches and the one that watches."""
+    """The path of a new series: the shipped one, these patches, and the patch that reports freed data."""
     made = folder / ("-".join(patches) or "right")
     made.mkdir()
     for origin in (data_dir("series") / SERIES, *(lab.BROKEN / name for name in (*patches, WATCHED))):
