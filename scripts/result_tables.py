@@ -144,11 +144,10 @@ def caption(claim: Claim) -> str:
     """
     results = list(claim.results.values())
     releases = dict.fromkeys(k.release for result in results for k in result.kernels.values() if k.release)
-    sizes = [
-        f"{max((c.base.boots for c in result.comparisons), default=0)} "
-        f"{'boots' if result.clock == 'wall' else 'seeds'}"
-        for result in results
-    ]
+    sizes = []
+    for result in results:
+        count = max((c.base.boots for c in result.comparisons), default=0)
+        sizes.append(f"{count} {'boot' if result.clock == 'wall' else 'seed'}{'s' * (count != 1)}")
     facts = [" and ".join(releases), " and ".join(sizes), claim.measured.date if claim.measured else ""]
     return f"Measured with `{claim.spec.command}` ({', '.join(fact for fact in facts if fact)})."
 
