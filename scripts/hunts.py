@@ -2,7 +2,8 @@
 
 ``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
 finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them. The table
-says that it is stale if the workload of the hunt or one of its kinds has changed since.
+says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
+``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +22,42 @@ from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^<!-- hunt: (?P<name>\S+) -->\n.*?^<!-- end of hunt -->$", re.DOTALL | re.MULTILINE)
+
+_PROGRAMS = (
+    "its program: by how much the time of the same cost grows when the number is doubled for the last "
+    "time, if only the program of `--reproducers` runs on this kernel, without the lab"
+)
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """One run of the program of a find: three numbers of objects, each twice the one before, and times."""
+
+    objects: tuple[int, ...] = ()
+    made_ms: tuple[float, ...] = ()
+    released_ms: tuple[float, ...] = ()
+    failure: str = ""
+
+    def growth(self, cost: str | None) -> float | None:
+        """By which factor the time of the last doubling grew; None if the program failed."""
+        times = self.made_ms if cost == "make" else self.released_ms
+        return times[-1] / times[-2] if len(times) > 1 else None
+
+
+def programs(root: Path, name: str) -> dict[str, ProgramRun]:
+    """What the programs of a hunt's finds showed outside the lab, by ``KIND, WAY``; empty before they ran."""
+    file = root / "results" / name / "reproducers.json"
+    return (
+        {key: ProgramRun(**run) for key, run in json.loads(file.read_bytes()).items()}
+        if file.is_file()
+        else {}
+    )
+
+
+def keep_programs(root: Path, name: str, runs: dict[str, ProgramRun]) -> None:
+    """Keep what the programs of a hunt's finds showed."""
+    text = json.dumps({key: asdict(run) for key, run in sorted(runs.items())}, indent=1)
+    (root / "results" / name / "reproducers.json").write_text(text + "\n")
 
 
 def spliced(root: Path, text: str) -> str:
@@ -45,13 +83,15 @@ def _block(root: Path, name: str) -> str:
         return f"<!-- hunt: {name} -->\n**Not measured** yet.\n<!-- end of hunt -->"
     result = HuntResult.model_validate_json((folder / "hunt.json").read_bytes())
     measured = json.loads((folder / "measured.json").read_bytes())
-    table = finds_table(result)
-    cells = [table.keys.columns, *([cell.text for cell in row] for row in table.keys.rows)]
+    table, ran = finds_table(result), programs(root, name)
+    cells = [list(table.keys.columns), *([cell.text for cell in row] for row in table.keys.rows)]
+    if ran:
+        _add_programs(cells, result.finds, ran)
     to_left = {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
     parts = [f"{summary(result)}. {verdicts_line(result)[:1].upper()}{verdicts_line(result)[1:]}."]
     if measured["agent"] != _content(root, result):
         parts.insert(0, "**Stale**: measured before the last change of its kinds.")
-    notes = "; ".join(table.notes)
+    notes = "; ".join((*table.notes, *(_PROGRAMS,) * bool(ran)))
     parts += [
         markdown(cells, 1, left=to_left),
         f"{notes[:1].upper()}{notes[1:]}.",
@@ -61,6 +101,15 @@ def _block(root: Path, name: str) -> str:
     ]
     body = "\n\n".join(part for part in parts if part)
     return f"<!-- hunt: {name} -->\n{body}\n<!-- end of hunt -->"
+
+
+def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str, ProgramRun]) -> None:
+    """Add the column with the growth that the program of each find shows."""
+    cells[0].append("its program")
+    for row, find in zip(cells[1:], finds, strict=True):
+        run = ran.get(f"{find.kind}, {find.way}", ProgramRun(failure="not run"))
+        growth = run.growth(find.cost)
+        row.append(run.failure or (f"{growth:.2f} times" if growth else ""))
 
 
 def _same(finds: tuple[Find, ...]) -> str:

@@ -83,3 +83,23 @@ def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
 
 def test_what_was_never_measured_is_said_to_be(tmp_path: Path) -> None:
     assert "**Not measured** yet." in hunts.spliced(tmp_path, PAGE)
+
+
+def test_a_column_has_what_the_programs_showed(root: Path) -> None:
+    run = hunts.ProgramRun((5, 10, 20), (1.0, 2.0, 4.0), (1.0, 3.0, 11.1))
+    hunts.keep_programs(root, "one", {"flocks, exit": run})
+    page = hunts.spliced(root, PAGE)
+    assert "its program |" in page and "its program: by how much" in page
+    assert "3.70 times |" in page
+
+
+def test_a_program_that_failed_says_why(root: Path) -> None:
+    hunts.keep_programs(root, "one", {"flocks, exit": hunts.ProgramRun(failure="status 1")})
+    assert "status 1 |" in hunts.spliced(root, PAGE)
+
+
+@pytest.mark.parametrize(("cost", "expected"), [("make", 2.0), ("sync", 3.7), (None, 3.7)])
+def test_growth_is_that_of_the_last_doubling(cost: str | None, expected: float) -> None:
+    run = hunts.ProgramRun((5, 10, 20), (1.0, 2.0, 4.0), (1.0, 3.0, 11.1))
+    assert run.growth(cost) == pytest.approx(expected)
+    assert hunts.ProgramRun(failure="x").growth(cost) is None
