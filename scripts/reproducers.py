@@ -6,9 +6,9 @@ Each find of ``results/HUNT/hunt.json`` has a program of one file, as ``kteardow
 writes it. It is built with gcc, and runs in a guest of its own on the kernel that was hunted on: busybox, the
 modules that the kind needs, raised limits, and no agent. QEMU counts instructions, so the times do not depend
 on this host. The program is asked for a quarter of the find's largest number, and makes and releases that
-number, two and four times as many. Keeps ``results/HUNT/reproducers.json``, from which ``make tables`` makes
-a column. Exits with 1 if a program fails, or if the last doubling of the number takes less than 2.2 times as
-long.
+number, two and four times as many, in three runs; their medians count. Keeps
+``results/HUNT/reproducers.json``, from which ``make tables`` makes a column. Exits with 1 if a program fails,
+or if the last doubling of the number takes less than 2.2 times as long.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from string import Template
+
+import numpy as np
 
 from hunts import ROOT, ProgramRun, keep_programs, programs
 from kteardown.hunt.catalogue import Kind, load_kinds
@@ -37,11 +40,12 @@ from kteardown.vm.initramfs import archive, character_device, file, folder
 
 PATIENCE_S = 900
 JOBS = 2
+RUNS = 3
 GROWS = 2.2
 QEMU = """qemu-system-x86_64 -machine pc -cpu max -m 2048 -smp 1 -nodefaults -no-user-config -nographic
     -accel tcg,thread=single -icount shift=1,sleep=off -serial stdio -no-reboot"""
 ARGUMENTS = "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr audit=0"
-INIT = """#!/bin/busybox sh
+INIT = Template("""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc
@@ -52,17 +56,17 @@ mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
-for module in $(cat /modules/order); do insmod "/modules/$module" || echo "cannot load $module"; done
+for module in $$(cat /modules/order); do insmod "/modules/$$module" || echo "cannot load $$module"; done
 ifconfig lo 127.0.0.1 up
 ulimit -n 1048576
 ulimit -l unlimited
 ulimit -q unlimited
-for sysctl in SYSCTLS; do echo 1000000 >$sysctl || echo 32000 >$sysctl; done
+for sysctl in $sysctls; do echo 1000000 >$$sysctl || echo 32000 >$$sysctl; done
 cd /tmp
-/program OBJECTS WAY
-echo "status $?"
+for run in $runs; do sleep 5; /program $objects $way || break; done
+echo "status $$?"
 poweroff -f
-"""
+""")
 _LINE = re.compile(r"(\d+) objects: made in +([0-9.]+) ms, released in +([0-9.]+) ms")
 
 _SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
@@ -99,14 +103,16 @@ def _kernel(source: str, modules: set[str]) -> KernelImage:
 def _run(find: Find, kind: Kind, image: KernelImage) -> ProgramRun:
     """Run the program of a find's kind in a guest."""
     assert find.growth
-    objects = max(1, find.growth.sizes[-1] // 4)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / "program.c").write_text(program(find.kind))
         built = ["gcc", "-O2", "-static", "-o", f"{name}/program", f"{name}/program.c"]
         subprocess.run(built, check=True)
-        init = (
-            INIT.replace("OBJECTS", str(objects)).replace("WAY", find.way).replace("SYSCTLS", _sysctls(kind))
+        init = INIT.substitute(
+            objects=max(1, find.growth.sizes[-1] // 4),
+            way=find.way,
+            sysctls=_sysctls(kind),
+            runs=" ".join(map(str, range(RUNS))),
         )
         (place / "initrd").write_bytes(_initramfs(init, place / "program", kind, image))
         boot = [*QEMU.split(), "-kernel", str(image.image), "-initrd", f"{name}/initrd", "-append", ARGUMENTS]
@@ -117,11 +123,12 @@ def _run(find: Find, kind: Kind, image: KernelImage) -> ProgramRun:
     console = done.stdout.decode(errors="replace")
     shown = _LINE.findall(console)
     status = re.search(r"^status (\d+)", console, re.MULTILINE)
-    if len(shown) != 3 or not status or status[1] != "0":
+    if len(shown) != 3 * RUNS or not status or status[1] != "0":
         lines = [line.strip() for line in console.splitlines() if line.strip()]
         return ProgramRun(failure=" / ".join(lines[-4:]))
-    sizes, made, released = zip(*shown, strict=True)
-    return ProgramRun(tuple(map(int, sizes)), tuple(map(float, made)), tuple(map(float, released)))
+    # Rows are runs, then sizes; columns the number of objects and the two times.
+    sizes, made, released = np.median(np.array(shown, dtype=float).reshape(RUNS, 3, 3), axis=0).T
+    return ProgramRun(tuple(map(int, sizes)), tuple(made.tolist()), tuple(released.tolist()))
 
 
 def _sysctls(kind: Kind) -> str:
