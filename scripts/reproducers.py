@@ -133,7 +133,8 @@ def _run(find: Find, kind: Kind, image: KernelImage) -> ProgramRun:
 
 def _sysctls(kind: Kind) -> str:
     """Return the files of the sysctls that limit a kind, with blanks between."""
-    names = _SYSCTL.findall(LIMITS[kind.limit].set_by) if kind.limit else []
+    limit = LIMITS.get(kind.limit)
+    names = _SYSCTL.findall(limit.set_by) if limit else []
     return " ".join("/proc/sys/" + name.replace(".", "/") for name in names)
 
 
