@@ -1,11 +1,11 @@
 """The five headline figures under KVM, beside the instruction clock: the table of docs/kvm-tests.md.
 
-    kvm_figures.py FOLDER
+    kvm_figures.py FOLDER [EXPERIMENT...]
 
-Each figure is measured twice on this host: on the instruction clock, and on the wall clock in L1, the
-emulated host with KVM of ``tests/kvm``. L1 counts 2 ns for each instruction, so a path of N instructions
-takes 2 N ns there, and what leaves the guest takes more. The run directories stay in FOLDER. Prints the rows
-of the table, as Markdown.
+Each figure, or those of the experiments that are named, is measured twice on this host: on the instruction
+clock, and on the wall clock in L1, the emulated host with KVM of ``tests/kvm``. L1 counts 2 ns for each
+instruction, so a path of N instructions takes 2 N ns there, and what leaves the guest takes more. The run
+directories stay in FOLDER. Prints the rows of the table, as Markdown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,13 @@ class Figure:
     count: int = 1
     ns: float = 2
     """What one unit of the exact figure is expected to be in L1: 2 ns for an instruction, 1 for a kB."""
+    boots: int = 1
+    """Boots of each kernel in L1, and seeds on the instruction clock."""
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment."""
+        return self.arguments.partition(" ")[0]
 
 
 FIGURES = (
@@ -65,6 +72,7 @@ FIGURES = (
         "masskill --workload pipechain --variant exit-gate --cpus 1 --set make=shared --set processes=1000",
         "unusable_ns",
         {"processes": 1000},
+        boots=3,
     ),
     Figure(
         "removed cgroups: kB held by each, 32 possible CPUs",
@@ -87,15 +95,17 @@ FIGURES = (
 )
 
 
-def main(folder: Path) -> None:
-    """Measure all figures and print the table."""
+def main(folder: Path, wanted: Sequence[str]) -> None:
+    """Measure all figures, or those of the experiments that are wanted, and print the table."""
     l1 = L1(folder)
     print("| figure | exact, base | with the series | KVM, base | with the series | base / expected |")
     print("|---|---:|---:|---:|---:|---:|")
     try:
-        for number, figure in enumerate(FIGURES):
-            exact = _here(figure, folder / f"exact-{number}")
-            kvm = _in_l1(figure, l1, l1.jobs / f"kvm-{number}")
+        for figure in FIGURES:
+            if wanted and figure.experiment not in wanted:
+                continue
+            exact = _here(figure, folder / f"exact-{figure.experiment}")
+            kvm = _in_l1(figure, l1, l1.jobs / f"kvm-{figure.experiment}")
             cells = [*map(_shown, exact), *map(_shown, kvm), f"{kvm[0] / exact[0] / figure.ns:.2f}"]
             print(f"| {figure.title} | {' | '.join(cells)} |", flush=True)
     finally:
@@ -103,13 +113,13 @@ def main(folder: Path) -> None:
 
 
 def _here(figure: Figure, runs: Path) -> tuple[float, float]:
-    argv = _command(figure, "instructions", "--seeds", "1")
+    argv = _command(figure, "instructions", "--seeds", str(figure.boots))
     subprocess.run(argv, check=True, env={**os.environ, "KTEARDOWN_RUNS": str(runs)}, stdout=sys.stderr)
     return _values(figure, runs)
 
 
 def _in_l1(figure: Figure, l1: L1, runs: Path) -> tuple[float, float]:
-    command = shlex.join(_command(figure, "wall", "--boots", "1"))
+    command = shlex.join(_command(figure, "wall", "--boots", str(figure.boots)))
     done = l1.run(f"export KTEARDOWN_RUNS={shlex.quote(str(runs))}\n{command}", silent_s=SILENT_S)
     print(done.output, file=sys.stderr)
     if done.status:
@@ -146,7 +156,7 @@ def _shown(value: float) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    main(Path(sys.argv[1]).absolute())
+    main(Path(sys.argv[1]).absolute(), sys.argv[2:])

@@ -46,7 +46,7 @@ def test_the_newest_run_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
 def test_each_figure_is_a_metric_at_a_point_that_its_experiment_has(figure: Figure) -> None:
-    experiment = load_experiment(figure.arguments.split()[0])
+    experiment = load_experiment(figure.experiment)
     workload = load_workloads(experiment)[figure.arguments.split("--workload ")[1].split()[0]]
     assert figure.metric in workload.metrics
     assert {*figure.at, *figure.minus} <= {*workload.parameters}
