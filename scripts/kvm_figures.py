@@ -66,6 +66,8 @@ FIGURES = (
         "--set what=listing --set quota=20 --set holders=2",
         "longest_stall_ns",
         {"holders": 2},
+        # A holder that is out of quota waits for the next period: that is time, and no instructions.
+        ns=1,
     ),
     Figure(
         "killing 1,000 processes: unusable for",
