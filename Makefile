@@ -54,6 +54,7 @@ lint: .venv/.ready-dev
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
+	$(MAKE) -s -C agent -f counts/Makefile counts-format-check counts-check
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
 	$(PY) scripts/full_run.py check
 	$(PY) scripts/results.py check
@@ -64,6 +65,7 @@ format: .venv/.ready-dev
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format
+	$(MAKE) -s -C agent -f counts/Makefile counts-format
 	clang-format --style=file:agent/.clang-format -i plugins/*.c
 
 test: lint

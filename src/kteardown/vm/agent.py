@@ -19,6 +19,7 @@ from kteardown.progress import Reporter
 
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
+_COUNTS_SOURCES = ("counts/Makefile", "counts/*.[ch]")
 _HUNT_SOURCES = ("hunt/Makefile", "hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 
 
@@ -40,6 +41,16 @@ def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequ
     Raises as ``build_agent`` does.
     """
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
+
+
+def build_counts_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
+    """Return the agent that also counts events of the processor; ``own`` as for ``build_agent``.
+
+    Raises as ``build_agent`` does.
+    """
+    return _built(
+        arch, cache, reporter, _sources(own, (*_SOURCES, *_COUNTS_SOURCES)), "kteardown-counts-agent"
+    )
 
 
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
@@ -97,8 +108,8 @@ def _built(
             for path, content in sources.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
-            makefile = ["--file=hunt/Makefile"] if "hunt" in {path.parts[0] for path in files} else []
-            _make(folder, compiler, reporter, *makefile, f"build/{program}", *variables)
+            other = [f"--file={path}" for path in files if path.name == "Makefile" and len(path.parts) > 1]
+            _make(folder, compiler, reporter, *other, f"build/{program}", *variables)
             os.replace(folder / "build" / program, agent)
     except OSError as error:
         raise LabError(

@@ -15,7 +15,7 @@ from kteardown.errors import BuildError, LabError
 from kteardown.model.arch import Arch
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
-from kteardown.vm.agent import build_agent
+from kteardown.vm.agent import build_agent, build_counts_agent
 from unit.vm.few_workloads import copy_agent
 
 # e_machine of an ELF file: EM_X86_64, EM_AARCH64.
@@ -86,6 +86,21 @@ def test_the_agent_is_built_again_only_when_the_sources_change(
     assert second != first
     listed = subprocess.run([second, "--list"], capture_output=True, text=True, check=True).stdout
     assert "zombies:" in listed and "zombies_cgroup" not in listed
+
+
+def test_the_agent_that_counts_is_another_one_with_the_same_workloads(cache: Path, shared: Path) -> None:
+    plain = build("x86_64", cache, shared)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kteardown.vm.agent.data_dir", lambda kind: shared)
+        counting = build_counts_agent("x86_64", cache=cache, reporter=SilentReporter())
+    assert counting != plain and build("x86_64", cache, shared) == plain
+    message = b"hardware counts: "
+    assert message in counting.read_bytes() and message not in plain.read_bytes()
+    lists = [
+        subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
+        for agent in (plain, counting)
+    ]
+    assert lists[0] == lists[1]
 
 
 def test_concurrent_builds_make_one_agent(tmp_path: Path, sources: Path) -> None:
