@@ -203,9 +203,9 @@ def _counters(root: Path) -> WallCheck:
     return WallCheck(
         "hardware counters",
         not reason,
-        (reason or "events of guests can be counted")
+        (reason or "guests can have them: `kteardown run ... --clock wall --counts`")
         + (f"; perf_event_paranoid {paranoid}" if paranoid else ""),
-        "no noise: without them cycles, cache and TLB misses of a trial are not known",
+        "no noise: without them --counts cannot show cycles, cache and TLB misses beside time",
         "sudo sysctl kernel.perf_event_paranoid=1" if "may not" in reason else "",
     )
 

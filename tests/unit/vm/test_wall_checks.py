@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,29 @@ def test_an_empty_tree_is_no_error(tmp_path: Path) -> None:
 
 def test_this_host_says_whether_it_counts_events() -> None:
     assert isinstance(pmu.why_not(), str)
+
+
+@pytest.mark.parametrize(
+    ("error", "outside", "inside"),
+    [
+        (0, "", ""),
+        (errno.ENOENT, "has no counters", "has no counters"),
+        # KVM counts for its guests, whatever this user may count.
+        (errno.EACCES, "may not count", ""),
+        (errno.EMFILE, "Too many open files", ""),
+    ],
+)
+def test_guests_have_counters_that_the_user_may_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, outside: str, inside: str
+) -> None:
+    monkeypatch.setattr(pmu, "_error", lambda: error)
+    assert outside in pmu.why_not() and bool(outside) == bool(pmu.why_not())
+    assert inside in pmu.why_not_inside(tmp_path) and bool(inside) == bool(pmu.why_not_inside(tmp_path))
+
+
+def test_kvm_can_be_set_to_give_guests_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pmu, "_error", lambda: 0)
+    put(tree, "sys/module/kvm/parameters/enable_pmu", "N\n")
+    assert "enable_pmu is off" in pmu.why_not_inside(tree)
+    put(tree, "sys/module/kvm/parameters/enable_pmu", "Y\n")
+    assert pmu.why_not_inside(tree) == ""
