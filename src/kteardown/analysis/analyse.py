@@ -23,6 +23,7 @@ from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, unco
 from kteardown.analysis.growth.laws import laws
 from kteardown.analysis.growth.slope_ratio import SlopeRatio, slope_ratios
 from kteardown.analysis.nodes import node_notes, nodes_of
+from kteardown.model.counts import METRICS
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import blocks_of
 from kteardown.model.point import Point
@@ -34,7 +35,7 @@ from kteardown.rundir.counting import BootRecords
 LAYOUT_CLAIM = 0.1
 """A smaller change is not claimed without the layout twin: moving code alone changed results by 4 to 9%."""
 _MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
-"""Units of metrics that code layout can change; it does not change counts of objects or kB."""
+"""Units of metrics that code layout can change, as it can counts of the processor; not of objects or kB."""
 
 
 def analyse(
@@ -143,7 +144,7 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
         and c.layout_ci is None
         and c.ratio is not None
         and abs(c.ratio - 1) < LAYOUT_CLAIM
-        and workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
+        and (c.metric in METRICS or workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT)
         for c in judged
     )
 

@@ -9,7 +9,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.run import command_line, finish
+from kteardown.cli.run import check_counters, command_line, finish
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.inputs.override import Overrides, apply
@@ -81,6 +81,7 @@ def compare(
     source, variants = base_and_variants(source, series or [], branch or [])
     parts = options.Parts(variant=variants)
     experiments = options.on_clocks(experiment_for(workload, source), parts, kernels, designed)
+    check_counters(experiments, execution)
     found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
     finish(found, reporter, execution)
 

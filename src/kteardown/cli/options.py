@@ -280,6 +280,16 @@ class Designed:
             rich_help_panel=_HOW,
         ),
     ] = False
+    counts: Annotated[
+        bool,
+        typer.Option(
+            "--counts",
+            help="Also count instructions, cycles, cache misses and data TLB misses in the stretch that each "
+            "workload measures, by the processor's counters, as metrics beside time: on the wall clock under "
+            "KVM, where `kteardown doctor` says that the host has counters (docs/wall-clock.md).",
+            rich_help_panel=_HOW,
+        ),
+    ] = False
     cpus: Annotated[
         int | None,
         typer.Option(
@@ -303,7 +313,7 @@ class Designed:
         """Return these options without those that are only for the other clock."""
         if clock == "wall":
             return dataclasses.replace(self, seeds=None)
-        return dataclasses.replace(self, boots=None, lost_limit=None)
+        return dataclasses.replace(self, boots=None, lost_limit=None, counts=False)
 
 
 @dataclass(frozen=True)
@@ -398,6 +408,7 @@ def changed(
             lost_limit=parse_share(designed.lost_limit, "--lost-limit") if designed.lost_limit else None,
             layout_twin=kernels.layout_twin,
             config=tuple(kernels.config or ()),
+            counts=designed.counts,
             profile=designed.profile,
             cpus=designed.cpus,
             memory_mb=designed.memory_mb,
@@ -417,13 +428,14 @@ def on_clocks(
 
     Raises InputError.
     """
+    from kteardown.inputs.counted import without_counts
     from kteardown.rundir.find import CLOCKS
 
     if designed.clock is not ClocksChoice.both:
         return (changed(experiment, parts, kernels, designed),)
     return tuple(
         changed(
-            experiment,
+            experiment if clock == "wall" else without_counts(experiment),
             parts,
             dataclasses.replace(kernels, layout_twin=kernels.layout_twin and clock == "wall"),
             dataclasses.replace(designed.only_of(clock), clock=ClocksChoice(clock)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -16,7 +17,8 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.both_clocks import CLOCK_NAMES
-from kteardown.run import places
+from kteardown.model.experiment import Experiment
+from kteardown.run import lab, places
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
@@ -82,6 +84,7 @@ def run(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
         experiments = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
+        check_counters(experiments, execution)
         found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
     finish(found, reporter, execution)
 
@@ -112,6 +115,12 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
         check_broken(one.name, one.result)
     for one in each_clock(material):
         gate(one.name, one.result, one.workloads, execution.fail_on)
+
+
+def check_counters(experiments: Sequence[Experiment], execution: options.Execution) -> None:
+    """Check that guests have counters, if an experiment counts, before anything is built. Raises LabError."""
+    for experiment in experiments:
+        lab.check_counters(experiment, execution.on)
 
 
 def command_line() -> str:

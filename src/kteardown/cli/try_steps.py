@@ -10,7 +10,7 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.compare import experiment_for
 from kteardown.cli.gate import check_broken, gate
-from kteardown.cli.run import command_line
+from kteardown.cli.run import check_counters, command_line
 from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import (
@@ -211,6 +211,7 @@ def _run(
     execution: options.Execution,
     reporter: TerminalReporter,
 ) -> RunFolder:
+    check_counters(experiments, execution)
     found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
     reporter.note(f"run directory: {found.path}")
     on = places.remembered(found.path, execution.on)

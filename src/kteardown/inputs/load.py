@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
+from kteardown.inputs.counted import check_counts, with_counts
 from kteardown.inputs.sweep_syntax import parse_values
 from kteardown.model.experiment import MACHINE_PARAMETERS, SYMBOL, Experiment, Sweep
 from kteardown.model.point import points_of, weight_of
@@ -110,10 +111,10 @@ def load_workload(name: str, folder: str = "") -> Workload:
 
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
-    """Load every workload that ``experiment`` runs, by name. Raises InputError."""
-    return {
-        sweep.workload: load_workload(sweep.workload, experiment.folder) for sweep in experiment.workloads
-    }
+    """Load every workload that ``experiment`` runs, by name, with what it counts. Raises InputError."""
+    names = [sweep.workload for sweep in experiment.workloads]
+    workloads = {name: load_workload(name, experiment.folder) for name in names}
+    return with_counts(experiment, workloads) if experiment.design.counts else workloads
 
 
 def own_sources(experiment: Experiment) -> list[Path]:
@@ -162,6 +163,7 @@ def check_experiment(experiment: Experiment, where: str) -> None:
     workloads = load_workloads(experiment)
     names = [sweep.workload for sweep in experiment.workloads]
     _check_cpus(experiment, where)
+    check_counts(experiment, workloads, where)
     for name in names:
         if names.count(name) > 1:
             raise InputError(

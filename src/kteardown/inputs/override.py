@@ -36,6 +36,7 @@ class Overrides:
     budget_s: float | None = None
     lost_limit: float | None = None
     layout_twin: bool = False
+    counts: bool = False
     profile: bool = False
     cpus: int | None = None
     memory_mb: int | None = None
@@ -75,7 +76,7 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     fields["config"] = tuple(dict.fromkeys([*fields["config"], *overrides.config]))
     own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
     _set_params(fields["workloads"], own, experiment, {*overrides.params} - {*MACHINE_PARAMETERS})
-    for switch in ("layout_twin", "profile"):
+    for switch in ("layout_twin", "counts", "profile"):
         if getattr(overrides, switch):
             fields["design"][switch] = True
     fields["predict"] |= {

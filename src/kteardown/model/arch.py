@@ -57,6 +57,8 @@ class Architecture:
     kernel_arguments: tuple[str, ...]
     perf_event_open: int
     """The number of this system call."""
+    emulated_counters: bool
+    """Whether the emulated CPU has counters of instructions and cycles on the instruction clock."""
     probe: Probe
 
 
@@ -118,6 +120,7 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
             "reboot=t",
         ),
         perf_event_open=298,
+        emulated_counters=False,
         probe=Probe(
             code=_X86_PROBE,
             options=(
@@ -148,6 +151,7 @@ ARCHITECTURES: Mapping[Arch, Architecture] = {
         host_cpu="host",
         kernel_arguments=("console=ttyAMA0",),
         perf_event_open=241,
+        emulated_counters=True,
         probe=Probe(
             code=_ARM64_PROBE, options=("-M", "virt", "-cpu", "cortex-a72", "-kernel", "{file}"), status=0
         ),

@@ -80,6 +80,8 @@ class Design(SpecModel):
     """
     layout_twin: bool = False
     """Boot the layout twin in every block, even without a claim below ten percent (wall clock)."""
+    counts: bool = False
+    """Also count events of the processor in each stretch that a workload marks (``model.counts``)."""
 
 
 class MachineSpec(SpecModel):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kteardown.model.record import ParamValue
 
 Better = Literal["lower", "higher"]
-Unit = Literal["ns", "kb", "share", "count", "us", "per_s"]
+Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 

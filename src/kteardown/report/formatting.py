@@ -65,7 +65,7 @@ def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
         return next((Scale(by, name) for below, by, name in steps if largest < below), Scale(1e9, "s"))
     if unit == "share":
         return Scale(0.01, "%")
-    return Scale(1, {"kb": "kB", "per_s": "1/s"}.get(unit, unit))
+    return Scale(1, {"kb": "kB", "per_s": "1/s", "per_cycle": "per cycle"}.get(unit, unit))
 
 
 _REMEDIES: Mapping[str, str] = {

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 
+from kteardown.errors import LabError
+from kteardown.inputs.counted import uncounted
 from kteardown.inputs.load import own_sources
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
-from kteardown.progress import Reporter
+from kteardown.progress import Reporter, SilentReporter
 from kteardown.run import places
 from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.vm import acceleration, main_loop
-from kteardown.vm.agent import build_agent
+from kteardown.vm import acceleration, main_loop, pmu
+from kteardown.vm.agent import build_agent, build_counts_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
@@ -24,17 +26,26 @@ LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; METHODOLOGY.md has the reasons."""
 
 
-def make_lab(snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str = "") -> Lab:
+def make_lab(
+    snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str = "", *, counts: bool = True
+) -> Lab:
     """Prepare this host for the boots of a run, ``on`` this host or a cluster.
 
-    Raises BuildError, LabError, InputError.
+    Without ``counts``, guests do not count events of the processor, even if the design does. Raises
+    BuildError, LabError, InputError.
     """
     experiment = snapshot.experiment
     spec = experiment.machine
     wanted = programs_of(experiment, snapshot.workloads)
-    agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment))
+    counted = counts and experiment.design.counts
+    build = build_counts_agent if counted else build_agent
+    agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment))
     backend = places.backend(on, spec.arch)
     best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
+    if counted:
+        _note_uncounted(experiment, reporter)
+        if backend is None:
+            _check_counters(best)
     if best == "icount":
         main_loop.library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
     return Lab(
@@ -60,6 +71,33 @@ def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Accelerat
     if found.reason:
         reporter.note(found.reason)
     return found.acceleration
+
+
+def check_counters(experiment: Experiment, on: str | None) -> None:
+    """Check that guests have counters (``--counts``), before anything is built. Raises LabError.
+
+    ``on`` is the value of ``--on``. The nodes of a cluster are not known: there the agent reports it.
+    """
+    if experiment.design.counts and on in (None, places.LOCAL):
+        _check_counters(choose_acceleration(experiment, SilentReporter()))
+
+
+def _note_uncounted(experiment: Experiment, reporter: Reporter) -> None:
+    for name in uncounted(experiment):
+        reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
+
+
+def _check_counters(acceleration: Acceleration) -> None:
+    # Whether an emulated processor has counters on the instruction clock is checked with the experiment.
+    if acceleration == "icount":
+        return
+    reason = pmu.why_not_inside() if acceleration == "kvm" else "it has no KVM, and emulation has no counters"
+    if reason:
+        raise LabError(
+            f"--counts: guests of this host have no hardware counters on the wall clock: {reason}",
+            hint="leave out --counts (in an experiment file, counts), or use a host for which "
+            "`kteardown doctor` shows hardware counters as ok.",
+        )
 
 
 def lost_limit(

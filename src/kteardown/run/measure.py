@@ -114,7 +114,7 @@ def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None 
             return False
         reporter.note("sampling kernel stacks for the profile, in boots that are not compared")
         # Where the time goes is a share as well, and the host's part of it is not the kernel's.
-        lab: Lab = replace(labs.make_lab(snapshot, reporter, jobs, on), lost_limit=None)
+        lab: Lab = replace(labs.make_lab(snapshot, reporter, jobs, on, counts=False), lost_limit=None)
         execute(planned, run_kernels.bootable(snapshot.run), lab, log, reporter)
     return True
 

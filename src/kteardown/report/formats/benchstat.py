@@ -14,7 +14,7 @@ from kteardown.model.samples import Samples
 from kteardown.report.material import Material
 from kteardown.report.sections.fault_lines import broken_message
 
-_SUFFIX = re.compile(r"_(ns|us|kb|per_s|count|share)$")
+_SUFFIX = re.compile(r"_(ns|us|kb|per_s|per_cycle|count|share)$")
 _NOT_IN_A_NAME = re.compile(r"[^\w.@:+-]+")
 
 

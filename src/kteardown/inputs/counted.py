@@ -1,0 +1,96 @@
+"""Which workloads of an experiment can be counted (``--counts``), and whether its guests can count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kteardown.errors import InputError
+from kteardown.model.arch import ARCHITECTURES
+from kteardown.model.counts import INVARIANTS, METRICS
+from kteardown.model.experiment import Experiment
+from kteardown.model.workload import Workload
+from kteardown.paths import data_dir
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
+
+
+def marks_stretch(workload: str, folder: str = "") -> bool:
+    """Return whether a workload marks the part that its metrics measure.
+
+    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
+    """
+    roots = [data_dir("agent"), *([Path(folder) / "agent"] if folder else [])]
+    for root in roots:
+        place = root / "workloads" / workload
+        files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]
+        if texts:
+            return any(_BEGINS.search(_COMMENT.sub(" ", text)) for text in texts)
+    return False
+
+
+def uncounted(experiment: Experiment) -> list[str]:
+    """Return the workloads of ``experiment`` that mark no stretch."""
+    names = (sweep.workload for sweep in experiment.workloads)
+    return [name for name in names if not marks_stretch(name, experiment.folder)]
+
+
+def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
+    """Return ``workloads`` with the metrics and the invariant of the counters, where they mark a stretch.
+
+    Raises InputError if a workload uses the name of one of them.
+    """
+    bare = uncounted(experiment)
+    return {name: known if name in bare else _with_counts(known) for name, known in workloads.items()}
+
+
+def _with_counts(workload: Workload) -> Workload:
+    metrics, invariants = workload.metrics, workload.invariants
+    taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
+    if taken:
+        raise InputError(
+            f"workload {workload.name!r} has a metric or an invariant {min(taken)} of its own, which is the "
+            "name of one of design.counts (--counts)",
+            hint="rename it in the workload, or leave out the counts.",
+        )
+    counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
+    return workload.model_copy(update=counted)
+
+
+def without_counts(experiment: Experiment) -> Experiment:
+    """Return ``experiment`` without counts."""
+    return experiment.model_copy(update={"design": experiment.design.model_copy(update={"counts": False})})
+
+
+def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
+    """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
+    if not experiment.design.counts:
+        return
+    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment)
+    if len(bare) == len(experiment.workloads):
+        raise InputError(
+            f"{place}: no workload of the experiment marks a stretch in which to count: {', '.join(bare)}",
+            hint="leave it out, or call wl_profile_begin() and wl_profile_end() in the workload.",
+        )
+    if experiment.design.clock == "instructions":
+        _check_emulated(experiment, workloads, place)
+
+
+def _check_emulated(experiment: Experiment, workloads: Mapping[str, Workload], place: str) -> None:
+    arch = experiment.machine.arch
+    if not ARCHITECTURES[arch].emulated_counters:
+        raise InputError(
+            f"{place}: {arch} guests have no counters on the instruction clock: QEMU emulates none",
+            hint="choose the wall clock on a host with KVM (--clock wall), or leave it out: times on this "
+            "clock are counts of instructions already.",
+        )
+    cpus = experiment.machine.largest("cpus") or max(workload.cpus for workload in workloads.values())
+    if cpus > 1:
+        raise InputError(
+            f"{place}: on the instruction clock, the counters of each of the {cpus} CPUs count the "
+            "instructions of all: QEMU has one count for them",
+            hint="choose one CPU (--cpus 1), or the wall clock.",
+        )
