@@ -213,7 +213,7 @@ def ids(root: Path, command: str) -> dict[str, str]:
     designs = [e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments]
     symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
     found = {
-        "agent": files_id(root, agent_files(root, names)),
+        "agent": files_id(root, agent_files(root, names, counts=any(e.design.counts for e in experiments))),
         "analysis": str(analysis.RULES),
         "design": text_id(json.dumps([*designs, switches], sort_keys=True)),
         "kernels": wanted_digest(symbols)[:16],

@@ -51,14 +51,16 @@ def what_counts(name: str, content: bytes) -> str | None:
     return _code(text) if path.suffix in (".c", ".h") else text
 
 
-def agent_files(root: Path, workloads: Iterable[str]) -> list[str]:
+def agent_files(root: Path, workloads: Iterable[str], *, counts: bool = False) -> list[str]:
     """The files of the agent that guests with these workloads run code of.
 
     These are the core, the workloads' own files, and of ``lib`` what they include, directly or not. The other
-    workloads are in the binary too, but nothing in them runs.
+    workloads are in the binary too, but nothing in them runs. ``counts``: also those that count.
     """
     agent = root / "agent"
     pending = [agent / "Makefile", *sorted(agent.glob("core/*.[ch]"))]
+    if counts:
+        pending += [agent / "counts" / "Makefile", *sorted(agent.glob("counts/*.[ch]"))]
     for name in workloads:
         own = agent / "workloads" / name
         pending += sorted(own.glob("*.[ch]")) if own.is_dir() else [own.with_suffix(".c")]

@@ -121,7 +121,7 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
         yield CannotShow(
             what="cycles, cache misses and TLB misses of guests",
             why=no_counters,
-            command="perf stat -e instructions,cycles true",
+            command="on a host with counters: kteardown run freezer --clock wall --quick --counts",
         )
     if (topology["nodes"] or 1) < 2:
         yield CannotShow(
