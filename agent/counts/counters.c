@@ -119,6 +119,16 @@ bool counted_throughout(uint64_t enabled_ns, uint64_t running_ns)
 	return enabled_ns == running_ns || (running_ns && enabled_ns - running_ns < STARTING_NS);
 }
 
+bool counts_plausible(const struct counts *counts)
+{
+	int kind;
+
+	for (kind = INSTRUCTIONS; kind <= CYCLES; kind++)
+		if (counts->known[kind] && !counts->values[kind])
+			return false;
+	return true;
+}
+
 void counts_init(struct counts *counts)
 {
 	memset(counts, 0, sizeof(*counts));

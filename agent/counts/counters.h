@@ -33,7 +33,7 @@ struct counters {
 struct counts {
 	uint64_t values[COUNTED_KINDS];
 	bool known[COUNTED_KINDS]; /* every CPU has a counter for it */
-	bool whole; /* each group counted all the time */
+	bool whole; /* each group counted all the time, as far as the guest sees */
 	/* How long a group was enabled, and counted: of the CPU where that differs most. */
 	uint64_t enabled_ns, running_ns;
 };
@@ -65,6 +65,11 @@ void counts_init(struct counts *counts);
  * a file descriptor.
  */
 void counts_add(struct counts *counts, const struct counted_cpu *cpu, const uint64_t *group);
+/*
+ * Whether what must have happened was counted: a counter of instructions or cycles that gives 0
+ * does not count. The hypervisor gives that where the host has no counter left for the guest.
+ */
+bool counts_plausible(const struct counts *counts);
 /*
  * Whether a group that was enabled for so long counted all the time: the kernel starts it some
  * microseconds after it enables it, and where counters are shared it is off for milliseconds.

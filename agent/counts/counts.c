@@ -123,8 +123,10 @@ static void report(struct trial *t)
 	counters_close(&counters);
 	if (error)
 		wl_fail(t, "hardware counts: the counters cannot be read: %s", strerror(-error));
-	else if (wl_check(t, "counted", counts.whole, "%lld of %lld ns",
-			  (long long)counts.running_ns, (long long)counts.enabled_ns))
+	else if (wl_check(t, "counted", counts.whole && counts_plausible(&counts),
+			  "%lld of %lld ns: %lld instructions, %lld cycles",
+			  (long long)counts.running_ns, (long long)counts.enabled_ns,
+			  (long long)counts.values[INSTRUCTIONS], (long long)counts.values[CYCLES]))
 		sample(t, &counts);
 }
 

@@ -126,6 +126,22 @@ static void shared(void)
 	CHECK(!c.whole && c.running_ns == 4000000);
 }
 
+static void dead(void)
+{
+	const struct counted_cpu cpu = {.fds = {3, 4, 5, -1}}, one = {.fds = {-1, 4, -1, -1}};
+	struct counts c;
+
+	counts_init(&c);
+	counts_add(&c, &cpu, (uint64_t[]){3, 500, 500, 10, 20, 0});
+	CHECK(counts_plausible(&c));
+	counts_init(&c);
+	counts_add(&c, &cpu, (uint64_t[]){3, 500, 500, 0, 20, 0});
+	CHECK(c.whole && !counts_plausible(&c));
+	counts_init(&c);
+	counts_add(&c, &one, (uint64_t[]){1, 500, 500, 20});
+	CHECK(counts_plausible(&c));
+}
+
 /* What a group gives is read from its first event. */
 static void reading(void)
 {
@@ -153,5 +169,6 @@ void test_counters(void)
 	none();
 	sums();
 	shared();
+	dead();
 	reading();
 }

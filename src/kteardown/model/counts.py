@@ -43,5 +43,6 @@ METRICS: Mapping[str, Metric] = {
 """By the key with which the agent reports them (``agent/counts/counts.c``). A processor may lack some."""
 
 INVARIANTS: Mapping[str, str] = {
-    "counted": "the counters ran during all of the stretch: nothing else in the guest used them meanwhile"
+    "counted": "the counters ran during all of the stretch, used by nothing else in the guest, and did not "
+    "stay at 0"
 }

@@ -44,7 +44,7 @@ def make_lab(
     best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
     if counted:
         _note_uncounted(experiment, reporter)
-        if backend is None:
+        if backend is None or best == "mttcg":
             _check_counters(best)
     if best == "icount":
         main_loop.library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kteardown.analysis.analyse import analyse, needs_layout_twin
+from kteardown.model.counts import METRICS
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue, Sample
@@ -110,10 +111,16 @@ def test_blocks_added_for_the_layout_twin_are_used_only_for_it() -> None:
     assert after.boots["ok"] == before.boots["ok"] + 12
 
 
-@pytest.mark.parametrize("metric", ["thaw_ns", "slab_kb"])
+@pytest.mark.parametrize("metric", ["thaw_ns", "slab_kb", "cycles_count", "zombies_count"])
 def test_only_a_small_claim_of_a_time_on_the_wall_clock_needs_a_layout_twin(metric: str) -> None:
     workload = WORKLOADS["zombies"]
-    metrics = {**workload.metrics, "slab_kb": Metric(help="slab", unit="kb")}
+    objects = Metric(help="zombies", unit="count")
+    metrics = {
+        **workload.metrics,
+        **METRICS,
+        "slab_kb": Metric(help="slab", unit="kb"),
+        "zombies_count": objects,
+    }
     workloads = {"zombies": workload.model_copy(update={"metrics": metrics})}
     result = analysed(experiment := freezer("wall", zombies=POINTS), simulate(experiment))
 
@@ -122,7 +129,7 @@ def test_only_a_small_claim_of_a_time_on_the_wall_clock_needs_a_layout_twin(metr
         one = result.comparisons[0].model_copy(update=claim)
         return needs_layout_twin(result.model_copy(update={"clock": clock, "comparisons": (one,)}), workloads)
 
-    assert needs() == needs(ratio=1.05, verdict="worse") == (metric == "thaw_ns")
+    assert needs() == needs(ratio=1.05, verdict="worse") == (metric in ("thaw_ns", "cycles_count"))
     assert not needs("instructions")
     assert not needs(ratio=0.89)
     assert not needs(ratio=1.11, verdict="worse")

@@ -288,6 +288,18 @@ def test_both_clocks_are_depended_on(tree: Path) -> None:
     )
 
 
+def test_the_files_that_count_are_depended_on_where_it_is_asked_for(tree: Path) -> None:
+    plain = "kteardown run freezer --clock wall"
+    before = [claims.ids(tree, command) for command in (plain, f"{plain} --counts")]
+    assert before[0]["agent"] != before[1]["agent"] and before[0]["design"] != before[1]["design"]
+    replace(
+        tree / "agent/counts/counters.h", "#include <stdint.h>", "#include <stdint.h>\n#include <float.h>"
+    )
+    after = [claims.ids(tree, command) for command in (plain, f"{plain} --counts")]
+    assert after[0] == before[0]
+    assert after[1]["agent"] != before[1]["agent"]
+
+
 def test_a_series_that_is_named_by_its_folder_is_depended_on(tree: Path) -> None:
     command = f"kteardown run freezer --variant ./{SERIES}"
     before = claims.ids(tree, command)
