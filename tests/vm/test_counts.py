@@ -20,6 +20,7 @@ from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 from vm import lab
+from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
@@ -112,6 +113,27 @@ def test_what_this_processor_does_not_count_is_left_out(trials: Trials) -> None:
         assert {"instructions_count", "cycles_count"} <= trial.samples.keys()
         assert not {"cache_misses_count", "dtlb_misses_count"} & trial.samples.keys()
         assert trial.checks["counted"] == [True] * 3
+
+
+def test_a_profile_of_the_same_run_counts_nothing_and_a_resumed_run_counts_on(tmp_path: Path) -> None:
+    file = tmp_path / "both.toml"
+    file.write_text(
+        'name = "both"\nquestion = "Does it count?"\nsource = "debian-image:6.12"\n'
+        '[[workloads]]\nworkload = "zombies_cgroup"\nparams.zombies = [300]\n'
+        '[machine]\narch = "arm64"\ncpus = 1\n'
+        f"[design]\n{lab.INSTRUCTIONS}\nwarmup = 0\nrepetitions = 1\n"
+    )
+    kteardown("run", str(file), "--counts", "--profile", runs=tmp_path / "runs")
+    (run,) = (tmp_path / "runs").iterdir()
+    records = run / "records.ndjson"
+    (first,) = lab.read(records)
+    assert "cycles_count" in first.trials[0].samples
+    sampled = (run / "profile" / "records.ndjson").read_text()
+    assert '"type":"stack"' in sampled and "cycles_count" not in sampled
+    records.unlink()
+    kteardown("run", "--resume", str(run), runs=tmp_path / "runs")
+    (again,) = lab.read(records)
+    assert again == first
 
 
 def test_a_guest_without_counters_says_so(make_job: Callable[..., BootJob], tmp_path: Path) -> None:
