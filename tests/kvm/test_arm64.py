@@ -5,6 +5,7 @@ L1 has no Python: it runs the command itself, and the records and the console ar
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -16,12 +17,17 @@ from pathlib import Path
 import pytest
 
 from kteardown.model.arch import ARCHITECTURES
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.vm.agent import build_counts_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_command import Channels, qemu_command
 from kvm import arm64_programs
 from kvm.conftest import listed
 from kvm.l1 import L1, Setting, kernel
+
+TURNS = 100_000
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 
@@ -64,11 +70,11 @@ def boot(arm: L1) -> Boot:
     compiler = ARCHITECTURES["arm64"].compiler
     subprocess.run([compiler, "-O2", "-static", "-o", init, source], check=True)
 
-    def run(how: str, *arguments: str, cpus: int = 1) -> Ended:
+    def run(how: str, *arguments: str, cpus: int = 1, agent: Path = init, plan: str = "") -> Ended:
         records, console = arm.jobs / "records", arm.jobs / "console"
         job = BootJob(
             image=image,
-            initramfs=pack(arm.jobs / "initramfs", agent=init, plan=""),
+            initramfs=pack(arm.jobs / "initramfs", agent=agent, plan=plan),
             arch="arm64",
             acceleration="kvm",
             cpus=cpus,
@@ -119,3 +125,21 @@ def test_a_guest_panics(boot: Boot) -> None:
     ended = boot("bye", "rdinit=/missing")
     assert (ended.status, ended.records) == (0, "")
     assert "Kernel panic - not syncing" in ended.console
+
+
+def test_a_guest_counts_its_own_instructions(boot: Boot) -> None:
+    """KVM passes the counters of L1's processor, which QEMU emulates, through to the guest."""
+    own = [Path(__file__).parents[1] / "data" / "counted.c"]
+    agent = build_counts_agent("arm64", cache=cache_dir(), reporter=SilentReporter(), own=own)
+    trials = [f"trial {n} counted 0 5 turns={turns} sleep_ms=0\n" for n, turns in enumerate((0, TURNS))]
+    ended = boot("bye", agent=agent, plan=f"kteardown-plan 1\nseed 1\n{''.join(trials)}")
+    assert ended.status == 0
+    least: dict[tuple[str, int], float] = {}
+    for record in map(json.loads, ended.records.splitlines()):
+        if record["type"] == "sample":
+            key = record["metric"], record["trial"]
+            least[key] = min(least.get(key, record["value"]), record["value"])
+    grown = {metric: value - least[metric, 0] for (metric, trial), value in least.items() if trial}
+    # A turn has six instructions, and L1's clock counts 2 ns for each.
+    assert grown["instructions_count"] == pytest.approx(6 * TURNS, abs=100)
+    assert grown["work_ns"] == pytest.approx(2 * grown["instructions_count"], rel=0.01)
