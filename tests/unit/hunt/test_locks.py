@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -153,11 +154,12 @@ def test_the_report_names_the_lock() -> None:
     assert "is held" not in report_text(without.finds[0], without)
 
 
-@pytest.mark.parametrize("name", ["hunt-6.12", "hunt-6.12-all"])
-def test_a_result_from_before_locks_were_counted_is_shown_as_it_was(name: str) -> None:
-    text = (ROOT / "results" / name / "hunt.json").read_bytes()
-    result = HuntResult.model_validate_json(text)
-    assert not any("lock held" in table.keys.columns for table in shown_tables(result, everything=True))
+def test_a_result_from_before_locks_were_counted_is_shown_without_them() -> None:
+    written = json.loads((ROOT / "results" / "hunt-6.12-all" / "hunt.json").read_bytes())
+    for part in (written, *written["finds"]):
+        del part["locks"]
+    tables = shown_tables(HuntResult.model_validate(written), everything=True)
+    assert not any("lock held" in table.keys.columns for table in tables)
 
 
 def test_a_request_from_before_locks_were_counted_is_read() -> None:
