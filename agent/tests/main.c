@@ -8,26 +8,6 @@
 #include "core/agent.h"
 #include "tests/test.h"
 
-static int checks, failures;
-
-void check(bool ok, const char *file, int line, const char *condition)
-{
-	checks++;
-	if (ok)
-		return;
-	failures++;
-	fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
-}
-
-void check_text(const char *is, const char *expected, const char *file, int line)
-{
-	checks++;
-	if (!strcmp(is, expected))
-		return;
-	failures++;
-	fprintf(stderr, "%s:%d: expected\n%s\ngot\n%s\n", file, line, expected, is);
-}
-
 const char *records_of(void (*work)(void))
 {
 	static char text[65536];
@@ -101,6 +81,5 @@ int main(int argc, char **argv)
 	test_histogram();
 	test_message_threads();
 	test_schbench_output();
-	printf("%d checks, %d failed\n", checks, failures);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return checks_end();
 }

@@ -12,6 +12,9 @@
 void check(bool ok, const char *file, int line, const char *condition);
 void check_text(const char *is, const char *expected, const char *file, int line);
 
+/* Prints how many checks there were. Returns the exit status of the program. */
+int checks_end(void);
+
 /* The records that work() writes, in a static buffer. */
 const char *records_of(void (*work)(void));
 
