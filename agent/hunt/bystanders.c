@@ -22,7 +22,9 @@ static struct {
 } * shared;
 static pid_t probes[NR_PROBES];
 static struct sampler timer;
-static bool timer_opened;
+/* Opened once: its buffer is large, and takes long to clear. */
+static int64_t lost_before;
+static enum { NOT_OPENED, OPENED, IMPOSSIBLE } timer_state;
 
 static void probe(int which)
 {
@@ -51,6 +53,14 @@ static void probe(int which)
 	}
 }
 
+bool bystanders_open(void)
+{
+	if (timer_state != NOT_OPENED)
+		return false;
+	timer_state = sampler_open(&timer, TIMER_NS) ? IMPOSSIBLE : OPENED;
+	return timer_state == OPENED;
+}
+
 int bystanders_start(struct trial *t)
 {
 	int which;
@@ -67,9 +77,10 @@ int bystanders_start(struct trial *t)
 		if (probes[which] < 0)
 			return wl_fail(t, "fork of a probe: %m");
 	}
-	timer_opened = !sampler_open(&timer, TIMER_NS);
-	if (timer_opened)
+	if (timer_state == OPENED) {
+		lost_before = sampler_lost(&timer);
 		sampler_start(&timer, 0);
+	}
 	return 0;
 }
 
@@ -91,12 +102,10 @@ static int64_t latest_timer(int64_t from_ns)
 	while ((got = sampler_next(&timer, &sample)) > 0)
 		if (sample.ns - timer.period_ns > longest)
 			longest = sample.ns - timer.period_ns;
-	if (got < 0 || sampler_lost(&timer))
+	if (got < 0 || sampler_lost(&timer) > lost_before)
 		longest = -1;
 	else if (longest < 0)
 		longest = 0;
-	sampler_close(&timer);
-	timer_opened = false;
 	return longest;
 }
 
@@ -106,7 +115,7 @@ void bystanders_stop(struct lateness *l)
 
 	/* Those that are late run now. */
 	sleep_ms(3);
-	l->irqs_off_ns = timer_opened ? latest_timer(shared->from_ns) : -1;
+	l->irqs_off_ns = timer_state == OPENED ? latest_timer(shared->from_ns) : -1;
 	l->probe_ns = shared->worst_ns[ORDINARY];
 	l->realtime_ns = shared->worst_ns[REALTIME];
 	for (which = 0; which < NR_PROBES; which++) {

@@ -14,6 +14,8 @@ struct lateness {
 	int64_t irqs_off_ns; /* -1: the kernel has no such timer, or samples were lost */
 };
 
+/* Opens the timer, once in a boot. Whether its buffer takes memory from now on. */
+bool bystanders_open(void);
 /* Starts them; they record nothing yet. Returns 0, or wl_fail()'s value. */
 int bystanders_start(struct trial *t);
 void bystanders_from(void);

@@ -18,8 +18,10 @@ struct taken take_until_quiet(int64_t begin, int64_t limit_ns)
 		now = now_ns();
 		if (now - before > NOTICED_NS)
 			t.ns += now - before;
-		if (now - before > TICK_WORK_NS)
+		if (now - before > TICK_WORK_NS) {
 			worked = now;
+			t.worked = true;
+		}
 		before = now;
 	}
 	t.in_ns = now - begin;

@@ -9,6 +9,7 @@
 struct taken {
 	int64_t ns, in_ns; /* of how long a stretch */
 	bool quiet; /* at the end others had left the CPU alone */
+	bool worked; /* before that they did more than the ticks of a quiet CPU */
 };
 
 /* Computes until others leave this CPU alone for 40 ms, at most for limit_ns from begin on. */

@@ -30,6 +30,8 @@
 /* Longer than this without a record is a hang to the lab; a release that waits gives none. */
 #define LONGEST_NS 15000000000
 #define QUIET_LIMIT_NS 3000000000
+/* How long after the release bystanders are watched: RCU callbacks begin within that time. */
+#define WATCHED_MS 20
 /* Several times a grace period of RCU. */
 #define SEVERAL_CPUS_US 100000
 /* Deferred work may take as long as what was measured, and longer. */
@@ -77,12 +79,22 @@ static struct taken let_others_run(int64_t begin, int64_t limit_ns)
 	return (struct taken){.quiet = true};
 }
 
+/* Free memory, with the pages in the lists of each CPU, which the kernel does not count as free. */
 static int64_t free_kb(void)
 {
+	FILE *f = fopen("/proc/zoneinfo", "re");
+	int64_t page_kb = sysconf(_SC_PAGESIZE) / 1024;
+	long long pages, kb = 0;
 	struct sysinfo info;
+	char line[128];
 
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " count: %lld", &pages) == 1)
+			kb += pages * page_kb;
+	if (f)
+		fclose(f);
 	sysinfo(&info);
-	return (int64_t)info.freeram * info.mem_unit / 1024;
+	return kb + (int64_t)info.freeram * info.mem_unit / 1024;
 }
 
 static int owner_error(struct trial *t, const struct owner *o)
@@ -202,6 +214,10 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 		wl_profile_end(t);
 	r->idle_ns = idle < 0 ? 0 : idle_until_now(&owners[0].spec, nr_owners) - idle;
 	r->elapsed_ns = end - start;
+	if (watch == BYSTANDERS) {
+		sleep_ms(WATCHED_MS);
+		return 0;
+	}
 	locks_end(t, "locks_release");
 	locks_begin();
 	/* Others run as soon as this process has no priority. */
@@ -272,14 +288,17 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, e
 
 static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
 {
-	int64_t held_kb = -1, idle;
+	int64_t held_kb = -1, free_before_kb, idle;
 	struct lateness late = {0};
 	struct released r = {0};
 	struct taken quiet;
 
 	let_others_run(now_ns(), QUIET_LIMIT_NS);
+	free_before_kb = free_kb();
 	if (!first_free_kb)
-		first_free_kb = free_kb();
+		first_free_kb = free_before_kb;
+	if (watch == BYSTANDERS && bystanders_open())
+		first_free_kb -= free_before_kb - free_kb();
 	idle = idle_until_now(spec, wl_param_int(t, "owners"));
 	if (watch == MAKE)
 		wl_profile_begin(t);
@@ -297,8 +316,9 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		held_kb = first_free_kb - free_kb();
 	most_objects = spec->objects > most_objects ? spec->objects : most_objects;
 	quiet = let_others_run(now_ns(), QUIET_LIMIT_NS);
-	/* Twice: the first stretch has what making left to be done. */
-	quiet = let_others_run(now_ns(), QUIET_LIMIT_NS);
+	/* Once more if this stretch has what making left to be done. */
+	if (quiet.worked)
+		quiet = let_others_run(now_ns(), QUIET_LIMIT_NS);
 	if (watch == BYSTANDERS && bystanders_start(t))
 		return -1;
 	wl_settle(t, 1);
@@ -313,6 +333,7 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		wl_sample(t, "realtime_ns", late.realtime_ns);
 		if (late.irqs_off_ns >= 0)
 			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
+		return 0;
 	}
 	sizes_add(&sizes, spec->objects,
 		  &(struct size_cost){
@@ -355,19 +376,22 @@ static int run(struct trial *t)
 			       wl_param_str(t, "kind"), way_names[spec.way]);
 	if (sizes_kind != spec.kind || sizes_way != spec.way)
 		sizes = (struct sizes){0};
+	/* Another kind begins with the memory that the one before it left free. */
+	if (sizes_kind != spec.kind)
+		first_free_kb = most_objects = 0;
 	sizes_kind = spec.kind;
 	sizes_way = spec.way;
 	/* As many as the largest point before this one that was within the budget. */
 	if (!spec.objects)
-		spec.objects = sizes.objects;
+		spec.objects = sizes.largest.objects;
+	else if (sizes_needless(&sizes, spec.objects, &limits)) {
+		wl_sample(t, "needless_count", 1);
+		return 0;
+	}
 	if (!spec.objects)
 		return wl_fail(t, "no point before this one was measured");
 	if (sizes_beyond(&sizes, spec.objects, &limits)) {
 		wl_sample(t, "beyond_budget_count", 1);
-		return 0;
-	}
-	if (sizes_needless(&sizes, spec.objects, &limits)) {
-		wl_sample(t, "needless_count", 1);
 		return 0;
 	}
 	spec.seed = now_ns();

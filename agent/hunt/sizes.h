@@ -19,21 +19,24 @@ struct size_cost {
 	int64_t cost_ns, elapsed_ns, held_kb;
 };
 
-/* The last point of one way of one kind that was measured. */
-struct sizes {
-	int count; /* how many were measured */
-	int64_t objects;
+struct size_point {
+	int64_t objects; /* 0: there is no such point */
 	struct size_cost cost;
-	double growth; /* of the cost, relative to the point before; 0: it is the first */
+};
+
+/* The points of one way of one kind that were measured: how many, and the two largest. */
+struct sizes {
+	int count;
+	struct size_point largest, second;
 };
 
 /*
- * Whether this point is beyond the budget if its cost grows half as much again as it grew last, or
- * with the square of N where that is not known; or beyond the memory of the guest, or the longest
- * time that it may wait.
+ * Whether this point is beyond the budget. The cost of one object is expected to rise as it did
+ * between the two largest points, and by half as much again; or with the square of N if there is
+ * one point. Or whether it is beyond the memory of the guest, or the longest time that it may wait.
  */
 bool sizes_beyond(const struct sizes *s, int64_t objects, const struct size_limits *limits);
-/* Whether this is a small size, which comes last, and enough others fitted into the budget. */
+/* Whether nothing larger was left to measure and there are enough sizes for a verdict. */
 bool sizes_needless(const struct sizes *s, int64_t objects, const struct size_limits *limits);
 /* Adds a point that was measured. */
 void sizes_add(struct sizes *s, int64_t objects, const struct size_cost *cost);

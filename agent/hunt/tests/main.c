@@ -3,36 +3,11 @@
  * The tests of the hunt are a program of their own, so that they make the tests of the agent no
  * larger.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "hunt/tests/hunt_test.h"
-
-static int checks, failures;
-
-void check(bool ok, const char *file, int line, const char *condition)
-{
-	checks++;
-	if (ok)
-		return;
-	failures++;
-	fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
-}
-
-void check_text(const char *is, const char *expected, const char *file, int line)
-{
-	checks++;
-	if (!strcmp(is, expected))
-		return;
-	failures++;
-	fprintf(stderr, "%s:%d: expected\n%s\ngot\n%s\n", file, line, expected, is);
-}
 
 int main(void)
 {
 	test_sizes();
 	test_locks();
-	printf("%d checks, %d failed\n", checks, failures);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return checks_end();
 }

@@ -81,7 +81,7 @@ class Asked:
             help="How long one measurement may be expected to take, in million instructions of the guest. "
             "(--budget of `kteardown run` is a time.)",
         ),
-    ] = 1000
+    ] = 300
 
 
 def hunt(

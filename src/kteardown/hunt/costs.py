@@ -48,13 +48,18 @@ class MeasuredCase:
     figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     """By metric, then by seed and number of objects."""
     failures: list[FailedTrial] = field(default_factory=list)
-    beyond_budget: int | None = None
-    """The smallest number of objects that was left out because of the budget."""
+    left_out: set[int] = field(default_factory=set)
+    """Numbers of objects that were expected to exceed the budget; one may have been measured later."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Return the numbers of objects that were measured."""
         return tuple(sorted({size for by in self.figures.values() for _, size in by}))
+
+    @property
+    def beyond_budget(self) -> int | None:
+        """Return the smallest number of objects that was left out because of the budget."""
+        return min(self.left_out - set(self.sizes), default=None)
 
     def curve(self, cost: Cost) -> Curve | None:
         """Return the curve of a cost; None if it was not measured at any size."""
@@ -91,7 +96,7 @@ def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
         into.failures.append(FailedTrial(objects, outcome, detail, boot.boot, boot.attempt))
         return
     if "beyond_budget_count" in trial.samples:
-        into.beyond_budget = min(objects, into.beyond_budget or objects)
+        into.left_out.add(objects)
         return
     if "needless_count" in trial.samples:
         return

@@ -39,18 +39,22 @@ def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
     """Return the cases that may have a find, with the largest number of objects that the screen measured.
 
     Memory does not depend on how it is released. A guest reports it only while the number of objects grows,
-    so of one way of each kind at all sizes: that of the other ways, at one size, asks for nothing.
+    so of one way of each kind at all sizes: that of the other ways, at one size or two, asks for nothing.
     """
-    return {
-        each.case: max(each.sizes)
-        for each in screened
-        if each.sizes
-        and any(
-            screen(_without_job(curve) if cost == "deferred" else curve)
-            for cost, curve in _curves(each).items()
-            if cost != "held" or len(curve.complete().sizes) > 1
-        )
-    }
+    return {each.case: max(each.sizes) for each in screened if each.sizes and _asks(each)}
+
+
+def may_grow(each: MeasuredCase) -> bool:
+    """Return whether a case may have a find after one seed of the confirmation."""
+    return _asks(each) or bool(grows(each))
+
+
+def _asks(each: MeasuredCase) -> bool:
+    return any(
+        screen(_without_job(curve) if cost == "deferred" else curve)
+        for cost, curve in _curves(each).items()
+        if cost != "held" or len(curve.complete().sizes) > 2
+    )
 
 
 def _without_job(curve: Curve) -> Curve:

@@ -17,18 +17,26 @@ from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds
 from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
+from kteardown.hunt.measure import (
+    HuntKernels,
+    build_kernels,
+    kinds_of_failed,
+    measure_stage,
+    requests_of,
+)
 from kteardown.hunt.owners import scalings
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
     Options,
+    cases_of,
     confirm_plan,
     locks_plan,
     owners_plan,
     profile_plan,
     real_time_plan,
     screen_plan,
+    shares_boots,
 )
 from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
 from kteardown.model.arch import DEFAULT_ARCH, Arch
@@ -90,7 +98,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     hunt = _prepare(folder, reporter, jobs)
     source = hunt.request.source
     reporter.note(f"screening {len(hunt.kinds)} kinds on {source}")
-    first = _on(source, hunt.stage("screen", screen_plan(hunt.kinds, source, hunt.options)))
+    first = _screened(hunt)
     chosen = {
         case: most for case, most in decide.worth_confirming(first.values()).items() if most >= _SMALLEST
     }
@@ -99,8 +107,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     if chosen:
         _save(hunt, _result(hunt, decide.case_results(hunt.kinds, first, {}), unconfirmed=len(chosen)))
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
-        plan = confirm_plan(chosen, [source], CONFIRM_SEEDS, confirming)
-        second = _on(source, hunt.stage("confirm", plan))
+        second = _confirmed(hunt, chosen, confirming)
     steep = {case: costs for case, each in second.items() if (costs := decide.grows(each))}
     causes = _causes(hunt, second, steep, confirming)
     elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
@@ -166,6 +173,42 @@ def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Cas
     return {case: each for (of, case), each in found.items() if of == kernel}
 
 
+def _screened(hunt: _Hunt) -> dict[Case, MeasuredCase]:
+    """Measure every way at few sizes.
+
+    Where several kinds share a boot, those of a boot that failed, or of which a trial gave no figures, are
+    measured again, each in a boot of its own: what one leaves may have made another fail.
+    """
+    source = hunt.request.source
+    plan = screen_plan(hunt.kinds, source, hunt.options)
+    if not shares_boots(plan):
+        return _on(source, hunt.stage("screen", plan))
+    run = measure_stage(hunt.folder, "screen", plan, hunt.kernels, hunt.lab, hunt.reporter, further=False)
+    found = _on(source, measured(run.boots()))
+    failed = kinds_of_failed(plan, run.boots()) | {case.kind for case, each in found.items() if each.failures}
+    again = [kind for kind in hunt.kinds if kind.name in failed]
+    if again:
+        hunt.reporter.note(f"screening {len(again)} kinds again, each alone: their boots did not end well")
+        found = {case: each for case, each in found.items() if case.kind not in failed}
+        alone = screen_plan(again, source, hunt.options, alone=True)
+        found |= _on(source, hunt.stage("screen-alone", alone))
+    return {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
+
+
+def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dict[Case, MeasuredCase]:
+    """Measure these cases at six sizes: with one seed, then what may still grow too fast with the others."""
+    source = hunt.request.source
+    runs = []
+    for name, seeds in (("narrow", [0]), ("confirm", range(1, CONFIRM_SEEDS))):
+        plan = confirm_plan(chosen, [source], seeds, options)
+        runs.append(measure_stage(hunt.folder, name, plan, hunt.kernels, hunt.lab, hunt.reporter))
+        found = _on(source, measured([boot for run in runs for boot in run.boots()]))
+        chosen = {case: most for case, most in chosen.items() if decide.may_grow(found[case])}
+        if not chosen:
+            break
+    return found
+
+
 def _causes(
     hunt: _Hunt,
     confirmed: Mapping[Case, MeasuredCase],
@@ -193,7 +236,7 @@ def _elsewhere(
     found: dict[Case, dict[str, MeasuredCase]] = {}
     if largest and hunt.request.against:
         hunt.reporter.note(f"measuring the finds on {', '.join(hunt.request.against)}")
-        plan = confirm_plan(largest, hunt.request.against, 1, options)
+        plan = confirm_plan(largest, hunt.request.against, [0], options)
         for (source, case), each in hunt.stage("kernels", plan).items():
             found.setdefault(case, {})[source] = each
     return found

@@ -1,7 +1,7 @@
 """The folder of a hunt: what was asked for, a run directory for each stage, and the result.
 
 - ``hunt.json``: the request, from which a hunt that was interrupted is finished;
-- ``screen/``, ``confirm/`` and so on: plan, records and consoles of one stage;
+- ``screen/``, ``confirm/`` and the other ``STAGES``: plan, records and consoles of one stage;
 - ``result.json``: the result.
 """
 
@@ -21,6 +21,8 @@ from kteardown.vm import host
 
 STAGES = (
     "screen",
+    "screen-alone",
+    "narrow",
     "confirm",
     "profile-sync",
     "profile-deferred",
@@ -50,7 +52,7 @@ class Request(BaseModel):
     """The folder of the user's own kinds; empty: none."""
     user: str = "root"
     """``root``, or ``ordinary`` for an ordinary user within the limits that it has."""
-    budget_minstr: int = 1000
+    budget_minstr: int = 300
     owners: tuple[int, ...] = ()
     """How many processes also release at once on the wall clock."""
     command: str = ""

@@ -20,6 +20,7 @@ from kteardown.run.execute import execute
 from kteardown.run.executors.port import Bootable, Lab
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
+from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
@@ -63,19 +64,26 @@ def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> Hunt
 
 
 def measure_stage(
-    folder: HuntFolder, name: str, plan: Plan, kernels: HuntKernels, lab: Lab, reporter: Reporter
+    folder: HuntFolder,
+    name: str,
+    plan: Plan,
+    kernels: HuntKernels,
+    lab: Lab,
+    reporter: Reporter,
+    *,
+    further: bool = True,
 ) -> RunDir:
     """Boot the rest of a stage and return its run directory.
 
-    The trials after one in which a guest failed run in a further boot, without those of the way that failed.
-    A stage that is complete boots nothing. Raises LabError, InputError; records that were written before are
-    kept.
+    With ``further``, the trials after one in which a guest failed run in a further boot, without those of the
+    way that failed. A stage that is complete boots nothing. Raises LabError, InputError; records that were
+    written before are kept.
     """
     run = folder.stage(name, plan, file_hash(lab.agent))
     planned = plan_of(run)
     with open_writer(run, host.facts()) as log:
         execute(planned, kernels.bootable, lab, log, reporter)
-        while more := further_boots(planned, run):
+        while further and (more := further_boots(planned, run)):
             planned = planned.model_copy(update={"boots": (*planned.boots, *more)})
             run.save(run.plan_file, planned.model_dump_json(indent=1))
             execute(planned, kernels.bootable, lab, log, reporter)
@@ -88,6 +96,12 @@ def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
     With more objects, the way that failed would fail as well.
     """
     return rest_of_failed(plan, run.boots(), outcomes=_FAILED, leave_out=_same_way)
+
+
+def kinds_of_failed(plan: Plan, boots: Iterable[BootRecords]) -> set[str]:
+    """Return the names of the kinds in boots in which the guest failed."""
+    failed = (plan.boots[boot.boot] for boot in boots if boot.end.outcome in _FAILED)
+    return {str(trial.params["kind"]) for boot in failed for trial in boot.trials}
 
 
 def _same_way(trial: PlannedTrial, failed: PlannedTrial) -> bool:

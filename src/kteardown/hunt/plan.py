@@ -1,8 +1,9 @@
-"""The plans of a hunt. Each boot has the trials of one kind, so that what it leaves affects no other kind.
+"""The plans of a hunt.
 
-The screen has few sizes and one seed. Sizes go up until the next one, should its cost grow with the square,
-would take more than the budget: the agent leaves such a trial out. What may grow is then confirmed with six
-sizes, each twice the one before, and three seeds.
+The screen has few sizes and one seed. Sizes go up until the next one is expected to take more than the
+budget: the agent leaves such a trial out. What may grow is then confirmed with six sizes, each twice the one
+before, and three seeds. Only in the screen of many kinds do several share a boot; otherwise each has boots of
+its own, so that what it leaves affects no other kind.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 
 SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 """A factor of 4 apart, and off powers of two, at which tables double."""
-SMALL_SIZES = (18, 5)
-"""For objects that are expensive, such as network namespaces. They come last, and the agent leaves them out
-where it has measured ``ENOUGH_SIZES`` others.
+AFTER_THEM = (18, 5, 288, 36)
+"""For objects that are expensive, such as network namespaces. The agent leaves them out where it has measured
+``ENOUGH_SIZES`` others. The small ones show how the cost grows: 288 is tried again with what is known then.
 """
+FEW_SIZES = (5, 10, 18, 36, 72, 288, 1152)
+"""For kinds of which there can never be as many as ``ENOUGH_SIZES`` of ``SCREEN_SIZES`` need."""
 ENOUGH_SIZES = 4
 """So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
+KINDS_PER_BOOT = 5
+"""In the screen of a large part of the catalogue: half of a boot with one kind is the boot."""
+MANY_KINDS = 40
+"""With fewer kinds, each has a boot of its own in the screen, too."""
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
 OWNER_BOOTS = 5
@@ -75,31 +82,50 @@ def cases_of(kinds: Iterable[Kind], options: Options) -> list[Case]:
     ]
 
 
-def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
-    """Return the plan that measures every way of every kind at few sizes, in one boot of each kind."""
-    most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
+def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options, *, alone: bool = False) -> Plan:
+    """Return the plan that measures every way of every kind at few sizes.
+
+    With many kinds, ``KINDS_PER_BOOT`` of them share a boot, from different parts of the catalogue, unless
+    each is to be ``alone``.
+    """
     sizes: dict[Case, list[int]] = {}
+    most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
     for case in cases_of(kinds, options):
-        large = [size for size in SCREEN_SIZES if size <= most[case.kind]]
-        few = [*reversed(SMALL_SIZES), *large, LARGEST]
-        sizes[case] = few if len(large) < ENOUGH_SIZES else [*large, LARGEST, *SMALL_SIZES]
-    return _plan(sizes, [kernel], 1, options, bystanders=False)
+        large, few = (
+            [size for size in those if size <= most[case.kind]] for those in (SCREEN_SIZES, FEW_SIZES)
+        )
+        sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
+    names = list(dict.fromkeys(case.kind for case in sizes))
+    shared = not alone and len(names) >= MANY_KINDS
+    boots = -(-len(names) // KINDS_PER_BOOT) if shared else len(names)
+    groups = [names[first::boots] for first in range(boots)]
+    return _plan(sizes, [kernel], [0], options, groups=groups)
 
 
-def confirm_plan(largest: Mapping[Case, int], kernels: Sequence[str], seeds: int, options: Options) -> Plan:
-    """Return the plan that measures the cases at ``CONFIRM_SIZES`` sizes up to their largest one."""
+def shares_boots(plan: Plan) -> bool:
+    """Return whether several kinds share a boot of this plan."""
+    return any(len({trial.params["kind"] for trial in boot.trials}) > 1 for boot in plan.boots)
+
+
+def confirm_plan(
+    largest: Mapping[Case, int], kernels: Sequence[str], seeds: Sequence[int], options: Options
+) -> Plan:
+    """Return the plan that measures the cases at ``CONFIRM_SIZES`` sizes up to their largest one.
+
+    ``seeds`` are numbers from 0 on; that of the screen is 0.
+    """
     sizes = {case: list(spaced(most, CONFIRM_SIZES)) for case, most in largest.items()}
     return _plan(sizes, kernels, seeds, options)
 
 
 def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
     """Return the plan that measures the cases at these sizes on the wall clock, with a warm-up of each."""
-    return _plan(sizes, [kernel], 1, options, bystanders=False)
+    return _plan(sizes, [kernel], [0], options)
 
 
 def locks_plan(sizes: Mapping[Case, int], kernel: str, options: Options) -> Plan:
     """Return the plan that measures each case at this size on ``kernel``, which has lock statistics."""
-    return _plan({case: [size] for case, size in sizes.items()}, [kernel], 1, options, bystanders=False)
+    return _plan({case: [size] for case, size in sizes.items()}, [kernel], [0], options)
 
 
 def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
@@ -111,42 +137,42 @@ def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int],
     most = max(owners)
     several = replace(options, owners=(1, *owners), cpus=most)
     sizes = {case: [max(1, size // most)] for case, size in largest.items()}
-    return _plan(sizes, [kernel], OWNER_BOOTS, several, bystanders=False)
+    return _plan(sizes, [kernel], range(OWNER_BOOTS), several)
 
 
 def profile_plan(
     sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options, watch: str, period_ns: int
 ) -> Plan:
     """Return the plan that samples what ``watch`` says (``agent/hunt/hunt.c``), at the sizes of each case."""
-    return _plan(sizes, [kernel], 1, options, watch, profile_ns=period_ns, bystanders=False)
+    return _plan(sizes, [kernel], [0], options, watch, profile_ns=period_ns)
 
 
 def _plan(
     sizes: Mapping[Case, Sequence[int]],
     kernels: Sequence[str],
-    seeds: int,
+    seeds: Sequence[int],
     options: Options,
     watch: str = "cost",
     profile_ns: int = 0,
-    bystanders: bool = True,
+    groups: Sequence[Sequence[str]] = (),
 ) -> Plan:
-    each = product(dict.fromkeys(case.kind for case in sizes), kernels, range(seeds))
+    """Return a plan with a boot for each of ``groups`` of kinds (default: each kind), kernel and seed."""
+    each = product(groups or [[kind] for kind in dict.fromkeys(case.kind for case in sizes)], kernels, seeds)
     boots = [
         PlannedBoot(
             index=index,
             block=index,
             kernel=kernel,
             seed=_SEED + 2 * seed,
-            modules=options.modules.get(kind, ()),
+            modules=tuple(dict.fromkeys(m for kind in kinds for m in options.modules.get(kind, ()))),
             trials=_trials(
-                {case: those for case, those in sizes.items() if case.kind == kind},
+                {case: those for kind in kinds for case, those in sizes.items() if case.kind == kind},
                 options,
                 watch,
                 profile_ns,
-                bystanders=bystanders and not seed,
             ),
         )
-        for index, (kind, kernel, seed) in enumerate(each)
+        for index, (kinds, kernel, seed) in enumerate(each)
     ]
     return Plan(
         boots=tuple(boots),
@@ -158,15 +184,16 @@ def _plan(
 
 
 def _trials(
-    sizes: Mapping[Case, Sequence[int]], options: Options, watch: str, profile_ns: int, bystanders: bool
+    sizes: Mapping[Case, Sequence[int]], options: Options, watch: str, profile_ns: int
 ) -> tuple[PlannedTrial, ...]:
-    """Return the trials of one kind; the first has a warm-up, which fills the caches of the guest."""
+    """Return the trials of a boot; the first of each kind has a warm-up, which fills the guest's caches."""
     points = [
         (case, size, watch if size != LARGEST else "bystanders", owners)
         for case, those in sizes.items()
-        for size in [*those, *([LARGEST] * bystanders)]
+        for size in those
         for owners in options.owners
     ]
+    first = {case.kind: index for index, (case, *_) in reversed(list(enumerate(points)))}
     return tuple(
         PlannedTrial(
             index=index,
@@ -180,7 +207,7 @@ def _trials(
                 "watch": what,
                 "budget": options.budget_minstr,
             },
-            warmup=0 if index else 1,
+            warmup=int(first[case.kind] == index),
             repetitions=1,
             profile_ns=profile_ns,
         )

@@ -12,8 +12,19 @@ from kteardown.hunt import growth, limits, plan
 from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import further_boots, requests_of
-from kteardown.hunt.plan import LARGEST, SCREEN_SIZES, SMALL_SIZES, Case, Options, confirm_plan, screen_plan
+from kteardown.hunt.measure import further_boots, kinds_of_failed, requests_of
+from kteardown.hunt.plan import (
+    AFTER_THEM,
+    KINDS_PER_BOOT,
+    LARGEST,
+    MANY_KINDS,
+    SCREEN_SIZES,
+    Case,
+    Options,
+    confirm_plan,
+    screen_plan,
+    shares_boots,
+)
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
 from kteardown.paths import data_dir
@@ -46,12 +57,47 @@ def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
     assert plan.independent
     first, second, third = plan.boots
     assert {trial.params["kind"] for trial in first.trials} == {"a"}
-    sizes = [*SCREEN_SIZES, LARGEST, *SMALL_SIZES]
+    sizes = [*SCREEN_SIZES, *AFTER_THEM, LARGEST]
     assert [trial.params["objects"] for trial in first.trials] == sizes * 2
-    assert [trial.params["objects"] for trial in second.trials] == [5, 18, 72, 288, LARGEST] * 2
+    few = [5, 10, 18, 36, 72, 288]
+    assert [trial.params["objects"] for trial in second.trials] == [*few, LARGEST] * 2
     # Three sizes are too few for a verdict, so the small ones do not depend on the budget.
-    assert [trial.params["objects"] for trial in third.trials] == [5, 18, 72, 288, 1152, LARGEST] * 2
-    assert [trial.warmup for trial in first.trials] == [1, *[0] * 15]
+    assert [trial.params["objects"] for trial in third.trials] == [*few, 1152, LARGEST] * 2
+    assert [trial.warmup for trial in first.trials] == [1, *[0] * (2 * len(sizes) - 1)]
+
+
+def test_many_kinds_share_boots_and_are_each_alone_if_that_is_asked_for() -> None:
+    kinds = [kind(f"k{n}") for n in range(MANY_KINDS + 1)]
+    assert not shares_boots(screen_plan(kinds[: MANY_KINDS - 1], "kernel", OPTIONS))
+    plan = screen_plan(kinds, "kernel", OPTIONS)
+    assert shares_boots(plan)
+    together = [list(dict.fromkeys(trial.params["kind"] for trial in boot.trials)) for boot in plan.boots]
+    assert max(map(len, together)) == KINDS_PER_BOOT
+    assert sorted(name for names in together for name in names) == sorted(kind.name for kind in kinds)
+    first = plan.boots[0]
+    # The catalogue is in order of its parts, so that neighbours are alike.
+    assert together[0][:2] == ["k0", f"k{len(plan.boots)}"]
+    warm = [trial.params["kind"] for trial in first.trials if trial.warmup]
+    assert warm == together[0]
+    assert [trial.index for trial in first.trials] == list(range(len(first.trials)))
+    assert not shares_boots(screen_plan(kinds, "kernel", OPTIONS, alone=True))
+
+
+def test_of_a_boot_that_failed_every_kind_is_named(tmp_path: Path) -> None:
+    kinds = [kind(f"k{n}") for n in range(MANY_KINDS)]
+    plan = screen_plan(kinds, "kernel", OPTIONS)
+    run = HuntFolder(tmp_path).stage("screen", plan, "hash")
+    failed_boot(run, plan)
+    expected = {str(trial.params["kind"]) for trial in plan.boots[0].trials}
+    assert kinds_of_failed(plan, run.boots()) == expected
+    assert len(expected) == KINDS_PER_BOOT
+
+
+def test_modules_of_kinds_that_share_a_boot_are_loaded_once() -> None:
+    kinds = [kind(f"k{n}") for n in range(MANY_KINDS)]
+    modules = {each.name: ("m", f"m-{each.name}") for each in kinds}
+    boot = screen_plan(kinds, "kernel", Options(budget_minstr=10, modules=modules)).boots[0]
+    assert len(boot.modules) == 1 + KINDS_PER_BOOT
 
 
 def test_the_screen_measures_small_sizes_until_there_are_enough_for_a_verdict() -> None:
@@ -67,7 +113,7 @@ def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
 
 
 def test_a_confirmation_has_six_doublings_and_three_seeds() -> None:
-    plan = confirm_plan({Case("a", "exit"): 4608}, ["one", "two"], 3, OPTIONS)
+    plan = confirm_plan({Case("a", "exit"): 4608}, ["one", "two"], range(3), OPTIONS)
     assert [boot.kernel for boot in plan.boots] == ["one"] * 3 + ["two"] * 3
     assert [boot.seed for boot in plan.boots] == [1001, 1003, 1005] * 2
     assert not rests(plan)
@@ -122,7 +168,7 @@ def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path:
     (again,) = further_boots(plan, run)
     assert (again.index, again.place) == (1, plan.boots[0].place)
     assert {trial.params["way"] for trial in again.trials} == {"oldest"}
-    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + len(SMALL_SIZES) + 1))
+    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + len(AFTER_THEM) + 1))
     longer = plan.model_copy(update={"boots": (*plan.boots, again)})
     assert again.index in rests(longer)
     assert not further_boots(longer, run)

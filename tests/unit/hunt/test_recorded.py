@@ -59,13 +59,33 @@ def test_the_screen_asks_for_both_up_to_the_budget() -> None:
     assert screened[ZOMBIES].beyond_budget == 4608
 
 
-def test_memory_at_one_size_asks_for_nothing() -> None:
+def test_memory_at_one_size_or_two_asks_for_nothing() -> None:
     linear = {(1, size): 100_000.0 * size for size in (72, 288, 1152, 4608)}
     figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
-    one = {"held_kb": {(1, 4608): 40_000.0}}
-    assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | one)])
+    for sizes in [(4608,), (1152, 4608)]:
+        few = {"held_kb": {(1, size): 40_000.0 * size for size in sizes}}
+        assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | few)])
     square = {"held_kb": {(1, size): size**2 / 100 for size in (72, 288, 1152, 4608)}}
     assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
+
+
+def test_a_size_that_was_left_out_and_measured_later_is_not_beyond_the_budget() -> None:
+    measured_later = MeasuredCase(FLOCKS, "kernel", {"sync_ns": {(1, 72): 1.0, (1, 288): 4.0}})
+    measured_later.left_out |= {288, 1152}
+    assert measured_later.beyond_budget == 1152
+    measured_later.left_out.remove(1152)
+    assert measured_later.beyond_budget is None
+
+
+def test_after_one_seed_only_what_may_still_grow_is_confirmed() -> None:
+    sizes = [144 * 2**n for n in range(6)]
+    linear = {"sync_ns": {(1, size): 1000.0 * size for size in sizes}}
+    square = {"sync_ns": {(1, size): 10.0 * size**2 for size in sizes}}
+    # What made the screen ask: one size that is too dear, which is no law.
+    step = {"sync_ns": {(1, size): 1000.0 * size + 5e6 * (size > 1000) for size in sizes}}
+    assert decide.may_grow(MeasuredCase(FLOCKS, "kernel", square))
+    assert not decide.may_grow(MeasuredCase(FLOCKS, "kernel", linear))
+    assert not decide.may_grow(MeasuredCase(FLOCKS, "kernel", step))
 
 
 def test_one_job_in_the_deferred_work_asks_for_nothing() -> None:
