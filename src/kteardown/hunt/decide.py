@@ -159,6 +159,7 @@ def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:
         exponent=_finite(last.value) if last else None,
         exponent_ci=(_finite(last.low), _finite(last.high)) if last else (None, None),
         share=found.share,
+        rising=found.rising,
         sizes=curve.sizes,
         costs=tuple(_finite(float(value)) for value in medians),
         confirmed=confirmed,

@@ -38,6 +38,8 @@ WORTH_CONFIRMING = 1.1
 """A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one seed errs."""
 NOTICED = 10
 """What the screen asks for has grown by more than this many floors at the largest size."""
+MAY_RISE = 1.3
+"""An unknown cost with a larger exponent at the last doubling may be superlinear: its bounds are too wide."""
 _MIN_FOR_CONSTANT = 5
 _CONSTANT = 0.1
 """A constant cost grows by less than this share over all sizes."""
@@ -88,7 +90,7 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
         reason = _what_is_missing(found, share, steep=all(steep))
         return Growth("unknown", reason, found, share, rising=True)
     verdict, reason = _by_power_law(whole, confidence)
-    return Growth(verdict, reason, found, share)
+    return Growth(verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE)
 
 
 def screen(curve: Curve) -> bool:

@@ -21,6 +21,8 @@ class GrowthResult(_Part):
     exponent_ci: tuple[float | None, float | None] = (None, None)
     """None where it has no bound."""
     share: float | None = None
+    rising: bool = False
+    """Whether the cost may be superlinear, and a larger size would decide it."""
     sizes: tuple[int, ...]
     costs: tuple[float | None, ...]
     """The medians over seeds, in instructions or kB; None where nothing was measured."""

@@ -61,10 +61,10 @@ def found(
     return verdicts.count("superlinear") / runs
 
 
-def screened(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:
-    """Return the share of runs in which one seed of four sizes, a factor of four apart, asks for more."""
+def screened(cost: Cost, noise: float, runs: int, sizes: tuple[int, ...] = SCREENED, seed: int = 1) -> float:
+    """Return the share of runs in which one seed asks for more: by default of the sizes of a screen."""
     rng = np.random.default_rng(seed)
-    return sum(screen(measured(cost, SCREENED, 1, noise, rng)) for _ in range(runs)) / runs
+    return sum(screen(measured(cost, sizes, 1, noise, rng)) for _ in range(runs)) / runs
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,17 @@ def test_a_superlinear_part_below_a_fifth_is_no_find() -> None:
     assert of(lambda n: 1e4 * n**1.25).verdict == "superlinear"
 
 
+def test_a_square_whose_bounds_are_too_wide_is_unknown_and_may_rise() -> None:
+    """Recorded: zombies of one process group, up to 288; with 1,152 of them they are a find."""
+    rows = [
+        [140_297, 164_437, 260_434, 457_774, 1_097_957, 3_063_050],
+        [139_645, 164_168, 252_659, 457_510, 963_155, 2_923_775],
+        [140_658, 164_346, 251_952, 466_088, 1_076_846, 2_917_748],
+    ]
+    wide = judge(Curve((9, 18, 36, 72, 144, 288), np.array(rows, dtype=np.float64), TICK))
+    assert (wide.verdict, wide.rising) == ("unknown", True), wide
+
+
 def test_one_more_object_must_cost_more_in_every_seed() -> None:
     square = [40.0 * n * n for n in SIZES]
     rows = np.array([square, square, [9e4 * n for n in SIZES]])

@@ -161,6 +161,20 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
     assert HuntResult.model_validate_json(result.model_dump_json()) == result
 
 
+def test_what_may_still_be_superlinear_is_listed_unless_it_is_found_in_another_way(
+    finds: list[Find],
+) -> None:
+    cases = decide.case_results(KINDS, stage("screen"), stage("confirm"))
+    rising = (
+        cases[0].growth["make"].model_copy(update={"verdict": "unknown", "rising": True, "confirmed": True})
+    )
+    other = cases[0].model_copy(update={"kind": "other", "growth": {"make": rising}})
+    same = cases[0].model_copy(update={"way": "oldest", "growth": {"sync": rising}})
+    tables = shown_tables(result_of([*cases, other, same], finds), everything=False)
+    (undecided,) = [table for table in tables if table.title.startswith("Undecided")]
+    assert [row[0].text for row in undecided.keys.rows] == ["other, exit"]
+
+
 def test_before_the_confirmation_the_screen_is_shown() -> None:
     cases = decide.case_results(KINDS, stage("screen"), {})
     result = result_of(cases, []).model_copy(update={"unconfirmed": 2})

@@ -84,6 +84,33 @@ def screened_table(result: HuntResult) -> Table | None:
     )
 
 
+def undecided_table(result: HuntResult) -> Table | None:
+    """Return the table of costs that were confirmed and may still be superlinear; None if there is none.
+
+    Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are uneven.
+    """
+    known = {(kind, find.cost) for find in result.finds for kind in (find.kind, *map(_kind_of, find.also))}
+    rows = tuple(
+        _growth_row(case, cost, growth)
+        for case in result.cases
+        for cost, growth in case.growth.items()
+        if growth.rising and growth.confirmed and cost != "held" and (case.kind, cost) not in known
+    )
+    if not rows:
+        return None
+    columns = ("way", *_COLUMNS[1:6])
+    notes = ("a larger --budget with --kinds decides; the exponent is that of the last doubling",)
+    return Table(
+        "Undecided: may grow faster than the number of objects",
+        Block(columns, rows, left=frozenset(("way", "cost"))),
+        notes=notes,
+    )
+
+
+def _kind_of(way: str) -> str:
+    return way.partition(",")[0]
+
+
 def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cell, ...]:
     few, many = per_object(growth)
     words = (COST_WORDS[cost], _number(growth.exponent), _number(few), _number(many))
@@ -245,6 +272,11 @@ def _count(count: int, word: str) -> str:
 def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
     """Return the tables of a hunt, with ``everything`` also that of all cases."""
     tables = [finds_table(result)] if result.finds else []
-    others = (screened_table(result), owners_table(result, everything=everything), failures_table(result))
+    others = (
+        screened_table(result),
+        undecided_table(result),
+        owners_table(result, everything=everything),
+        failures_table(result),
+    )
     tables += [table for table in others if table]
     return [*tables, cases_table(result)] if everything else tables
