@@ -54,7 +54,12 @@ class Asked:
         typer.Option(metavar="CONFIG_X=y", help="A symbol or a fragment for kernels that are built."),
     ] = None
     kinds: Annotated[
-        str, typer.Option(metavar="NAMES", help="Only these kinds or parts of the catalogue: flocks,mounts.")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Only these kinds or parts of the catalogue: flocks,mounts. Another word stands for all "
+            "kinds whose names contain it: locks.",
+        ),
     ] = ""
     own: Annotated[
         Path | None,

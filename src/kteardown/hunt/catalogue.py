@@ -72,14 +72,25 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
 
 
 def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
-    """Return the kinds whose name or part is wanted; all if nothing is. Raises InputError."""
+    """Return the kinds that are wanted; all if nothing is. Raises InputError.
+
+    A word is the name of a kind or of a part of the catalogue, or else what the names of some kinds contain.
+    """
     words = list(wanted)
     known = {kind.name for kind in kinds} | {kind.part for kind in kinds}
+    chosen = set()
     for word in words:
-        if word not in known:
+        exact = word in known
+        found = {
+            kind.name
+            for kind in kinds
+            if (word in (kind.name, kind.part) if exact else word and word in kind.name)
+        }
+        chosen |= found
+        if not found:
             raise InputError(
                 f"--kinds: there is no kind and no part of the catalogue called {word!r}"
                 f"{did_you_mean(word, known)}",
                 hint="choose from `kteardown list kinds`.",
             )
-    return tuple(kind for kind in kinds if not words or kind.name in words or kind.part in words)
+    return tuple(kind for kind in kinds if not words or kind.name in chosen)

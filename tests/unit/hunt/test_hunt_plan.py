@@ -135,6 +135,17 @@ def test_names_and_parts_are_chosen_and_a_wrong_one_is_named() -> None:
         choose(kinds, ["mount"])
 
 
+def test_another_word_chooses_the_kinds_whose_names_contain_it() -> None:
+    kinds = [kind("flocks"), kind("posix_locks"), kind("locks_of", part="mounts"), kind("mounts_deep")]
+    assert [each.name for each in choose(kinds, ["locks"])] == ["flocks", "posix_locks", "locks_of"]
+    # A name or a part is not also a piece of names.
+    assert [each.name for each in choose(kinds, ["mounts"])] == ["locks_of"]
+    with pytest.raises(InputError, match="called 'flock_'"):
+        choose(kinds, ["flock_"])
+    with pytest.raises(InputError, match="called ''"):
+        choose(kinds, [""])
+
+
 def failed_boot(run: RunDir, plan: Plan) -> None:
     """Write the records of a boot whose guest hung in its third trial."""
     with open_writer(run) as log:
