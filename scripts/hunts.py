@@ -1,7 +1,8 @@
 """The tables of ``docs/hunt.md``, from the results of hunts in ``results/HUNT/hunt.json``.
 
 ``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
-finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them. The table
+finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
+``<!-- hunt: NAME with all kinds -->`` also those that are no finds. The table
 says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
 ``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
@@ -17,11 +18,15 @@ from pathlib import Path
 
 from content_ids import files_id, listed
 from kteardown.hunt.result import Find, HuntResult
-from kteardown.report.sections.hunt_table import finds_table, summary, verdicts_line
+from kteardown.report.sections.hunt_table import cases_table, finds_table, summary, verdicts_line
+from kteardown.report.table import Table
 from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"^<!-- hunt: (?P<name>\S+) -->\n.*?^<!-- end of hunt -->$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<all> with all kinds)? -->)\n.*?^<!-- end of hunt -->$",
+    re.DOTALL | re.MULTILINE,
+)
 
 _PROGRAMS = (
     "its program: by how much the time of the same cost grows when the number is doubled for the last "
@@ -62,7 +67,12 @@ def keep_programs(root: Path, name: str, runs: dict[str, ProgramRun]) -> None:
 
 def spliced(root: Path, text: str) -> str:
     """A page with the finds of each hunt that it names."""
-    return BLOCK.sub(lambda match: _block(root, match["name"]), text)
+
+    def block(match: re.Match[str]) -> str:
+        body = _body(root, match["name"], everything=bool(match["all"]))
+        return f"{match['begin']}\n{body}\n<!-- end of hunt -->"
+
+    return BLOCK.sub(block, text)
 
 
 def keep(root: Path, name: str, file: Path) -> None:
@@ -77,30 +87,39 @@ def keep(root: Path, name: str, file: Path) -> None:
     (folder / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
 
 
-def _block(root: Path, name: str) -> str:
+def _body(root: Path, name: str, *, everything: bool) -> str:
     folder = root / "results" / name
     if not (folder / "hunt.json").is_file():
-        return f"<!-- hunt: {name} -->\n**Not measured** yet.\n<!-- end of hunt -->"
+        return "**Not measured** yet."
     result = HuntResult.model_validate_json((folder / "hunt.json").read_bytes())
     measured = json.loads((folder / "measured.json").read_bytes())
     table, ran = finds_table(result), programs(root, name)
-    cells = [list(table.keys.columns), *([cell.text for cell in row] for row in table.keys.rows)]
+    cells, to_left = _cells(table)
     if ran:
         _add_programs(cells, result.finds, ran)
-    to_left = {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
     parts = [f"{summary(result)}. {verdicts_line(result)[:1].upper()}{verdicts_line(result)[1:]}."]
     if measured["agent"] != _content(root, result):
         parts.insert(0, "**Stale**: measured before the last change of its kinds.")
     notes = "; ".join((*table.notes, *(_PROGRAMS,) * bool(ran)))
+    if result.finds:
+        parts += [markdown(cells, 1, left=to_left), f"{notes[:1].upper()}{notes[1:]}.", _same(result.finds)]
+    if everything:
+        cells, to_left = _cells(cases_table(result))
+        parts += [
+            markdown(cells, 1, left=to_left),
+            "Each: instructions or kB for one object, at the largest number.",
+        ]
     parts += [
-        markdown(cells, 1, left=to_left),
-        f"{notes[:1].upper()}{notes[1:]}.",
-        _same(result.finds),
         f"Measured with `{result.command}` ({result.release}, {measured['date']}, "
         f"{result.measured_s / 60:.0f} min of guests).",
     ]
-    body = "\n\n".join(part for part in parts if part)
-    return f"<!-- hunt: {name} -->\n{body}\n<!-- end of hunt -->"
+    return "\n\n".join(part for part in parts if part)
+
+
+def _cells(table: Table) -> tuple[list[list[str]], set[int]]:
+    """Return the texts of a table, its header first, and which columns are set to the left."""
+    cells = [list(table.keys.columns), *([cell.text for cell in row] for row in table.keys.rows)]
+    return cells, {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
 
 
 def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str, ProgramRun]) -> None:

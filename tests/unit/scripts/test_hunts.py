@@ -73,6 +73,15 @@ def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path)
     assert hunts.spliced(root, page) == page
 
 
+def test_kinds_that_are_no_finds_are_shown_where_the_page_asks_for_them(root: Path) -> None:
+    asking = PAGE.replace("one -->", "one with all kinds -->")
+    page = hunts.spliced(root, asking)
+    assert "\n<!-- hunt: one with all kinds -->\n" in page
+    assert "| files | flocks | exit |" in page
+    assert hunts.spliced(root, page) == page
+    assert "| files |" not in hunts.spliced(root, PAGE)
+
+
 def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
     (root / "agent/hunt/kinds/flocks.c").write_text("int x, y;\n")
     assert "**Stale**" in hunts.spliced(root, PAGE)
