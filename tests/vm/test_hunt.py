@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.plan import OWNER_BOOTS
+from kteardown.hunt.plan import MANY_KINDS, OWNER_BOOTS
 from kteardown.hunt.result import HuntResult
 from vm.test_run import PATIENCE_S, kteardown
 
@@ -109,6 +109,45 @@ def test_two_processes_release_at_once(tmp_path: Path) -> None:
     assert found == {(way, 2, OWNER_BOOTS) for way in ("exit", "oldest", "youngest", "random")}
     assert "Several processes at once" in done.stdout
     assert all(one.ratio > 0.5 for one in result_of(file).owners)
+
+
+CRASHER = """
+#include "hunt/kind.h"
+
+static void release(void)
+{
+	MUST(put_file("/proc/sysrq-trigger", "c") ? -1 : 0);
+}
+
+static void add(int64_t i)
+{
+	(void)i;
+}
+
+KIND(crasher, "own", "write that crashes the kernel", .shape = OF_ONE, .privileged = true, .call = "a write",
+     .add = add, .release = release);
+"""
+
+
+@pytest.mark.full
+def test_a_guest_that_panics_in_a_shared_boot_is_a_find_about_one_kind(tmp_path: Path) -> None:
+    """The kinds that shared its boot are screened again, each alone, and have all figures."""
+    file = tmp_path / "hunt.json"
+    (tmp_path / "kinds").mkdir()
+    (tmp_path / "kinds" / "crasher.c").write_text(CRASHER)
+    done = kteardown(
+        *("hunt", "--source", "debian:6.12", "--own", str(tmp_path), "--budget", "1"),
+        *("--kinds", "crasher,epoll,files,inodes", "--json", str(file)),
+        runs=tmp_path / "runs",
+    )
+    result = result_of(file)
+    assert result.kinds >= MANY_KINDS
+    (panic,) = [find for find in result.finds if find.failed]
+    assert (panic.kind, panic.failed and panic.failed.outcome) == ("crasher", "panic")
+    assert "crasher, call" in done.stdout
+    others = [case for case in result.cases if case.kind != "crasher"]
+    assert len({case.kind for case in others}) == result.kinds - 1
+    assert not [case for case in others for failed in case.failed if failed.outcome != "failed"]
 
 
 @pytest.mark.full

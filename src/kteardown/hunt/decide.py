@@ -14,7 +14,7 @@ from kteardown.hunt.catalogue import Cost, Kind
 from kteardown.hunt.costs import MeasuredCase
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.explain import Function
-from kteardown.hunt.growth import judge, screen
+from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, screen
 from kteardown.hunt.law import law
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
@@ -50,11 +50,11 @@ def may_grow(each: MeasuredCase) -> bool:
 
 
 def _asks(each: MeasuredCase) -> bool:
-    return any(
-        screen(_without_job(curve) if cost == "deferred" else curve)
-        for cost, curve in _curves(each).items()
-        if cost != "held" or len(curve.complete().sizes) > 2
-    )
+    curves = _curves(each)
+    held = curves.pop("held", None)
+    if held is not None and len(held.complete().sizes) > 2 and screen(held, MEMORY_WORTH_CONFIRMING):
+        return True
+    return any(screen(_without_job(curve) if cost == "deferred" else curve) for cost, curve in curves.items())
 
 
 def _without_job(curve: Curve) -> Curve:

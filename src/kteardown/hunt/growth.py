@@ -36,6 +36,8 @@ SHARE = 0.2
 """A find has at least this share of its cost in the superlinear part."""
 WORTH_CONFIRMING = 1.1
 """A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one seed errs."""
+MEMORY_WORTH_CONFIRMING = 1.25
+"""The same for memory: small numbers of objects find room in slabs that are there, so all take less each."""
 NOTICED = 10
 """What the screen asks for has grown by more than this many floors at the largest size."""
 MAY_RISE = 1.3
@@ -93,10 +95,10 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     return Growth(verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE)
 
 
-def screen(curve: Curve) -> bool:
+def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
     """Return whether a kind is confirmed, from few sizes and usually one seed.
 
-    Errs on the side of confirming: an exponent above ``WORTH_CONFIRMING`` at the largest sizes is enough if
+    Errs on the side of confirming: an exponent above ``worth`` at the largest sizes is enough if
     it may also be that of a find there, and so are costs of fewer than three sizes, or none at the largest
     one. A cost that grew there by less than ``NOTICED`` floors is too small to be looked at: on a real
     kernel, nine of ten kinds have such a cost that grows somehow.
@@ -108,7 +110,7 @@ def screen(curve: Curve) -> bool:
         return False
     last = len(whole.sizes) - 2
     found = exponent(whole, last - 1, last, 0.5)
-    return found.value > WORTH_CONFIRMING and found.high > _limit(found.sizes)
+    return found.value > worth and found.high > _limit(found.sizes)
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:

@@ -69,6 +69,12 @@ def test_memory_at_one_size_or_two_asks_for_nothing() -> None:
     assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
 
 
+def test_memory_that_begins_in_slabs_that_are_there_asks_for_nothing() -> None:
+    """Recorded: processes that wait for a byte of a pipe, kB."""
+    held = {"held_kb": {(1, 72): 2032.0, (1, 288): 11612.0, (1, 1152): 56404.0}}
+    assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", held)])
+
+
 def test_a_size_that_was_left_out_and_measured_later_is_not_beyond_the_budget() -> None:
     measured_later = MeasuredCase(FLOCKS, "kernel", {"sync_ns": {(1, 72): 1.0, (1, 288): 4.0}})
     measured_later.left_out |= {288, 1152}
