@@ -33,9 +33,7 @@ def verdicts(runs: int) -> list[str]:
     _row(["---"] * (len(columns) + len(steps) + 1))
     for name, cost in {**c.LINEAR, **c.FINDS}.items():
         shares = [c.found(cost, seeds, noise, runs) for seeds in (3, 1) for noise in NOISES]
-        asked = [
-            c.screened(cost, noise, runs, sizes) for sizes in (c.SCREENED, c.SIZES) for noise in (0.01, 0.03)
-        ]
+        asked = [step(cost, noise, runs) for step in (c.screened, c.kept) for noise in (0.01, 0.03)]
         _row([name, *(f"{share:.1%}" for share in (*shares, *asked))])
         if name in c.LINEAR and max(shares[:4]) > FALSE + room:
             broken.append(f"{name}: found in {max(shares[:4]):.1%} with three seeds")

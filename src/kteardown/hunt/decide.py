@@ -14,7 +14,7 @@ from kteardown.hunt.catalogue import Cost, Kind
 from kteardown.hunt.costs import MeasuredCase
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.explain import Function
-from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, screen
+from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, may_be_steep, screen
 from kteardown.hunt.law import law
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
@@ -46,7 +46,7 @@ def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
 
 def may_grow(each: MeasuredCase) -> bool:
     """Return whether a case may have a find after one seed of the confirmation."""
-    return _asks(each) or bool(grows(each))
+    return any(may_be_steep(curve) for curve in _curves(each).values())
 
 
 def _asks(each: MeasuredCase) -> bool:

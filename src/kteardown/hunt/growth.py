@@ -113,6 +113,17 @@ def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
     return found.value > worth and found.high > _limit(found.sizes)
 
 
+def may_be_steep(curve: Curve) -> bool:
+    """Return whether more seeds may make a find of a cost that was confirmed with one.
+
+    Both of the last doublings of a find are steep, so both exponents must be above ``WORTH_CONFIRMING``.
+    """
+    found = judge(curve)
+    return found.verdict == "superlinear" or (
+        len(found.exponents) > 1 and all(each.value > WORTH_CONFIRMING for each in found.exponents[-2:])
+    )
+
+
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
     """Return its share of what the cost grew by, and whether one more object costs more in every seed."""
     n = np.array(steps.sizes, dtype=np.float64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kteardown.hunt.curve import Array, Curve, spaced
-from kteardown.hunt.growth import judge, screen
+from kteardown.hunt.growth import judge, may_be_steep, screen
 from kteardown.hunt.law import law
 
 Cost = Callable[[Array], Array]
@@ -61,10 +61,16 @@ def found(
     return verdicts.count("superlinear") / runs
 
 
-def screened(cost: Cost, noise: float, runs: int, sizes: tuple[int, ...] = SCREENED, seed: int = 1) -> float:
-    """Return the share of runs in which one seed asks for more: by default of the sizes of a screen."""
+def screened(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:
+    """Return the share of runs in which one seed of four sizes, a factor of four apart, asks for more."""
     rng = np.random.default_rng(seed)
-    return sum(screen(measured(cost, sizes, 1, noise, rng)) for _ in range(runs)) / runs
+    return sum(screen(measured(cost, SCREENED, 1, noise, rng)) for _ in range(runs)) / runs
+
+
+def kept(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:
+    """Return the share of runs in which the first seed of a confirmation asks for the others."""
+    rng = np.random.default_rng(seed)
+    return sum(may_be_steep(measured(cost, SIZES, 1, noise, rng)) for _ in range(runs)) / runs
 
 
 @dataclass(frozen=True)
