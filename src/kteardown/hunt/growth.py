@@ -116,12 +116,13 @@ def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
 def may_be_steep(curve: Curve) -> bool:
     """Return whether more seeds may make a find of a cost that was confirmed with one.
 
-    Both of the last doublings of a find are steep, so both exponents must be above ``WORTH_CONFIRMING``.
+    Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks of one.
     """
     found = judge(curve)
-    return found.verdict == "superlinear" or (
-        len(found.exponents) > 1 and all(each.value > WORTH_CONFIRMING for each in found.exponents[-2:])
-    )
+    steep = [
+        each.value > WORTH_CONFIRMING and each.high > _limit(each.sizes) for each in found.exponents[-2:]
+    ]
+    return found.verdict == "superlinear" or (len(steep) > 1 and all(steep))
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
