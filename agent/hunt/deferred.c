@@ -2,6 +2,7 @@
 #include "hunt/deferred.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* An interrupt that is shorter than this looks like the loop itself. */
 #define NOTICED_NS 1000
@@ -38,7 +39,23 @@ int64_t taken_beyond(const struct taken *quiet, const struct taken *later)
 	return beyond > 0 ? beyond : 0;
 }
 
-static int64_t idle_total_10ms(void)
+/* The clock without the time that tasks had the CPUs, until each was last switched from one. */
+static int64_t idle_without_tasks(void)
+{
+	FILE *f = fopen("/proc/schedstat", "re");
+	int64_t now = now_ns(), idle = -1;
+	long long ran;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu%*d %*u %*u %*u %*u %*u %*u %lld", &ran) == 1)
+			idle = (idle < 0 ? 0 : idle) + now - ran;
+	if (f)
+		fclose(f);
+	return idle;
+}
+
+static int64_t idle_to_10ms(void)
 {
 	FILE *f = fopen("/proc/uptime", "re");
 	long long s = 0, hundredths = 0;
@@ -49,18 +66,38 @@ static int64_t idle_total_10ms(void)
 	return found == 2 ? s * 1000000000 + hundredths * 10000000 : -1;
 }
 
-int64_t idle_total_ns(bool many_timers)
+static int64_t idle_of_timers(void)
 {
-	FILE *f = many_timers ? NULL : fopen("/proc/timer_list", "re");
+	FILE *f = fopen("/proc/timer_list", "re");
 	long long value, total = -1;
 	char line[256];
 
-	if (many_timers)
-		return idle_total_10ms();
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, " .idle_sleeptime : %lld", &value) == 1)
 			total = (total < 0 ? 0 : total) + value;
 	if (f)
 		fclose(f);
 	return total;
+}
+
+enum idle_source idle_source(bool many_timers)
+{
+	if (!many_timers && idle_of_timers() >= 0)
+		return IDLE_OF_TIMERS;
+	return idle_without_tasks() == -1 ? IDLE_TO_10MS : IDLE_WITHOUT_TASKS;
+}
+
+int64_t idle_begin_ns(enum idle_source source)
+{
+	/* The stretch for which the caller has had the CPU counts when it leaves it. */
+	if (source == IDLE_WITHOUT_TASKS)
+		usleep(1);
+	return idle_total_ns(source);
+}
+
+int64_t idle_total_ns(enum idle_source source)
+{
+	return source == IDLE_OF_TIMERS	      ? idle_of_timers()
+	       : source == IDLE_WITHOUT_TASKS ? idle_without_tasks()
+					      : idle_to_10ms();
 }

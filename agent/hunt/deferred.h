@@ -17,11 +17,21 @@ struct taken take_until_quiet(int64_t begin, int64_t limit_ns);
 /* What `later` has that a quiet CPU does not take in the same time; at least 0. */
 int64_t taken_beyond(const struct taken *quiet, const struct taken *later);
 /*
- * How long the CPUs have been idle since boot, all together; -1: the kernel does not say. Only
- * /proc/timer_list says it in ns, and it looks at all timers of a CPU for each of them: with 18,432
- * it takes minutes (print_active_timers() of 6.12). With `many_timers` it is a multiple of 10 ms,
- * from another file.
+ * How long the CPUs have been idle since boot, all together. The first of these that there is:
+ *
+ * - /proc/timer_list says it in ns, without interrupts, up to 7.2. It looks at all timers of a CPU
+ *   for each of them: with 18,432 it takes minutes (print_active_timers() of 6.12), so not with
+ *   many timers.
+ * - /proc/schedstat says for how long tasks have had each CPU. The rest is idle, with interrupts
+ *   that came in that time.
+ * - /proc/uptime says it to 10 ms.
  */
-int64_t idle_total_ns(bool many_timers);
+enum idle_source { IDLE_OF_TIMERS, IDLE_WITHOUT_TASKS, IDLE_TO_10MS };
+
+enum idle_source idle_source(bool many_timers);
+/* At the beginning of a stretch; the caller may sleep. -1: the kernel does not say. */
+int64_t idle_begin_ns(enum idle_source source);
+/* At its end, soon after the caller was woken. */
+int64_t idle_total_ns(enum idle_source source);
 
 #endif

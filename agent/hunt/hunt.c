@@ -56,6 +56,8 @@ static const struct kind *sizes_kind;
 static enum way sizes_way;
 static struct sizes sizes;
 
+static enum idle_source idle_is_from;
+
 struct released {
 	int64_t elapsed_ns, idle_ns, deferred_ns, made_ns;
 	bool quiet;
@@ -104,11 +106,6 @@ static int owner_error(struct trial *t, const struct owner *o)
 	return wl_fail(t, "the owner of the objects was killed");
 }
 
-static int64_t idle_until_now(const struct owner_spec *spec, int count)
-{
-	return idle_total_ns(spec->kind->timers && spec->objects * count > FEW_TIMERS);
-}
-
 /* Does nothing with a kernel that does not count how long locks are held. */
 static void locks_begin(void)
 {
@@ -155,6 +152,13 @@ static int make(struct trial *t, const struct owner_spec *spec, int count)
 	return 0;
 }
 
+static int64_t idle_since(int64_t begin_ns)
+{
+	int64_t idle = begin_ns < 0 ? 0 : idle_total_ns(idle_is_from) - begin_ns;
+
+	return idle > 0 ? idle : 0;
+}
+
 static int set_priority(struct trial *t, pid_t pid, int priority)
 {
 	struct sched_param param = {.sched_priority = priority};
@@ -182,7 +186,7 @@ static int prioritize(struct trial *t)
 static int release(struct trial *t, const struct taken *quiet, enum watch watch, struct released *r)
 {
 	bool by_exit = owners[0].spec.way == WAY_EXIT;
-	int64_t start, from, end = 0, idle = idle_until_now(&owners[0].spec, nr_owners);
+	int64_t start, from, end = 0, idle = idle_begin_ns(idle_is_from);
 	struct taken later;
 	int i;
 
@@ -212,7 +216,7 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 	}
 	if (watch != DEFERRED)
 		wl_profile_end(t);
-	r->idle_ns = idle < 0 ? 0 : idle_until_now(&owners[0].spec, nr_owners) - idle;
+	r->idle_ns = idle_since(idle);
 	r->elapsed_ns = end - start;
 	if (watch == BYSTANDERS) {
 		sleep_ms(WATCHED_MS);
@@ -299,7 +303,9 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		first_free_kb = free_before_kb;
 	if (watch == BYSTANDERS && bystanders_open())
 		first_free_kb -= free_before_kb - free_kb();
-	idle = idle_until_now(spec, wl_param_int(t, "owners"));
+	idle_is_from = idle_source(spec->kind->timers &&
+				   spec->objects * wl_param_int(t, "owners") > FEW_TIMERS);
+	idle = idle_begin_ns(idle_is_from);
 	if (watch == MAKE)
 		wl_profile_begin(t);
 	/* An owner that is an ordinary user cannot begin to count when it begins to make. */
@@ -309,7 +315,7 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 	if (watch == MAKE)
 		wl_profile_end(t);
 	locks_end(t, "locks_making");
-	idle = idle < 0 ? 0 : idle_until_now(spec, nr_owners) - idle;
+	idle = idle_since(idle);
 	/* With several CPUs, what is idle beside the owner is not waiting. */
 	r.made_ns = without(making_ns(), several_cpus() ? 0 : idle);
 	if (spec->objects >= most_objects)
