@@ -57,7 +57,7 @@ class Asked:
         str,
         typer.Option(
             metavar="NAMES",
-            help="Only these kinds or parts of the catalogue: flocks,mounts. Another word stands for all "
+            help="Only these kinds or parts of the catalogue: flocks,mounts. Another word means all "
             "kinds whose names contain it: locks.",
         ),
     ] = ""
