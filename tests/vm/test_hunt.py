@@ -136,7 +136,7 @@ def test_a_guest_that_panics_in_a_shared_boot_is_a_find_about_one_kind(tmp_path:
     (tmp_path / "kinds").mkdir()
     (tmp_path / "kinds" / "crasher.c").write_text(CRASHER)
     done = kteardown(
-        *("hunt", "--source", "debian:6.12", "--own", str(tmp_path), "--budget", "1"),
+        *("hunt", "--source", "debian-image:6.12", "--own", str(tmp_path), "--budget", "1"),
         *("--kinds", "crasher,epoll,files,inodes", "--json", str(file)),
         runs=tmp_path / "runs",
     )
