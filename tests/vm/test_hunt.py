@@ -131,7 +131,7 @@ KIND(crasher, "own", "write that crashes the kernel", .shape = OF_ONE, .privileg
 
 @pytest.mark.full
 def test_a_guest_that_panics_in_a_shared_boot_is_a_find_about_one_kind(tmp_path: Path) -> None:
-    """The kinds that shared its boot are screened again, each alone, and have all figures."""
+    """The kinds that shared its boot are measured again, each alone, and have all figures."""
     file = tmp_path / "hunt.json"
     (tmp_path / "kinds").mkdir()
     (tmp_path / "kinds" / "crasher.c").write_text(CRASHER)

@@ -20,7 +20,6 @@ from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import (
     HuntKernels,
     build_kernels,
-    kinds_of_failed,
     measure_stage,
     requests_of,
 )
@@ -36,7 +35,6 @@ from kteardown.hunt.plan import (
     profile_plan,
     real_time_plan,
     screen_plan,
-    shares_boots,
 )
 from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
 from kteardown.model.arch import DEFAULT_ARCH, Arch
@@ -45,6 +43,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.executors.port import Lab
 from kteardown.rundir.completeness import measured_s
+from kteardown.rundir.counting import BootRecords
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
 from kteardown.vm.qemu import QemuMachine
@@ -70,10 +69,9 @@ class _Hunt:
     options: Options
     reporter: Reporter
 
-    def stage(self, name: str, plan: Plan) -> dict[tuple[str, Case], MeasuredCase]:
-        """Boot the rest of a stage and return what it measured."""
-        run = measure_stage(self.folder, name, plan, self.kernels, self.lab, self.reporter)
-        return measured(run.boots())
+    def stage(self, name: str, plan: Plan) -> list[BootRecords]:
+        """Boot the rest of a stage and return the records of its boots."""
+        return measure_stage(self.folder, name, plan, self.kernels, self.lab, self.reporter)
 
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
@@ -174,35 +172,20 @@ def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Cas
 
 
 def _screened(hunt: _Hunt) -> dict[Case, MeasuredCase]:
-    """Measure every way at few sizes.
-
-    Where several kinds share a boot, those of a boot that failed, or of which a trial gave no figures, are
-    measured again, each in a boot of its own: what one leaves may have made another fail.
-    """
-    source = hunt.request.source
-    plan = screen_plan(hunt.kinds, source, hunt.options)
-    if not shares_boots(plan):
-        return _on(source, hunt.stage("screen", plan))
-    run = measure_stage(hunt.folder, "screen", plan, hunt.kernels, hunt.lab, hunt.reporter, further=False)
-    found = _on(source, measured(run.boots()))
-    failed = kinds_of_failed(plan, run.boots()) | {case.kind for case, each in found.items() if each.failures}
-    again = [kind for kind in hunt.kinds if kind.name in failed]
-    if again:
-        hunt.reporter.note(f"screening {len(again)} kinds again, each alone: their boots did not end well")
-        found = {case: each for case, each in found.items() if case.kind not in failed}
-        alone = screen_plan(again, source, hunt.options, alone=True)
-        found |= _on(source, hunt.stage("screen-alone", alone))
+    """Measure every way at few sizes."""
+    plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
+    found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
     return {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
 
 
 def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dict[Case, MeasuredCase]:
     """Measure these cases at six sizes: with one seed, then what may still grow too fast with the others."""
     source = hunt.request.source
-    runs = []
+    boots: list[BootRecords] = []
     for name, seeds in (("narrow", [0]), ("confirm", range(1, CONFIRM_SEEDS))):
         plan = confirm_plan(chosen, [source], seeds, options)
-        runs.append(measure_stage(hunt.folder, name, plan, hunt.kernels, hunt.lab, hunt.reporter))
-        found = _on(source, measured([boot for run in runs for boot in run.boots()]))
+        boots += hunt.stage(name, plan)
+        found = _on(source, measured(boots))
         chosen = {case: most for case, most in chosen.items() if decide.may_grow(found[case])}
         if not chosen:
             break
@@ -223,8 +206,7 @@ def _causes(
             continue
         hunt.reporter.note(f"sampling what takes the time of {len(sizes)} finds ({cost})")
         plan = profile_plan(sizes, hunt.request.source, options, watch, _PERIOD_NS)
-        run = measure_stage(hunt.folder, f"profile-{cost}", plan, hunt.kernels, hunt.lab, hunt.reporter)
-        for case, function in growing_functions(run.boots()).items():
+        for case, function in growing_functions(hunt.stage(f"profile-{cost}", plan)).items():
             causes.setdefault(case, {})[cost] = function
     return causes
 
@@ -237,7 +219,7 @@ def _elsewhere(
     if largest and hunt.request.against:
         hunt.reporter.note(f"measuring the finds on {', '.join(hunt.request.against)}")
         plan = confirm_plan(largest, hunt.request.against, [0], options)
-        for (source, case), each in hunt.stage("kernels", plan).items():
+        for (source, case), each in measured(hunt.stage("kernels", plan)).items():
             found.setdefault(case, {})[source] = each
     return found
 
@@ -258,8 +240,8 @@ def _with_locks(
     kernels = build_kernels([request], hunt.reporter)
     hunt.reporter.note(f"counting how long locks are held on {request.name}")
     plan = locks_plan(sizes, request.name, options)
-    run = measure_stage(hunt.folder, "locks", plan, kernels, hunt.lab, hunt.reporter)
-    held = locks.held_locks(run.boots())
+    boots = measure_stage(hunt.folder, "locks", plan, kernels, hunt.lab, hunt.reporter)
+    held = locks.held_locks(boots)
     return [
         find.model_copy(update={"locks": held.get((case, find.cost), ()) if find.cost else ()})
         for case, find in zip(cases, finds, strict=True)
@@ -277,10 +259,10 @@ def _owners(hunt: _Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[OwnersR
         f"releasing by up to {max(owners)} processes at once in real time ({lab.acceleration})"
     )
     plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
-    run = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
+    boots = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
     found = [
         OwnersResult(kind=case.kind, way=case.way, user=case.user, **asdict(one))
-        for case, those in scalings(run.boots()).items()
+        for case, those in scalings(boots).items()
         for one in those
     ]
     return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
@@ -303,9 +285,9 @@ def _rate(
     hunt.reporter.note(f"measuring {len(some)} finds in real time ({lab.acceleration})")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
     plan = real_time_plan(sizes, hunt.request.source, options)
-    run = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
+    boots = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
     rates: list[float] = []
-    for case, each in _on(hunt.request.source, measured(run.boots())).items():
+    for case, each in _on(hunt.request.source, measured(boots)).items():
         exact, real = confirmed[case].largest("sync_ns"), each.largest("sync_ns")
         if exact and real:
             rates.append(real / exact)

@@ -1,26 +1,26 @@
-"""Boot the guests of one stage of a hunt, each with one kind."""
+"""Boot the guests of one stage of a hunt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from kteardown.hunt.catalogue import Way
 from kteardown.hunt.folder import HuntFolder, plan_of
-from kteardown.hunt.plan import Case
+from kteardown.hunt.plan import Case, alone_plan, kinds_in, shares_boots
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import check, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import Outcome
+from kteardown.model.record import Outcome, TrialStart
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import execute
 from kteardown.run.executors.port import Bootable, Lab
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
-from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.counting import BootRecords, trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
@@ -64,30 +64,34 @@ def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> Hunt
 
 
 def measure_stage(
-    folder: HuntFolder,
-    name: str,
-    plan: Plan,
-    kernels: HuntKernels,
-    lab: Lab,
-    reporter: Reporter,
-    *,
-    further: bool = True,
-) -> RunDir:
-    """Boot the rest of a stage and return its run directory.
+    folder: HuntFolder, name: str, plan: Plan, kernels: HuntKernels, lab: Lab, reporter: Reporter
+) -> list[BootRecords]:
+    """Boot the rest of a stage and return the records of its boots. A stage that is complete boots nothing.
 
-    With ``further``, the trials after one in which a guest failed run in a further boot, without those of the
-    way that failed. A stage that is complete boots nothing. Raises LabError, InputError; records that were
-    written before are kept.
+    Where each kind has boots of its own, the trials after one in which a guest failed run in a further boot,
+    without those of the way that failed. Where several kinds share a boot, those of a boot that failed, or of
+    which a trial gave no figures, are measured again, each in a boot of its own: what one leaves may have
+    made another fail. Raises LabError, InputError; records that were written before are kept.
     """
     run = folder.stage(name, plan, file_hash(lab.agent))
     planned = plan_of(run)
+    shared = shares_boots(planned)
     with open_writer(run, host.facts()) as log:
         execute(planned, kernels.bootable, lab, log, reporter)
-        while further and (more := further_boots(planned, run)):
+        while not shared and (more := further_boots(planned, run)):
             planned = planned.model_copy(update={"boots": (*planned.boots, *more)})
             run.save(run.plan_file, planned.model_dump_json(indent=1))
             execute(planned, kernels.bootable, lab, log, reporter)
-    return run
+    boots = run.boots()
+    failed = without_figures(planned, boots) if shared else ()
+    if not failed:
+        return boots
+    reporter.note(f"measuring {len(failed)} kinds again, each alone: their boots did not end well")
+    again = alone_plan(planned, failed)
+    return [
+        *(without(boot, failed) for boot in boots),
+        *measure_stage(folder, f"{name}-alone", again, kernels, lab, reporter),
+    ]
 
 
 def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
@@ -98,10 +102,25 @@ def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
     return rest_of_failed(plan, run.boots(), outcomes=_FAILED, leave_out=_same_way)
 
 
-def kinds_of_failed(plan: Plan, boots: Iterable[BootRecords]) -> set[str]:
-    """Return the names of the kinds in boots in which the guest failed."""
-    failed = (plan.boots[boot.boot] for boot in boots if boot.end.outcome in _FAILED)
-    return {str(trial.params["kind"]) for boot in failed for trial in boot.trials}
+def without_figures(plan: Plan, boots: Iterable[BootRecords]) -> list[tuple[int, str]]:
+    """Return boots and their kinds: all of a boot that failed, else those of trials that gave no figures."""
+    found = []
+    for boot in boots:
+        failed = {str(trial.params["kind"]) for trial in trials(boot.records) if not trial.usable}
+        kinds = kinds_in(plan.boots[boot.boot])
+        found += [(boot.boot, kind) for kind in kinds if boot.end.outcome in _FAILED or kind in failed]
+    return found
+
+
+def without(boot: BootRecords, parts: Collection[tuple[int, str]]) -> BootRecords:
+    """Return the records of a boot without those of trials of ``parts``, which are boots and their kinds."""
+    left_out = {
+        record.trial
+        for record in boot.records
+        if isinstance(record, TrialStart) and (boot.boot, record.params["kind"]) in parts
+    }
+    kept = (record for record in boot.records if getattr(record, "trial", None) not in left_out)
+    return replace(boot, records=tuple(kept))
 
 
 def _same_way(trial: PlannedTrial, failed: PlannedTrial) -> bool:

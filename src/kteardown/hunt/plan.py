@@ -2,8 +2,8 @@
 
 The screen has few sizes and one seed. Sizes go up until the next one is expected to take more than the
 budget: the agent leaves such a trial out. What may grow is then confirmed with six sizes, each twice the one
-before, and three seeds. Only in the screen of many kinds do several share a boot; otherwise each has boots of
-its own, so that what it leaves affects no other kind.
+before, and three seeds. Many kinds share boots, each with others for each seed: half of a boot with one kind
+is the boot.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ FEW_SIZES = (5, 10, 18, 36, 72, 288, 1152)
 ENOUGH_SIZES = 4
 """So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
 KINDS_PER_BOOT = 5
-"""In the screen of a large part of the catalogue: half of a boot with one kind is the boot."""
-MANY_KINDS = 40
-"""With fewer kinds, each has a boot of its own in the screen, too."""
+MANY_KINDS = 8 * KINDS_PER_BOOT + 1
+"""With fewer kinds, each has boots of its own. With so many, no two share a boot for two of the seeds."""
 CONFIRM_SIZES = 6
 CONFIRM_SEEDS = 3
 OWNER_BOOTS = 5
@@ -82,12 +81,8 @@ def cases_of(kinds: Iterable[Kind], options: Options) -> list[Case]:
     ]
 
 
-def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options, *, alone: bool = False) -> Plan:
-    """Return the plan that measures every way of every kind at few sizes.
-
-    With many kinds, ``KINDS_PER_BOOT`` of them share a boot, from different parts of the catalogue, unless
-    each is to be ``alone``.
-    """
+def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
+    """Return the plan that measures every way of every kind at few sizes."""
     sizes: dict[Case, list[int]] = {}
     most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
     for case in cases_of(kinds, options):
@@ -95,16 +90,27 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options, *, alone: 
             [size for size in those if size <= most[case.kind]] for those in (SCREEN_SIZES, FEW_SIZES)
         )
         sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
-    names = list(dict.fromkeys(case.kind for case in sizes))
-    shared = not alone and len(names) >= MANY_KINDS
-    boots = -(-len(names) // KINDS_PER_BOOT) if shared else len(names)
-    groups = [names[first::boots] for first in range(boots)]
-    return _plan(sizes, [kernel], [0], options, groups=groups)
+    return _plan(sizes, [kernel], [0], options, share=True)
 
 
 def shares_boots(plan: Plan) -> bool:
     """Return whether several kinds share a boot of this plan."""
-    return any(len({trial.params["kind"] for trial in boot.trials}) > 1 for boot in plan.boots)
+    return any(len(kinds_in(boot)) > 1 for boot in plan.boots)
+
+
+def kinds_in(boot: PlannedBoot) -> list[str]:
+    """Return the names of the kinds of a boot, in order."""
+    return list(dict.fromkeys(str(trial.params["kind"]) for trial in boot.trials))
+
+
+def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
+    """Return a plan with a boot for each of ``parts``, which are kinds of boots of ``plan``."""
+    boots = []
+    for index, (of, kind) in enumerate(parts):
+        trials = [trial for trial in plan.boots[of].trials if trial.params["kind"] == kind]
+        numbered = tuple(trial.model_copy(update={"index": n}) for n, trial in enumerate(trials))
+        boots.append(plan.boots[of].model_copy(update={"index": index, "block": index, "trials": numbered}))
+    return plan.model_copy(update={"boots": tuple(boots)})
 
 
 def confirm_plan(
@@ -115,7 +121,7 @@ def confirm_plan(
     ``seeds`` are numbers from 0 on; that of the screen is 0.
     """
     sizes = {case: list(spaced(most, CONFIRM_SIZES)) for case, most in largest.items()}
-    return _plan(sizes, kernels, seeds, options)
+    return _plan(sizes, kernels, seeds, options, share=True)
 
 
 def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
@@ -154,10 +160,16 @@ def _plan(
     options: Options,
     watch: str = "cost",
     profile_ns: int = 0,
-    groups: Sequence[Sequence[str]] = (),
+    share: bool = False,
 ) -> Plan:
-    """Return a plan with a boot for each of ``groups`` of kinds (default: each kind), kernel and seed."""
-    each = product(groups or [[kind] for kind in dict.fromkeys(case.kind for case in sizes)], kernels, seeds)
+    """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many kinds."""
+    names = list(dict.fromkeys(case.kind for case in sizes))
+    share = share and len(names) >= MANY_KINDS
+    each = [
+        (kinds, kernel, seed)
+        for kernel, seed in product(kernels, seeds)
+        for kinds in (_groups(names, seed) if share else [[name] for name in names])
+    ]
     boots = [
         PlannedBoot(
             index=index,
@@ -181,6 +193,23 @@ def _plan(
         silence_s=SILENCE_S,
         independent=True,
     )
+
+
+def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
+    """Return groups of up to ``KINDS_PER_BOOT`` names, from different parts of the catalogue.
+
+    Each seed has other groups, and begins them with another member, so that what a kind leaves to the next
+    one shows as a difference between seeds.
+    """
+    boots = -(-len(names) // KINDS_PER_BOOT)
+    rows = [names[first : first + boots] for first in range(0, len(names), boots)]
+    groups = []
+    for first in range(boots):
+        columns = ((first + number * seed) % boots for number in range(len(rows)))
+        group = [row[column] for row, column in zip(rows, columns, strict=True) if column < len(row)]
+        turn = seed % len(group)
+        groups.append([*group[turn:], *group[:turn]])
+    return groups
 
 
 def _trials(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers
 
 from kteardown.errors import InputError
 from kteardown.hunt import growth, limits, plan
 from kteardown.hunt.catalogue import Kind, choose, load_kinds
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import further_boots, kinds_of_failed, requests_of
+from kteardown.hunt.measure import further_boots, requests_of, without, without_figures
 from kteardown.hunt.plan import (
     AFTER_THEM,
     KINDS_PER_BOOT,
@@ -21,12 +24,14 @@ from kteardown.hunt.plan import (
     SCREEN_SIZES,
     Case,
     Options,
+    alone_plan,
     confirm_plan,
+    kinds_in,
     screen_plan,
     shares_boots,
 )
 from kteardown.model.plan import Plan, rests
-from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.model.record import BootEnd, BootStart, Outcome, Sample, TrialEnd, TrialStart
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.rundir.directory import RunDir
@@ -66,31 +71,69 @@ def test_each_kind_has_a_boot_of_its_own_with_all_its_ways() -> None:
     assert [trial.warmup for trial in first.trials] == [1, *[0] * (2 * len(sizes) - 1)]
 
 
-def test_many_kinds_share_boots_and_are_each_alone_if_that_is_asked_for() -> None:
+def names_in(plan: Plan) -> list[list[str]]:
+    return [kinds_in(boot) for boot in plan.boots]
+
+
+def test_many_kinds_share_boots() -> None:
     kinds = [kind(f"k{n}") for n in range(MANY_KINDS + 1)]
     assert not shares_boots(screen_plan(kinds[: MANY_KINDS - 1], "kernel", OPTIONS))
     plan = screen_plan(kinds, "kernel", OPTIONS)
     assert shares_boots(plan)
-    together = [list(dict.fromkeys(trial.params["kind"] for trial in boot.trials)) for boot in plan.boots]
-    assert max(map(len, together)) == KINDS_PER_BOOT
-    assert sorted(name for names in together for name in names) == sorted(kind.name for kind in kinds)
+    together = names_in(plan)
     first = plan.boots[0]
     # The catalogue is in order of its parts, so that neighbours are alike.
     assert together[0][:2] == ["k0", f"k{len(plan.boots)}"]
     warm = [trial.params["kind"] for trial in first.trials if trial.warmup]
     assert warm == together[0]
     assert [trial.index for trial in first.trials] == list(range(len(first.trials)))
-    assert not shares_boots(screen_plan(kinds, "kernel", OPTIONS, alone=True))
 
 
-def test_of_a_boot_that_failed_every_kind_is_named(tmp_path: Path) -> None:
-    kinds = [kind(f"k{n}") for n in range(MANY_KINDS)]
-    plan = screen_plan(kinds, "kernel", OPTIONS)
+@given(number=integers(MANY_KINDS, 300), kernels=integers(1, 3))
+def test_kinds_that_share_a_boot_have_other_neighbours_for_each_seed(number: int, kernels: int) -> None:
+    cases = {Case(f"k{n}", "exit"): 4608 for n in range(number)}
+    plan = confirm_plan(cases, [f"kernel{n}" for n in range(kernels)], range(3), OPTIONS)
+    before: set[tuple[str, str]] = set()
+    for seed in (1001, 1003, 1005):
+        boots = [boot for boot in plan.boots if boot.seed == seed and boot.kernel == "kernel0"]
+        together = [kinds_in(boot) for boot in boots]
+        assert sorted(name for names in together for name in names) == sorted(case.kind for case in cases)
+        assert max(map(len, together)) <= KINDS_PER_BOOT
+        neighbours = {pair for names in together for pair in combinations(sorted(names), 2)}
+        assert not neighbours & before
+        before |= neighbours
+    assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
+
+
+def test_all_kinds_of_a_boot_that_failed_are_measured_again_each_alone(tmp_path: Path) -> None:
+    plan = screen_plan([kind(f"k{n}") for n in range(MANY_KINDS)], "kernel", OPTIONS)
     run = HuntFolder(tmp_path).stage("screen", plan, "hash")
     failed_boot(run, plan)
-    expected = {str(trial.params["kind"]) for trial in plan.boots[0].trials}
-    assert kinds_of_failed(plan, run.boots()) == expected
-    assert len(expected) == KINDS_PER_BOOT
+    failed = without_figures(plan, run.boots())
+    assert failed == [(0, name) for name in names_in(plan)[0]]
+    (rest,) = (without(boot, failed) for boot in run.boots())
+    assert not measured([rest])
+    again = alone_plan(plan, failed)
+    assert names_in(again) == [[name] for name in names_in(plan)[0]]
+    assert not shares_boots(again)
+    for index, boot in enumerate(again.boots):
+        assert (boot.index, boot.block) == (index, index)
+        assert [trial.index for trial in boot.trials] == list(range(len(boot.trials)))
+        assert [trial.warmup for trial in boot.trials] == [1, *[0] * (len(boot.trials) - 1)]
+
+
+def test_of_a_boot_that_ended_only_a_kind_with_a_trial_without_figures_is_measured_again(
+    tmp_path: Path,
+) -> None:
+    plan = screen_plan([kind(f"k{n}") for n in range(MANY_KINDS)], "kernel", OPTIONS)
+    run = HuntFolder(tmp_path).stage("screen", plan, "hash")
+    first, second, *_ = names_in(plan)[0]
+    begins = next(trial.index for trial in plan.boots[0].trials if trial.params["kind"] == second)
+    boot_with(run, plan, ok=range(begins), outcome="ok", failed=begins)
+    (boot,) = run.boots()
+    assert without_figures(plan, [boot]) == [(0, second)]
+    kept = measured([without(boot, [(0, second)])])
+    assert {case.kind for _, case in kept} == {first}
 
 
 def test_modules_of_kinds_that_share_a_boot_are_loaded_once() -> None:
@@ -148,6 +191,19 @@ def test_another_word_chooses_the_kinds_whose_names_contain_it() -> None:
 
 def failed_boot(run: RunDir, plan: Plan) -> None:
     """Write the records of a boot whose guest hung in its third trial."""
+    boot_with(run, plan, ok=range(2), outcome="hang", hung=2)
+
+
+def boot_with(
+    run: RunDir,
+    plan: Plan,
+    *,
+    ok: Sequence[int],
+    outcome: Outcome,
+    failed: int | None = None,
+    hung: int | None = None,
+) -> None:
+    """Write the records of the first boot: trials that end ok, one that fails, one that does not end."""
     with open_writer(run) as log:
         boot = plan.boots[0]
         start = BootStart(
@@ -159,16 +215,16 @@ def failed_boot(run: RunDir, plan: Plan) -> None:
             started_at="2026-01-01T00:00:00",
         )
         log.append(start, boot=0, attempt=0)
-        for trial in boot.trials[:3]:
-            begun = TrialStart(trial=trial.index, workload="hunt", params=trial.params)
+        for index in (*ok, *(each for each in (failed, hung) if each is not None)):
+            begun = TrialStart(trial=index, workload="hunt", params=boot.trials[index].params)
             log.append(begun, boot=0, attempt=0)
-            if trial.index < 2:
-                sample = Sample(trial=trial.index, repetition=0, metric="sync_ns", value=5, warmup=False)
+            if index in ok:
+                sample = Sample(trial=index, repetition=0, metric="sync_ns", value=5, warmup=False)
                 log.append(sample, boot=0, attempt=0)
-                log.append(TrialEnd(trial=trial.index, status="ok"), boot=0, attempt=0)
-        end = BootEnd(
-            outcome="hang", detail="no record", duration_s=1, first_record_s=0.5, command=[], host_load=0
-        )
+                log.append(TrialEnd(trial=index, status="ok"), boot=0, attempt=0)
+            elif index == failed:
+                log.append(TrialEnd(trial=index, status="failed", detail="mount()"), boot=0, attempt=0)
+        end = BootEnd(outcome=outcome, detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0)
         log.append(end, boot=0, attempt=0)
 
 
