@@ -28,6 +28,7 @@ from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
     Options,
+    can_confirm,
     cases_of,
     confirm_plan,
     locks_plan,
@@ -53,8 +54,6 @@ _PERIOD_NS = 49_999
 _PROFILED: dict[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
 """By cost, what the agent is to watch while it is sampled."""
 _RATE_CASES = 6
-_SMALLEST = 5 * 2**5
-"""The smallest number of objects from which six sizes can be made."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     reporter.note(f"screening {len(hunt.kinds)} kinds on {source}")
     first = _screened(hunt)
     chosen = {
-        case: most for case, most in decide.worth_confirming(first.values()).items() if most >= _SMALLEST
+        case: most for case, most in decide.worth_confirming(first.values()).items() if can_confirm(most)
     }
     second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)

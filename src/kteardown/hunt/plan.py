@@ -30,6 +30,7 @@ KINDS_PER_BOOT = 5
 MANY_KINDS = 8 * KINDS_PER_BOOT + 1
 """With fewer kinds, each has boots of its own. With so many, no two share a boot for two of the seeds."""
 CONFIRM_SIZES = 6
+"""Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five objects."""
 CONFIRM_SEEDS = 3
 OWNER_BOOTS = 5
 """On the wall clock boots differ."""
@@ -116,12 +117,23 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
 def confirm_plan(
     largest: Mapping[Case, int], kernels: Sequence[str], seeds: Sequence[int], options: Options
 ) -> Plan:
-    """Return the plan that measures the cases at ``CONFIRM_SIZES`` sizes up to their largest one.
+    """Return the plan that measures the cases at up to ``CONFIRM_SIZES`` sizes up to their largest one.
 
-    ``seeds`` are numbers from 0 on; that of the screen is 0.
+    ``seeds`` are numbers from 0 on; that of the screen is 0. Cases with too few objects for a verdict must
+    not be among ``largest`` (``can_confirm``).
     """
-    sizes = {case: list(spaced(most, CONFIRM_SIZES)) for case, most in largest.items()}
+    sizes = {case: list(spaced(most, _doublings(most))) for case, most in largest.items()}
     return _plan(sizes, kernels, seeds, options, share=True)
+
+
+def can_confirm(largest: int) -> bool:
+    """Return whether up to ``largest`` objects can have as many sizes as a verdict needs."""
+    return _doublings(largest) >= ENOUGH_SIZES
+
+
+def _doublings(largest: int) -> int:
+    """Return how many sizes from 5 objects on, each twice the one before, are at most ``largest``."""
+    return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
 def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:

@@ -22,6 +22,8 @@ TICK = 20_000.0
 SIZES = spaced(5000, 6)
 UNEVEN = (150, 310, 590, 1230, 2410, 4900)
 """Sizes that are doublings only about: between two of them, a table may double twice or not at all."""
+FEW = spaced(72, 4)
+"""Of objects that are expensive: each costs as much as 64 of the others."""
 SCREENED = spaced(5000, 4, 4)
 
 LINEAR: dict[str, Cost] = {
@@ -59,6 +61,11 @@ def found(
     rng = np.random.default_rng(seed)
     verdicts = [judge(measured(cost, sizes, seeds, noise, rng)).verdict for _ in range(runs)]
     return verdicts.count("superlinear") / runs
+
+
+def found_in_few(cost: Cost, noise: float, runs: int) -> float:
+    """Return the share of runs with three seeds of few objects in which the verdict is superlinear."""
+    return found(lambda n: cost(64 * n), 3, noise, runs, FEW)
 
 
 def screened(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:

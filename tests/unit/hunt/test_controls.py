@@ -24,6 +24,16 @@ def test_three_seeds_find_nothing_in_linear_costs(name: str, noise: float) -> No
     assert c.found(c.LINEAR[name], 3, noise, RUNS) <= 0.01 + room(0.01, RUNS)
 
 
+@pytest.mark.parametrize("name", list(c.LINEAR))
+def test_four_sizes_of_few_objects_find_nothing_in_linear_costs(name: str) -> None:
+    assert c.found_in_few(c.LINEAR[name], 0.01, RUNS) <= 0.01 + room(0.01, RUNS)
+
+
+@pytest.mark.parametrize("name", [name for name in c.FINDS if "setup" not in name])
+def test_four_sizes_of_few_objects_are_enough_for_a_find(name: str) -> None:
+    assert c.found_in_few(c.FINDS[name], 0.01, RUNS) == 1
+
+
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_one_seed_rarely_finds_anything_in_a_linear_cost(noise: float) -> None:
     assert c.found(c.LINEAR["linear"], 1, noise, RUNS) <= 0.02 + room(0.02, RUNS)

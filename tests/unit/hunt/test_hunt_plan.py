@@ -18,6 +18,7 @@ from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import further_boots, requests_of, without, without_figures
 from kteardown.hunt.plan import (
     AFTER_THEM,
+    CONFIRM_SIZES,
     KINDS_PER_BOOT,
     LARGEST,
     MANY_KINDS,
@@ -25,6 +26,7 @@ from kteardown.hunt.plan import (
     Case,
     Options,
     alone_plan,
+    can_confirm,
     confirm_plan,
     kinds_in,
     screen_plan,
@@ -163,6 +165,17 @@ def test_a_confirmation_has_six_doublings_and_three_seeds() -> None:
     sizes = [int(trial.params["objects"]) for trial in plan.boots[0].trials][:6]
     assert sizes[-1] <= 4608
     assert [b / a for a, b in pairwise(sizes)] == [2.0] * 5
+
+
+@given(integers(1, 20_000))
+def test_few_objects_are_confirmed_with_fewer_sizes(most: int) -> None:
+    assert can_confirm(most) == (most >= 40)
+    if can_confirm(most):
+        plan = confirm_plan({Case("a", "exit"): most}, ["one"], [0], OPTIONS)
+        sizes = [int(trial.params["objects"]) for trial in plan.boots[0].trials]
+        assert growth.MIN_SIZES <= len(sizes) <= CONFIRM_SIZES
+        assert most / 2.3 < sizes[-1] <= most
+        assert len(sizes) == CONFIRM_SIZES or sizes[0] < 10
 
 
 def test_a_malformed_source_is_named() -> None:
