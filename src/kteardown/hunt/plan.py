@@ -27,8 +27,8 @@ FEW_SIZES = (5, 10, 18, 36, 72, 288, 1152)
 ENOUGH_SIZES = 4
 """So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
 KINDS_PER_BOOT = 5
-MANY_KINDS = 8 * KINDS_PER_BOOT + 1
-"""With fewer kinds, each has boots of its own. With so many, no two share a boot for two of the seeds."""
+FEWEST_BOOTS = 9
+"""Kinds share boots where there are more than this: of so many, no two share a boot for two of the seeds."""
 CONFIRM_SIZES = 6
 """Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five objects."""
 CONFIRM_SEEDS = 3
@@ -162,7 +162,7 @@ def profile_plan(
     sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options, watch: str, period_ns: int
 ) -> Plan:
     """Return the plan that samples what ``watch`` says (``agent/hunt/hunt.c``), at the sizes of each case."""
-    return _plan(sizes, [kernel], [0], options, watch, profile_ns=period_ns)
+    return _plan(sizes, [kernel], [0], options, watch, profile_ns=period_ns, share=True)
 
 
 def _plan(
@@ -176,7 +176,6 @@ def _plan(
 ) -> Plan:
     """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many kinds."""
     names = list(dict.fromkeys(case.kind for case in sizes))
-    share = share and len(names) >= MANY_KINDS
     each = [
         (kinds, kernel, seed)
         for kernel, seed in product(kernels, seeds)
@@ -208,12 +207,12 @@ def _plan(
 
 
 def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
-    """Return groups of up to ``KINDS_PER_BOOT`` names, from different parts of the catalogue.
+    """Return ``FEWEST_BOOTS`` groups or more, of up to ``KINDS_PER_BOOT`` names from different parts.
 
     Each seed has other groups, and begins them with another member, so that what a kind leaves to the next
     one shows as a difference between seeds.
     """
-    boots = -(-len(names) // KINDS_PER_BOOT)
+    boots = min(len(names), max(FEWEST_BOOTS, -(-len(names) // KINDS_PER_BOOT)))
     rows = [names[first : first + boots] for first in range(0, len(names), boots)]
     groups = []
     for first in range(boots):
