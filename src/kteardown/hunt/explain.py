@@ -16,6 +16,11 @@ _STEEP = 1.5
 _USER = "[user]"
 _ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
 """Functions that enable interrupts again; where the compiler inlines them, their caller is sampled."""
+_ON_BEHALF = re.compile(
+    r"finish_task_switch|_?_?schedule(_\w+)?|_*wait_for_com\w+|generic_exec_single|_*smp_call_function_\w+"
+)
+"""What switches tasks, or runs a function on a CPU, for the caller: it enables interrupts, too."""
+_MOST_CALLERS = 8
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,15 @@ class Function:
     @property
     def place(self) -> str:
         """Where the time was spent, which two kinds have in common if they are the same find."""
-        chain = (self.name, *self.callers)
-        return f"{next((name for name in chain if not _ENABLES.search(name)), self.name)}()"
+        return f"{_named((self.name, *self.callers))[-1]}()"
+
+
+def _named(chain: Sequence[str]) -> tuple[str, ...]:
+    """Return a function and its callers up to the first that says what is done; without one, only itself."""
+    for number, name in enumerate(chain, 1):
+        if not _ENABLES.search(name) and not _ON_BEHALF.fullmatch(name):
+            return tuple(chain[:number])
+    return tuple(chain[:1])
 
 
 def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:
@@ -58,11 +70,12 @@ def _growing(sizes: dict[int, Stretches]) -> Function | None:
         times = [each.own(name) for each in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
+        callers = last.callers(name, _MOST_CALLERS)
         function = Function(
             name,
             last.share(name),
             fitted.exponent if fitted else None,
-            last.callers(name),
+            callers[: max(2, len(_named((name, *callers))) - 1)],
             last.no_interrupts(name),
         )
         found.append((bool(fitted and fitted.exponent >= _STEEP and grown > 0), grown, function))

@@ -9,7 +9,7 @@ import pytest
 from kteardown.hunt import decide
 from kteardown.hunt.catalogue import Kind
 from kteardown.hunt.costs import FailedTrial, MeasuredCase, measured
-from kteardown.hunt.explain import growing_functions
+from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text
 from kteardown.hunt.result import CaseResult, FailureResult, Find, HuntResult, Rate
@@ -206,3 +206,24 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     failed = failures_table(result)
     assert failed is not None
     assert [row[2].text for row in failed.keys.rows] == ["no record: for 60 s", "fork(): hang on"]
+
+
+@pytest.mark.parametrize(
+    ("name", "callers", "place"),
+    [
+        ("do_sigtimedwait", ("__x64_sys_rt_sigtimedwait",), "do_sigtimedwait()"),
+        ("_raw_write_unlock_irq", ("do_exit", "do_group_exit"), "do_exit()"),
+        ("finish_task_switch", ("__schedule", "schedule", "fcntl_setlk", "do_fcntl"), "fcntl_setlk()"),
+        ("finish_task_switch", ("__schedule", "schedule", "schedule_timeout", "__wait_for_common"), None),
+        (
+            "generic_exec_single",
+            ("__smp_call_function_single", "perf_install_in_context"),
+            "perf_install_in_context()",
+        ),
+    ],
+)
+def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
+    name: str, callers: tuple[str, ...], place: str | None
+) -> None:
+    function = Function(name, 0.9, 1.9, callers, 0.5)
+    assert function.place == (place or f"{name}()")
