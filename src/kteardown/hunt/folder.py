@@ -19,22 +19,9 @@ from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.vm import host
 
-STAGES = (
-    "screen",
-    "screen-alone",
-    "narrow",
-    "narrow-alone",
-    "confirm",
-    "confirm-alone",
-    "profile-sync",
-    "profile-deferred",
-    "profile-make",
-    "kernels",
-    "kernels-alone",
-    "rate",
-    "locks",
-    "owners",
-)
+_SHARED = ("screen", "narrow", "confirm", "profile-sync", "profile-deferred", "profile-make", "kernels")
+"""Stages in which kinds share boots; those that have to be measured alone are in a stage of their own."""
+STAGES = (*(name + alone for name in _SHARED for alone in ("", "-alone")), "rate", "locks", "owners")
 """In the order in which they are measured."""
 
 
