@@ -17,9 +17,10 @@ _USER = "[user]"
 _ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
 """Functions that enable interrupts again; where the compiler inlines them, their caller is sampled."""
 _ON_BEHALF = re.compile(
-    r"finish_task_switch|_?_?schedule(_\w+)?|_*wait_for_com\w+|generic_exec_single|_*smp_call_function_\w+"
+    r"finish_task_switch|_*schedule(_\w+)?|_*wait_for_com\w+|_*wake_up(_\w+)?|"
+    r"generic_exec_single|_*smp_call_function_\w+"
 )
-"""What switches tasks, or runs a function on a CPU, for the caller: it enables interrupts, too."""
+"""Functions that switch tasks, wake them, or run a function on a CPU: the caller says what for."""
 _MOST_CALLERS = 8
 
 

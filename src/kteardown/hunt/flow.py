@@ -185,7 +185,8 @@ def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dic
         plan = confirm_plan(chosen, [source], seeds, options)
         boots += hunt.stage(name, plan)
         found = _on(source, measured(boots))
-        chosen = {case: most for case, most in chosen.items() if decide.may_grow(found[case])}
+        may_grow = {case for case, each in found.items() if decide.may_grow(each)}
+        chosen = {case: most for case, most in chosen.items() if case in may_grow}
         if not chosen:
             break
     return found

@@ -20,7 +20,7 @@ from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.vm import host
 
 _SHARED = ("screen", "narrow", "confirm", "profile-sync", "profile-deferred", "profile-make", "kernels")
-"""Stages in which kinds share boots; those that have to be measured alone are in a stage of their own."""
+"""Stages in which kinds share boots. ``NAME-alone`` has those that are measured again, each alone."""
 STAGES = (*(name + alone for name in _SHARED for alone in ("", "-alone")), "rate", "locks", "owners")
 """In the order in which they are measured."""
 

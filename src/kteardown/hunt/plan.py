@@ -2,8 +2,8 @@
 
 The screen has few sizes and one seed. Sizes go up until the next one is expected to take more than the
 budget: the agent leaves such a trial out. What may grow is then confirmed with six sizes, each twice the one
-before, and three seeds. Many kinds share boots, each with others for each seed: half of a boot with one kind
-is the boot.
+before, and three seeds. Many kinds share boots, each with others for each seed: to start a guest takes about
+as long as to measure one kind.
 """
 
 from __future__ import annotations

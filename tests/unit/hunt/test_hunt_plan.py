@@ -218,7 +218,7 @@ def boot_with(
     failed: int | None = None,
     hung: int | None = None,
 ) -> None:
-    """Write the records of the first boot: trials that end ok, one that fails, one that does not end."""
+    """Write the records of the first boot: some trials end ok, one fails, and one does not end."""
     with open_writer(run) as log:
         boot = plan.boots[0]
         start = BootStart(

@@ -215,11 +215,8 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
         ("_raw_write_unlock_irq", ("do_exit", "do_group_exit"), "do_exit()"),
         ("finish_task_switch", ("__schedule", "schedule", "fcntl_setlk", "do_fcntl"), "fcntl_setlk()"),
         ("finish_task_switch", ("__schedule", "schedule", "schedule_timeout", "__wait_for_common"), None),
-        (
-            "generic_exec_single",
-            ("__smp_call_function_single", "perf_install_in_context"),
-            "perf_install_in_context()",
-        ),
+        ("_raw_spin_unlock_irqrestore", ("__wake_up", "perf_event_wakeup"), "perf_event_wakeup()"),
+        ("generic_exec_single", ("__smp_call_function_single", "perf_event_open"), "perf_event_open()"),
     ],
 )
 def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
