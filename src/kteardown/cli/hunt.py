@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +91,13 @@ class Asked:
 
 def hunt(
     asked: Asked,
-    resume: Annotated[str, typer.Option(metavar="HUNT", help="Finish this hunt, or `last`.")] = "",
+    resume: Annotated[
+        str,
+        typer.Option(
+            metavar="HUNT",
+            help="Finish this hunt, or `last`. With --against its finds are also measured on that kernel.",
+        ),
+    ] = "",
     show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Also print every kind that was measured.")
@@ -125,11 +131,14 @@ def hunt(
 
       kteardown hunt --source debian-image:7.3 --against debian-image:6.12
 
+      kteardown hunt --resume last --against debian-image:6.1
+
       kteardown hunt --unprivileged
     """
     options.need_writable(json_file)
     if show:
         folder = HuntFolder.find(show)
+        _need_unchanged(folder, asked)
         saved = _saved(folder)
         _print(saved, json_file, everything)
         _write_reproducers(folder, reproducers)
@@ -139,7 +148,7 @@ def hunt(
     from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
 
     reporter = options.reporter(verbose, quiet)
-    folder = HuntFolder.find(resume) if resume else _begin(asked, reporter)
+    folder = _resumed(resume, asked, reporter) if resume else _begin(asked, reporter)
     reporter.note(f"folder: {folder.path}")
     _print(flow.finish(folder, reporter, jobs=jobs), json_file, everything)
     _write_reproducers(folder, reproducers)
@@ -173,6 +182,29 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.create(request)
+
+
+def _resumed(name: str, asked: Asked, reporter: Reporter) -> HuntFolder:
+    """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
+    from kteardown.hunt import flow
+
+    folder = HuntFolder.find(name)
+    request = folder.request()
+    _need_unchanged(folder, asked, but="against")
+    if asked.against:
+        flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
+        folder.compare_with(asked.against)
+    return folder
+
+
+def _need_unchanged(folder: HuntFolder, asked: Asked, but: str = "") -> None:
+    """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to be."""
+    for field in fields(asked):
+        if field.name != but and getattr(asked, field.name) != field.default:
+            raise InputError(
+                f"--{field.name} cannot be changed: the hunt was begun with `{folder.request().command}`",
+                hint="leave it out, or begin a new hunt. Only --against can be added, with --resume.",
+            )
 
 
 def _owners(text: str) -> tuple[int, ...]:

@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import InputError
+from kteardown.hunt.plan import with_other_kernels
 from kteardown.model.plan import Plan
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder
@@ -95,19 +97,32 @@ class HuntFolder:
                 f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
             ) from error
 
+    def compare_with(self, against: Sequence[str]) -> None:
+        """Add kernels on which the finds are to be measured, too. Raises InputError, LabError."""
+        request = self.request()
+        new = [name for name in dict.fromkeys(against) if name not in request.against]
+        added = "".join(f" --against {shlex.quote(name)}" for name in new)
+        update = {"against": (*request.against, *new), "command": request.command + added}
+        self.save(self.path / "hunt.json", request.model_copy(update=update).model_dump_json(indent=1))
+
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.
 
-        Raises InputError if its boots had other kinds or another agent: their figures cannot be put together.
+        One that is there gets the boots of kernels that it does not have yet. Raises InputError if its boots
+        had other kinds or another agent: their figures cannot be put together.
         """
         run = RunDir(self.path / name)
         if run.plan_file.is_file():
-            if run.environment().get("agent_hash") == agent_hash:
-                return run
-            raise InputError(
-                f"{run.path}: the kinds or the agent have changed since it was measured",
-                hint="hunt again; figures of different programs cannot be put together.",
-            )
+            if run.environment().get("agent_hash") != agent_hash:
+                raise InputError(
+                    f"{run.path}: the kinds or the agent have changed since it was measured",
+                    hint="hunt again; figures of different programs cannot be put together.",
+                )
+            planned = plan_of(run)
+            extended = with_other_kernels(planned, plan)
+            if extended != planned:
+                run.save(run.plan_file, extended.model_dump_json(indent=1))
+            return run
         run = RunDir.create_at(self.path / name)
         environment = {"machine": host.facts(), "agent_hash": agent_hash}
         run.save(run.environment_file, json.dumps(environment, indent=1))

@@ -114,6 +114,17 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
     return plan.model_copy(update={"boots": tuple(boots)})
 
 
+def with_other_kernels(planned: Plan, plan: Plan) -> Plan:
+    """Return ``planned`` with the boots of ``plan`` on kernels that it does not have, after its own."""
+    known = {boot.kernel for boot in planned.boots}
+    others = [boot for boot in plan.boots if boot.kernel not in known]
+    added = [
+        boot.model_copy(update={"index": index, "block": index})
+        for index, boot in enumerate(others, len(planned.boots))
+    ]
+    return planned.model_copy(update={"boots": (*planned.boots, *added)})
+
+
 def confirm_plan(
     largest: Mapping[Case, int], kernels: Sequence[str], seeds: Sequence[int], options: Options
 ) -> Plan:

@@ -117,6 +117,12 @@ def newest(versions: Sequence[str]) -> str:
     return max(versions, key=functools.cmp_to_key(order))
 
 
+def readable(pattern: str) -> str:
+    """Return a pattern for messages: what it begins with, and ``*`` where it matches several names."""
+    plain = re.split(r"\\[a-z]|\(", pattern)[0]
+    return plain.replace("\\", "") + "*" * (plain != pattern)
+
+
 class Apt:
     """Finds and downloads packages of ``architecture``, given by its Debian name (``amd64``)."""
 
@@ -144,7 +150,7 @@ class Apt:
             if matches:
                 best = newest([v for _, v in matches])
                 return Package(next(n for n, v in matches if v == best), best, tier)
-        wanted = f"{pattern} {version}".strip().replace("\\", "")
+        wanted = f"{readable(pattern)} {version}".strip()
         if failures:
             raise LabError(
                 f"package {wanted} was not found, and not all package lists could be fetched: {failures[0]}",

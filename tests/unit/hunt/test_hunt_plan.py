@@ -109,6 +109,22 @@ def test_kinds_that_share_a_boot_have_other_neighbours_for_each_seed(number: int
     assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
 
 
+def test_a_kernel_that_is_added_gets_boots_of_its_own(tmp_path: Path) -> None:
+    hunt = HuntFolder.create(Request(source="a", against=("b",), command="kteardown hunt --against b"))
+    cases = {Case(f"k{n}", "exit"): 4608 for n in range(MANY)}
+    first = confirm_plan(cases, ["b"], [0], OPTIONS)
+    hunt.stage("kernels", first, "hash")
+    hunt.compare_with(["b", "SERIES on a"])
+    assert hunt.request().against == ("b", "SERIES on a")
+    assert hunt.request().command == "kteardown hunt --against b --against 'SERIES on a'"
+    both = confirm_plan(cases, hunt.request().against, [0], OPTIONS)
+    for _ in range(2):
+        run = hunt.stage("kernels", both, "hash")
+        planned = Plan.model_validate_json(run.plan_file.read_bytes())
+        assert planned.boots == both.boots
+    assert not rests(planned)
+
+
 def test_all_kinds_of_a_boot_that_failed_are_measured_again_each_alone(tmp_path: Path) -> None:
     plan = screen_plan([kind(f"k{n}") for n in range(MANY)], "kernel", OPTIONS)
     run = HuntFolder(tmp_path).stage("screen", plan, "hash")

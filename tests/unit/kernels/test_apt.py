@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.kernels.apt import Target, newest, parse_madison, parse_targets, tiers
+from kteardown.kernels.apt import Target, newest, parse_madison, parse_targets, readable, tiers
 
 ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
 
@@ -70,3 +70,8 @@ def test_names_and_versions_are_parsed_from_madison_lines() -> None:
 def test_versions_are_compared_by_the_rules_of_debian() -> None:
     assert newest(["7.2.9-1~bpo13+1", "7.2.12-1~bpo13+1", "7.2.11-1"]) == "7.2.12-1~bpo13+1"
     assert newest(["6.12.1-1~deb12u1", "6.12.1-1"]) == "6.12.1-1"
+
+
+def test_messages_have_names_and_no_patterns() -> None:
+    assert readable(r"linux\-image\-9\.9\.\d+(?:[+-][a-z0-9.~+]+)?-amd64") == "linux-image-9.9.*"
+    assert readable(r"linux-source-6\.12") == "linux-source-6.12"
