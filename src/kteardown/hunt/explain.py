@@ -18,10 +18,12 @@ _ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
 """Functions that enable interrupts again; where the compiler inlines them, their caller is sampled."""
 _ON_BEHALF = re.compile(
     r"finish_task_switch|_*schedule(_\w+)?|_*wait_for_com\w+|_*wake_up(_\w+)?|"
-    r"generic_exec_single|_*smp_call_function_\w+"
+    r"generic_exec_single|_*smp_call_function_\w+|"
+    r"clear_page(_\w+)?|get_page_from_freelist|_*alloc_pages\w*|allocate_slab|_*slab_alloc\w*|_*kv?malloc\w*"
 )
-"""Functions that switch tasks, wake them, or run a function on a CPU: the caller says what for."""
-_MOST_CALLERS = 8
+"""Functions that switch tasks, wake them, run a function on a CPU, or allocate and clear memory: the caller
+says what for.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,13 @@ class Function:
     @property
     def place(self) -> str:
         """Where the time was spent, which two kinds have in common if they are the same find."""
-        return f"{_named((self.name, *self.callers))[-1]}()"
+        chain = (self.name, *self.callers)
+        return f"{next(filter(_says_what, chain), self.name)}()"
 
 
-def _named(chain: Sequence[str]) -> tuple[str, ...]:
-    """Return a function and its callers up to the first that says what is done; without one, only itself."""
-    for number, name in enumerate(chain, 1):
-        if not _ENABLES.search(name) and not _ON_BEHALF.fullmatch(name):
-            return tuple(chain[:number])
-    return tuple(chain[:1])
+def _says_what(function: str) -> bool:
+    """Return whether the name of a function says what is done, and not only how."""
+    return not _ENABLES.search(function) and not _ON_BEHALF.fullmatch(function)
 
 
 def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:
@@ -71,12 +71,12 @@ def _growing(sizes: dict[int, Stretches]) -> Function | None:
         times = [each.own(name) for each in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
-        callers = last.callers(name, _MOST_CALLERS)
+        callers = () if _says_what(name) else last.chain_to(name, _says_what)
         function = Function(
             name,
             last.share(name),
             fitted.exponent if fitted else None,
-            callers[: max(2, len(_named((name, *callers))) - 1)],
+            callers or last.callers(name),
             last.no_interrupts(name),
         )
         found.append((bool(fitted and fitted.exponent >= _STEEP and grown > 0), grown, function))

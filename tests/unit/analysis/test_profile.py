@@ -304,3 +304,10 @@ def test_parameters_that_the_experiment_did_not_choose_are_not_shown() -> None:
 
 def test_without_profiled_boots_there_is_no_profile() -> None:
     assert profiles([], EXPERIMENT, {"exit": EXIT}, ("base",)) == ()
+
+
+def test_the_caller_that_is_accepted_counts_on_all_ways_to_it() -> None:
+    costs = costs_of({"a;wait;x;f": (3, 3000), "a;wait;y;f": (3, 3000), "b;x;f": (4, 4000)})
+    assert costs.chain_to("f", lambda name: name not in ("x", "y")) == ("y", "wait")
+    assert costs.chain_to("f", lambda name: name == "z") == ()
+    assert costs.chain_to("g", lambda name: True) == ()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
@@ -28,6 +28,7 @@ NO_INTERRUPTS = "[no interrupts]"
 Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name."""
 
+_CALLERS = 2
 _OFTEN = 10
 """From this many samples of a function on, the spread between boots can be estimated."""
 # Suffixes that the compiler adds to the name of a function for a part or a copy of it.
@@ -190,12 +191,12 @@ class FunctionCosts:
         own = self._self[function].ns if function in self._self else 0.0
         return self._no_interrupt_ns[function] / own if own else 0.0
 
-    def callers(self, function: str, most: int = 2) -> tuple[str, ...]:
-        """Return the callers through which more than half of its time was reached, the nearest first."""
+    def callers(self, function: str) -> tuple[str, ...]:
+        """Return up to two callers, the nearest first, through which more than half of its time came."""
         chain: tuple[str, ...] = ()
         times = self._callers.get(function, Counter())
         whole = sum(times.values())
-        while len(chain) < most:
+        while len(chain) < _CALLERS:
             longer: Counter[tuple[str, ...]] = Counter()
             for callers, ns in times.items():
                 if callers[: len(chain)] == chain and len(callers) > len(chain):
@@ -205,6 +206,24 @@ class FunctionCosts:
                 break
             chain = best
         return chain
+
+    def chain_to(self, function: str, says: Callable[[str], bool]) -> tuple[str, ...]:
+        """Return its callers up to the first that ``says`` accepts, the nearest first.
+
+        Of several such callers it is the one with most time; stacks that reach it in different ways count
+        together. Empty if no caller is accepted.
+        """
+        times: Counter[str] = Counter()
+        chains: dict[str, Counter[tuple[str, ...]]] = {}
+        for callers, ns in self._callers.get(function, Counter()).items():
+            length = next((number for number, name in enumerate(callers, 1) if says(name)), 0)
+            if length:
+                times[callers[length - 1]] += ns
+                chains.setdefault(callers[length - 1], Counter())[callers[:length]] += ns
+        if not times:
+            return ()
+        best = max(times, key=lambda name: (times[name], name))
+        return max(chains[best], key=lambda chain: (chains[best][chain], chain))
 
     def _scatter(self, weight: Weight) -> float:
         """Return the variance of a mean per stretch if only the sampling were random."""
