@@ -109,7 +109,10 @@ def test_kinds_that_share_a_boot_have_other_neighbours_for_each_seed(number: int
     assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
 
 
-def test_a_kernel_that_is_added_gets_boots_of_its_own(tmp_path: Path) -> None:
+def test_a_kernel_that_is_added_gets_boots_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
     hunt = HuntFolder.create(Request(source="a", against=("b",), command="kteardown hunt --against b"))
     cases = {Case(f"k{n}", "exit"): 4608 for n in range(MANY)}
     first = confirm_plan(cases, ["b"], [0], OPTIONS)
