@@ -30,13 +30,17 @@ BLOCK = re.compile(
 
 _PROGRAMS = (
     "its program: by how much the time of the same cost grows when the number is doubled for the last "
-    "time, if only the program of `--reproducers` runs on this kernel, without the lab"
+    "time, if only the program of `--reproducers` runs on this kernel, without the lab; it does not measure "
+    "what is deferred"
 )
 
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """One run of the program of a find: three numbers of objects, each twice the one before, and times."""
+    """One run of the program of a find: three numbers of objects, each twice the one before, and times.
+
+    The program measures the time of making and that of the release, and no other cost.
+    """
 
     objects: tuple[int, ...] = ()
     made_ms: tuple[float, ...] = ()
@@ -44,8 +48,9 @@ class ProgramRun:
     failure: str = ""
 
     def growth(self, cost: str | None) -> float | None:
-        """By which factor the time of the last doubling grew; None if the program failed."""
-        times = self.made_ms if cost == "make" else self.released_ms
+        """By which factor the time of the last doubling grew; None if it failed or does not measure the cost."""
+        measured = {"make": self.made_ms, "sync": self.released_ms, None: self.released_ms}
+        times = measured.get(cost, ())
         return times[-1] / times[-2] if len(times) > 1 else None
 
 
@@ -79,7 +84,7 @@ def keep(root: Path, name: str, file: Path) -> None:
     """Keep a result, with the content id of what it depends on."""
     result = HuntResult.model_validate_json(file.read_bytes())
     # Where the result was written is of no interest elsewhere.
-    result = result.model_copy(update={"command": result.command.partition(" --json")[0]})
+    result = result.model_copy(update={"command": re.sub(r" --json[ =]\S+", "", result.command)})
     folder = root / "results" / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hunt.json").write_text(result.model_dump_json(indent=1) + "\n")

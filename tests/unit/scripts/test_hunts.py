@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
     )
     result = HuntResult(
         kteardown="0",
-        command="kteardown hunt --json file",
+        command="kteardown hunt --json file --against debian-image:7.2",
         source="debian-image:6.12",
         release="6.12.1",
         against=(),
@@ -69,7 +69,7 @@ def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path)
     assert page.endswith("<!-- end of hunt -->\nafter\n")
     assert "| flocks, exit (+1) | release |" in page
     assert "flocks, exit: leases, exit." in page
-    assert "`kteardown hunt` (6.12.1" in page
+    assert "`kteardown hunt --against debian-image:7.2` (6.12.1" in page
     assert hunts.spliced(root, page) == page
 
 
@@ -111,4 +111,6 @@ def test_a_program_that_failed_says_why(root: Path) -> None:
 def test_growth_is_that_of_the_last_doubling(cost: str | None, expected: float) -> None:
     run = hunts.ProgramRun((5, 10, 20), (1.0, 2.0, 4.0), (1.0, 3.0, 11.1))
     assert run.growth(cost) == pytest.approx(expected)
+    assert run.growth("deferred") is None
+    assert run.growth("held") is None
     assert hunts.ProgramRun(failure="x").growth(cost) is None
