@@ -50,11 +50,13 @@ def may_grow(each: MeasuredCase) -> bool:
 
 
 def _asks(each: MeasuredCase) -> bool:
-    curves = _curves(each)
-    held = curves.pop("held", None)
-    if held is not None and len(held.complete().sizes) > 2 and screen(held, MEMORY_WORTH_CONFIRMING):
-        return True
-    return any(screen(_without_job(curve) if cost == "deferred" else curve) for cost, curve in curves.items())
+    return any(_asks_for(cost, curve) for cost, curve in _curves(each).items())
+
+
+def _asks_for(cost: Cost, curve: Curve) -> bool:
+    if cost == "held":
+        return len(curve.complete().sizes) > 2 and screen(curve, MEMORY_WORTH_CONFIRMING)
+    return screen(_without_job(curve) if cost == "deferred" else curve)
 
 
 def _without_job(curve: Curve) -> Curve:
@@ -121,7 +123,7 @@ def _curves(each: MeasuredCase) -> dict[Cost, Curve]:
 
 
 def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -> CaseResult:
-    growth = {cost: _growth(curve, confirmed=False) for cost, curve in _curves(first).items()}
+    growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
     if second is not None:
         growth |= {cost: _growth(curve, confirmed=True) for cost, curve in _curves(second).items()}
     both = [each for each in (second, first) if each is not None]
@@ -147,6 +149,15 @@ def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -
         failed=failed,
         beyond_budget=first.beyond_budget,
     )
+
+
+def _screened(cost: Cost, curve: Curve) -> GrowthResult:
+    """Return the verdict of the screen: unknown where too little has grown to ask for a confirmation."""
+    found = _growth(curve, confirmed=False)
+    if found.verdict != "superlinear" or _asks_for(cost, curve):
+        return found
+    reason = f"{found.reason}, but other work of the kernel may be part of it: not confirmed"
+    return found.model_copy(update={"verdict": "unknown", "reason": reason})
 
 
 def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:

@@ -104,6 +104,18 @@ def test_one_job_in_the_deferred_work_asks_for_nothing() -> None:
     assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
 
 
+def test_what_the_screen_does_not_ask_for_is_never_superlinear() -> None:
+    """Recorded: the deferred work of processes with a CPU limit, whose measurements may have the job."""
+    job = {
+        "deferred_ns": {(1, 72): 555_322.0, (1, 288): 0.0, (1, 1152): 2_009_635.0, (1, 4608): 12_857_401.0}
+    }
+    (case,) = decide.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", job)}, {})
+    growth = case.growth["deferred"]
+    assert growth.verdict == "unknown"
+    assert growth.reason.startswith("exponents ")
+    assert growth.reason.endswith("not confirmed")
+
+
 def test_the_bystanders_are_those_of_the_largest_number() -> None:
     zombies = stage("screen")[ZOMBIES]
     assert zombies.largest("objects_count") == 1152
