@@ -137,8 +137,21 @@ def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str
 
 
 def _same(finds: tuple[Find, ...]) -> str:
-    groups = [f"{find.kind}, {find.way}: {'; '.join(find.also)}" for find in finds if find.also]
-    return "The same find in other kinds and ways: " + ". ".join(groups) + "." if groups else ""
+    """Return a list, folded, of the other kinds and ways of each find."""
+    if not any(find.also for find in finds):
+        return ""
+    lines = [f"- {find.kind}, {find.way}: {_by_kind(find.also)}" for find in finds if find.also]
+    summary_text = "<summary>The same find in other kinds and ways</summary>"
+    return "\n".join(["<details markdown>", summary_text, "", *lines, "", "</details>"])
+
+
+def _by_kind(ways: tuple[str, ...]) -> str:
+    """Return ``KIND, WAY`` texts with each kind named once: ``flocks (exit, random), leases (exit)``."""
+    found: dict[str, list[str]] = {}
+    for text in ways:
+        kind, _, way = text.partition(", ")
+        found.setdefault(kind, []).append(way)
+    return ", ".join(f"{kind} ({', '.join(sorted(of_kind))})" for kind, of_kind in found.items())
 
 
 def _content(root: Path, result: HuntResult) -> str:

@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
         cost="sync",
         growth=GROWTH,
         function=FUNCTION,
-        also=("leases, exit",),
+        also=("leases, random", "ofd_locks, exit", "leases, exit"),
     )
     case = CaseResult(
         kind="flocks",
@@ -67,8 +67,8 @@ def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path)
         "before\n<!-- hunt: one -->\n1 kind in 1 way of release on 6.12.1: 1 cost that grows"
     )
     assert page.endswith("<!-- end of hunt -->\nafter\n")
-    assert "| flocks, exit (+1) | release |" in page
-    assert "flocks, exit: leases, exit." in page
+    assert "| flocks, exit (+3) | release |" in page
+    assert "\n- flocks, exit: leases (exit, random), ofd_locks (exit)\n" in page
     assert "`kteardown hunt --against debian-image:7.2` (6.12.1" in page
     assert hunts.spliced(root, page) == page
 
