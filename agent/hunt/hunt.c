@@ -127,7 +127,7 @@ static void locks_end(struct trial *t, const char *invariant)
 	wl_check(t, invariant, true, "%s", text);
 }
 
-static int make(struct trial *t, const struct owner_spec *spec, int count)
+static int start_owners(struct trial *t, const struct owner_spec *spec, int count)
 {
 	char folder[64];
 	int i;
@@ -142,12 +142,24 @@ static int make(struct trial *t, const struct owner_spec *spec, int count)
 		if (mkdir(folder, 0777) || chmod(folder, 0777))
 			return wl_fail(t, "%s: %m", folder);
 		one.folder = folder;
-		one.making = locks_begin;
 		one.cpu = count > 1 ? i % (int)sysconf(_SC_NPROCESSORS_ONLN) : -1;
 		nr_owners++;
 		if (!owner_start(&owners[i], &one))
 			return owner_error(t, &owners[i]);
-		wl_alive(t, "%lld made", (long long)spec->objects * (i + 1));
+	}
+	return 0;
+}
+
+static int owners_make(struct trial *t)
+{
+	int64_t made = 0;
+	int i;
+
+	for (i = 0; i < nr_owners; i++) {
+		if (!owner_make(&owners[i]))
+			return owner_error(t, &owners[i]);
+		made += owners[i].spec.objects;
+		wl_alive(t, "%lld made", (long long)made);
 	}
 	return 0;
 }
@@ -255,7 +267,7 @@ static int64_t without(int64_t elapsed_ns, int64_t idle_ns)
 	return elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
 }
 
-/* How long the making took whose owner took longest. */
+/* How long the owner took to make its objects that took longest. */
 static int64_t making_ns(void)
 {
 	int64_t longest = 0;
@@ -265,6 +277,24 @@ static int64_t making_ns(void)
 		if (owners[i].report->made_ns > longest)
 			longest = owners[i].report->made_ns;
 	return longest;
+}
+
+static int make(struct trial *t, enum watch watch, struct released *r)
+{
+	int64_t idle = idle_begin_ns(idle_is_from);
+
+	if (watch == MAKE)
+		wl_profile_begin(t);
+	locks_begin();
+	if (owners_make(t))
+		return -1;
+	if (watch == MAKE)
+		wl_profile_end(t);
+	locks_end(t, "locks_making");
+	idle = idle_since(idle);
+	/* With several CPUs, what is idle beside the owner is not waiting. */
+	r->made_ns = without(making_ns(), several_cpus() ? 0 : idle);
+	return 0;
 }
 
 static void report(struct trial *t, const struct released *r, int64_t held_kb, enum watch watch)
@@ -292,7 +322,7 @@ static void report(struct trial *t, const struct released *r, int64_t held_kb, e
 
 static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
 {
-	int64_t held_kb = -1, free_before_kb, idle;
+	int64_t held_kb = -1, free_before_kb;
 	struct lateness late = {0};
 	struct released r = {0};
 	struct taken quiet;
@@ -305,19 +335,9 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 		first_free_kb -= free_before_kb - free_kb();
 	idle_is_from = idle_source(spec->kind->timers &&
 				   spec->objects * wl_param_int(t, "owners") > FEW_TIMERS);
-	idle = idle_begin_ns(idle_is_from);
-	if (watch == MAKE)
-		wl_profile_begin(t);
-	/* An owner that is an ordinary user cannot begin to count when it begins to make. */
-	locks_begin();
-	if (make(t, spec, wl_param_int(t, "owners")))
+	/* What a kind waits for while it prepares is no part of making. */
+	if (start_owners(t, spec, wl_param_int(t, "owners")) || make(t, watch, &r))
 		return -1;
-	if (watch == MAKE)
-		wl_profile_end(t);
-	locks_end(t, "locks_making");
-	idle = idle_since(idle);
-	/* With several CPUs, what is idle beside the owner is not waiting. */
-	r.made_ns = without(making_ns(), several_cpus() ? 0 : idle);
 	if (spec->objects >= most_objects)
 		held_kb = first_free_kb - free_kb();
 	most_objects = spec->objects > most_objects ? spec->objects : most_objects;

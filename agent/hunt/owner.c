@@ -256,8 +256,9 @@ static void own(const struct owner_spec *spec, int from, int to)
 		order = order_of(spec);
 	if (k->prepare)
 		k->prepare();
-	if (spec->making)
-		spec->making();
+	MUST(write(to, "p", 1));
+	if (read(from, &c, 1) != 1)
+		wait_to_be_killed();
 	began = clock_ns();
 	make_all(k, fds);
 	report->made_ns = clock_ns() - began;
@@ -309,15 +310,27 @@ bool owner_start(struct owner *o, const struct owner_spec *spec)
 	close(down[0]);
 	o->from = up[0];
 	o->to = down[1];
-	return o->pid > 0 && says(o, 'm');
+	return o->pid > 0 && says(o, 'p');
+}
+
+static void go_on(struct owner *o)
+{
+	if (write(o->to, "g", 1) != 1)
+		o->report->error = errno;
+}
+
+bool owner_make(struct owner *o)
+{
+	go_on(o);
+	return says(o, 'm');
 }
 
 void owner_release(struct owner *o)
 {
 	if (o->spec.way == WAY_EXIT)
 		kill(o->pid, SIGKILL);
-	else if (write(o->to, "g", 1) != 1)
-		o->report->error = errno;
+	else
+		go_on(o);
 }
 
 bool owner_released(struct owner *o)

@@ -26,7 +26,6 @@ struct owner_spec {
 	bool user; /* run as an ordinary user, within the limits that it has */
 	int cpu; /* -1: any */
 	const char *folder; /* an empty folder */
-	void (*making)(void); /* the owner calls it when it begins to make; or NULL */
 };
 
 struct owner {
@@ -43,10 +42,12 @@ bool kind_has_way(const struct kind *k, enum way way);
 
 int64_t clock_ns(void);
 /*
- * Starts the owner; when this returns, it has made its objects. False: a call failed, which
- * is in the report.
+ * Starts the owner; when this returns, it has prepared what its kind needs. False: a call failed,
+ * which is in the report.
  */
 bool owner_start(struct owner *o, const struct owner_spec *spec);
+/* When this returns, the owner has made its objects. False: a call failed. */
+bool owner_make(struct owner *o);
 /* Begins the release; owner_released() waits for its end. False: a call failed. */
 void owner_release(struct owner *o);
 bool owner_released(struct owner *o);

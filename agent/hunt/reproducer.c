@@ -29,7 +29,7 @@ static int show(const struct owner_spec *spec)
 	struct owner owner = {0};
 	int64_t start, took;
 
-	if (!owner_start(&owner, spec)) {
+	if (!owner_start(&owner, spec) || !owner_make(&owner)) {
 		fprintf(stderr, "%s: %s\n", owner.report->call, strerror(owner.report->error));
 		return 1;
 	}
