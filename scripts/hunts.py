@@ -48,7 +48,7 @@ class ProgramRun:
     failure: str = ""
 
     def growth(self, cost: str | None) -> float | None:
-        """By which factor the time of the last doubling grew; None if it failed or does not measure the cost."""
+        """By which factor the time of the last doubling grew; None if it failed, or has no such cost."""
         measured = {"make": self.made_ms, "sync": self.released_ms, None: self.released_ms}
         times = measured.get(cost, ())
         return times[-1] / times[-2] if len(times) > 1 else None

@@ -89,8 +89,27 @@ class Asked:
     ] = 300
 
 
+@dataclass(frozen=True)
+class Output:
+    """What is printed and written at the end."""
+
+    everything: Annotated[bool, typer.Option("--all", help="Also print every kind that was measured.")] = (
+        False
+    )
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = (
+        None
+    )
+    reproducers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write a C program and the text of a report for each find to this folder."
+        ),
+    ] = None
+
+
 def hunt(
     asked: Asked,
+    output: Output,
     resume: Annotated[
         str,
         typer.Option(
@@ -99,21 +118,9 @@ def hunt(
         ),
     ] = "",
     show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also print every kind that was measured.")
-    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the result to this file.")
-    ] = None,
-    reproducers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write a C program and the text of a report for each find to this folder."
-        ),
     ] = None,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
@@ -135,24 +142,24 @@ def hunt(
 
       kteardown hunt --unprivileged
     """
-    options.need_writable(json_file)
+    options.need_writable(output.json_file)
+    reporter = options.reporter(verbose, quiet)
     if show:
         folder = HuntFolder.find(show)
         _need_unchanged(folder, asked)
-        saved = _saved(folder)
-        _print(saved, json_file, everything)
-        _write_reproducers(folder, reproducers)
-        if saved.unconfirmed:
-            options.reporter(verbose, quiet).note(f"finish it: kteardown hunt --resume {folder.name}")
-        return
-    from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
+        result = _saved(folder)
+    else:
+        from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
 
-    reporter = options.reporter(verbose, quiet)
-    folder = _resumed(resume, asked, reporter) if resume else _begin(asked, reporter)
-    reporter.note(f"folder: {folder.path}")
-    _print(flow.finish(folder, reporter, jobs=jobs), json_file, everything)
-    _write_reproducers(folder, reproducers)
-    reporter.note(f"again: kteardown hunt --show {folder.name} --all")
+        folder = _resumed(resume, asked, reporter) if resume else _begin(asked, reporter)
+        reporter.note(f"folder: {folder.path}")
+        result = flow.finish(folder, reporter, jobs=jobs)
+    _print(result, output)
+    _write_reproducers(folder, output.reproducers)
+    if result.unconfirmed:
+        reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
+    elif not show:
+        reporter.note(f"again: kteardown hunt --show {folder.name} --all")
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
@@ -228,13 +235,13 @@ def _saved(folder: HuntFolder) -> HuntResult:
     return HuntResult.model_validate_json(folder.result_file.read_bytes())
 
 
-def _print(result: HuntResult, json_file: Path | None, everything: bool) -> None:
-    if json_file:
-        options.write_text(json_file, result.model_dump_json(indent=1) + "\n")
+def _print(result: HuntResult, output: Output) -> None:
+    if output.json_file:
+        options.write_text(output.json_file, result.model_dump_json(indent=1) + "\n")
     console = options.output()
     console.print(summary(result), highlight=False, soft_wrap=True)
     console.print(verdicts_line(result), highlight=False, soft_wrap=True)
-    for table in shown_tables(result, everything=everything):
+    for table in shown_tables(result, everything=output.everything):
         text.show(table, console)
 
 
