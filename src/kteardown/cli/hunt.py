@@ -1,4 +1,4 @@
-"""``kteardown hunt``: find releases of kernel objects whose cost grows faster than their number."""
+"""``kteardown hunt``: find kernel objects whose making or release costs more than in proportion."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Asked:
         str,
         typer.Option(
             metavar="SOURCE",
-            help="Name the lock that is held in each find. This kernel is built with lock statistics; the "
-            "default is the one that is hunted on, if it is built.",
+            help="Also name the lock that is held in each find, from a build of this source with lock "
+            "statistics. Default: --source, if it is built here.",
         ),
     ] = ""
     config: Annotated[
@@ -57,8 +57,8 @@ class Asked:
         str,
         typer.Option(
             metavar="NAMES",
-            help="Only these kinds or parts of the catalogue: flocks,mounts. Another word means all "
-            "kinds whose names contain it: locks.",
+            help="Only these kinds or parts of the catalogue (`kteardown list kinds`): flocks,mounts. "
+            "Another word means all kinds whose names contain it: locks.",
         ),
     ] = ""
     own: Annotated[
@@ -75,16 +75,16 @@ class Asked:
         str,
         typer.Option(
             metavar="2,4",
-            help="Also measure, on the wall clock, how long so many processes take that release at once, "
-            "each on a CPU and with objects of its own. Needs as many CPUs.",
+            help="Also measure, on the wall clock, how long 2 and 4 processes take that release objects of "
+            "their own at the same time, each on a CPU of its own. Needs as many CPUs.",
         ),
     ] = ""
     budget: Annotated[
         int,
         typer.Option(
             min=1,
-            help="How long one measurement may be expected to take, in million instructions of the guest. "
-            "(--budget of `kteardown run` is a time.)",
+            help="Leave out numbers of objects that are expected to take more than so many million "
+            "instructions of the guest. (--budget of `kteardown run` is a time.)",
         ),
     ] = 300
 
@@ -125,12 +125,12 @@ def hunt(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Find releases of kernel objects whose cost grows faster than the number of objects.
+    """Find kernel objects whose making or release costs more than in proportion to their number.
 
     Every kind of the catalogue makes objects (open files with a lock, mounts, zombies, timers) and releases
     them: by exit, by one call, or one by one in three orders. The instruction clock shows how the cost grows,
-    without noise. First all kinds are screened with few sizes. A cost that may grow too fast
-    is confirmed with six sizes and three seeds, and profiled, to name the function that is responsible.
+    with little noise. First all kinds are screened with few sizes. A cost that may grow too fast
+    is confirmed with six sizes and three seeds, and profiled, to name the function whose own time grows.
 
     Examples:
 

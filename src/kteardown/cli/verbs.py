@@ -22,7 +22,7 @@ SUMMARIES: Mapping[str, str] = {
     "run": "Run an experiment: build its kernels, boot them, measure, and print the report.",
     "compare": "Compare a patch with its base on one workload.",
     "replicate": "Measure the posted patch itself, and say of each of its claims whether it replicates.",
-    "hunt": "Find releases of kernel objects whose cost grows faster than the number of objects.",
+    "hunt": "Find kernel objects whose making or release costs more than in proportion to their number.",
     "build": "Build the kernels of an experiment, unless they are in the cache, and print their image files.",
     "plan": "Print the order of the boots, the trials of each boot, a forecast of time and memory, and what "
     "the design can decide.",

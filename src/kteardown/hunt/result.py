@@ -99,7 +99,7 @@ class CaseResult(_Part):
 
 
 class Find(_Part):
-    """A cost that grows faster than the number of objects, or a guest that failed."""
+    """Superlinear costs of one sort with one cause, or a guest that failed."""
 
     kind: str
     way: Way

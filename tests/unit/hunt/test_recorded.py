@@ -13,7 +13,14 @@ from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text
 from kteardown.hunt.result import CaseResult, FailureResult, Find, HuntResult, Rate
-from kteardown.report.sections.hunt_table import failures_table, finds_table, predicted, shown_tables, summary
+from kteardown.report.sections.hunt_table import (
+    failures_table,
+    finds_table,
+    predicted,
+    rough_time,
+    shown_tables,
+    summary,
+)
 from kteardown.rundir.directory import RunDir
 
 RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
@@ -153,6 +160,14 @@ def test_the_cost_at_the_limit_is_that_of_the_square(finds: list[Find]) -> None:
     assert predicted(flocks.prediction, Rate(ns=2.0, deviation=0.1, acceleration="kvm", cases=3)).endswith(
         " at 1,000,000"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0042, "0.0042 s"), (66.34, "66 s"), (400, "6.7 min"), (33_400, "9.3 h"), (1.65e6, "19 days")],
+)
+def test_a_prediction_has_two_digits(seconds: float, text: str) -> None:
+    assert rough_time(seconds) == text
 
 
 def result_of(cases: list[CaseResult], finds: list[Find]) -> HuntResult:

@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
 def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path) -> None:
     page = hunts.spliced(root, PAGE)
     assert page.startswith(
-        "before\n<!-- hunt: one -->\n1 kind in 1 way of release on 6.12.1: 1 cost that grows"
+        "before\n<!-- hunt: one -->\n1 kind in 1 way of release on 6.12.1: 1 find, whose cost grows"
     )
     assert page.endswith("<!-- end of hunt -->\nafter\n")
     assert "| flocks, exit (+3) | release |" in page

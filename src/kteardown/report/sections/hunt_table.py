@@ -24,6 +24,7 @@ COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held
 """What the costs are called in tables."""
 _WAIT: dict[str, Verdict | None] = {"convoy": "worse", "serial": None}
 """Verdicts on processes that wait for each other, with how they look."""
+_TIMES = (("days", 86_400), ("h", 3_600), ("min", 60))
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
 _LOCK_COLUMN = ("lock held",)
 _LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
@@ -34,8 +35,8 @@ def summary(result: HuntResult) -> str:
     failed = sum(find.cost is None for find in result.finds)
     steep = len(result.finds) - failed
     guests = f", and {_count(failed, 'way')} in which the guest failed" if failed else ""
-    grow = "grows" if steep == 1 else "grow"
-    found = f"{_count(steep, 'cost')} that {grow} faster than the number of objects{guests}"
+    costs = "cost grows" if steep == 1 else "costs grow"
+    found = f"{_count(steep, 'find')}, whose {costs} faster than the number of objects{guests}"
     if result.unconfirmed:
         ways = "1 way is" if result.unconfirmed == 1 else f"{result.unconfirmed:,} ways are"
         found = f"not finished, {ways} to be confirmed{guests}"
@@ -50,8 +51,13 @@ def finds_table(result: HuntResult) -> Table:
     columns = (*_COLUMNS, *_LOCK_COLUMN * bool(result.locks), *result.against)
     rows = tuple(_row(find, result) for find in result.finds)
     notes = [
-        "each: instructions (memory: kB) for one object, at the smallest and at the largest number",
-        "grows: the function whose own time grows, from samples of the release",
+        "(+2): two more ways with the same cause",
+        "exponent: at the last doubling of the number; 1 is linear, 2 a square",
+        "each: instructions (memory: kB) for one object, at the smallest and at the largest number, with the "
+        "fixed part of the cost",
+        "grows: the function whose own time grows most, with its share",
+        "predicted: extrapolated to the largest number that limits allow; a bound in brackets",
+        "no interrupts for: the longest time, in instructions, during the release and shortly after it",
     ]
     if result.rate:
         notes.append(_rate_note(result.rate))
@@ -187,9 +193,18 @@ def predicted(found: CostPrediction, rate: Rate | None) -> str:
     _, middle, high = found.instructions
     if rate is None:
         return f"{number(middle / 1e9)} G instructions at {found.objects:,}"
-    seconds = f"{number(middle * rate.ns / 1e9)} s"
-    upper = f" (up to {number(high * rate.ns / 1e9)} s)" if high is not None else ""
-    return f"{seconds}{upper} at {found.objects:,}"
+    time = rough_time(middle * rate.ns / 1e9)
+    highest = time if high is None else rough_time(high * rate.ns / 1e9)
+    return f"{time}{f' (up to {highest})' if highest != time else ''} at {found.objects:,}"
+
+
+def rough_time(seconds: float) -> str:
+    """Return a time with no more digits than an extrapolation has: ``66 s``, ``9.3 h``, ``19 days``."""
+    unit, size = next(((unit, size) for unit, size in _TIMES if seconds >= 2 * size), ("s", 1))
+    value = seconds / size
+    if value < 0.001:
+        return "<0.001 s"
+    return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
 
 
 def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
@@ -210,7 +225,8 @@ def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
         Cell(f"{growth.sizes[-1]:,}"),
         Cell(responsible(find.function) if find.function else ""),
         Cell(predicted(find.prediction, result.rate) if find.prediction else ""),
-        Cell(_number(case.bystanders.get("irqs_off_ns"))),
+        # The bystanders were there while the objects were released.
+        Cell(_number(case.bystanders.get("irqs_off_ns")) if find.cost in ("sync", "deferred") else ""),
         *(Cell(locks_held(find.locks)),) * bool(result.locks),
         *(Cell(_elsewhere(find.elsewhere.get(source))) for source in result.against),
     )
