@@ -54,15 +54,43 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_kind_whose_release_is_linear_is_no_find(tmp_path: Path) -> None:
+PATIENT_PIPES = """
+#include "hunt/kind.h"
+
+static void prepare(void)
+{
+	usleep(100000);
+}
+
+static int open_one(int64_t i)
+{
+	int ends[2];
+
+	(void)i;
+	MUST(pipe(ends));
+	MUST(write(ends[1], "x", 1));
+	close(ends[1]);
+	return ends[0];
+}
+
+KIND(patient_pipes, "own", "pipe with a byte in it, made after a wait", .shape = OF_ONE, .limit = "nofile",
+     .prepare = prepare, .open = open_one);
+"""
+
+
+def test_a_kind_whose_costs_are_linear_is_no_find(tmp_path: Path) -> None:
     file = tmp_path / "hunt.json"
+    (tmp_path / "kinds").mkdir()
+    (tmp_path / "kinds" / "patient_pipes.c").write_text(PATIENT_PIPES)
     # With this budget the screen has four sizes in each way, which a verdict needs.
-    asked = ("hunt", "--source", "debian:6.12", "--kinds", "pipes", "--budget", "150", "--json", str(file))
-    kteardown(*asked, runs=tmp_path / "runs")
+    asked = ("--own", str(tmp_path), "--kinds", "patient_pipes", "--budget", "150", "--json", str(file))
+    kteardown("hunt", "--source", "debian:6.12", *asked, runs=tmp_path / "runs")
     result = result_of(file)
     assert not result.finds
     verdicts = {case.way: case.growth["sync"].verdict for case in result.cases}
     assert verdicts == dict.fromkeys(("exit", "oldest", "youngest", "random"), "linear"), result.cases
+    # What was waited for before is not taken off the making: 72 pipes take less than that.
+    assert all(cost for case in result.cases for cost in case.growth["make"].costs), result.cases
 
 
 @pytest.mark.full
