@@ -79,7 +79,9 @@ def main(name: str, wanted: Sequence[str]) -> int:
     finds = [find for find in result.finds if find.growth and (not wanted or find.kind in wanted)]
     kinds = {kind.name: kind for kind in load_kinds((), SilentReporter())}
     image = _kernel(result.source, {module for find in finds for module in kinds[find.kind].modules})
-    runs, bad = programs(ROOT, name), 0
+    # Of an earlier hunt only what is about the same finds is kept.
+    known = {f"{find.kind}, {find.way}" for find in result.finds}
+    runs, bad = {key: run for key, run in programs(ROOT, name).items() if key in known}, 0
     # Two finds of one way, such as its making and its release, are shown by one run of the program.
     ways = {(find.kind, find.way): find for find in finds}
     with ThreadPoolExecutor(max_workers=JOBS) as pool:
