@@ -34,6 +34,8 @@ _PROGRAMS = (
     "what is deferred"
 )
 
+_STALE = "**Stale**: the agent of the hunt, or one of these kinds, has changed since; figures may differ."
+
 
 @dataclass(frozen=True)
 class ProgramRun:
@@ -104,7 +106,7 @@ def _body(root: Path, name: str, *, everything: bool) -> str:
         _add_programs(cells, result.finds, ran)
     parts = [f"{summary(result)}. {verdicts_line(result)[:1].upper()}{verdicts_line(result)[1:]}."]
     if measured["agent"] != _content(root, result):
-        parts.insert(0, "**Stale**: the agent of the hunt, or one of these kinds, has changed since; figures may differ.")
+        parts.insert(0, _STALE)
     notes = "; ".join((*table.notes, *(_PROGRAMS,) * bool(ran)))
     if result.finds:
         parts += [markdown(cells, 1, left=to_left), f"{notes[:1].upper()}{notes[1:]}.", _same(result.finds)]
