@@ -14,6 +14,7 @@ import pytest
 
 from kteardown.hunt.plan import FEWEST_BOOTS, OWNER_BOOTS
 from kteardown.hunt.result import HuntResult
+from kteardown.paths import data_dir
 from vm.test_run import PATIENCE_S, kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
@@ -54,34 +55,22 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-PATIENT_PIPES = """
-#include "hunt/kind.h"
-
-static void prepare(void)
+WAIT = """static void prepare(void)
 {
 	usleep(100000);
 }
 
-static int open_one(int64_t i)
-{
-	int ends[2];
-
-	(void)i;
-	MUST(pipe(ends));
-	MUST(write(ends[1], "x", 1));
-	close(ends[1]);
-	return ends[0];
-}
-
-KIND(patient_pipes, "own", "pipe with a byte in it, made after a wait", .shape = OF_ONE, .limit = "nofile",
-     .prepare = prepare, .open = open_one);
 """
 
 
 def test_a_kind_whose_costs_are_linear_is_no_find(tmp_path: Path) -> None:
     file = tmp_path / "hunt.json"
     (tmp_path / "kinds").mkdir()
-    (tmp_path / "kinds" / "patient_pipes.c").write_text(PATIENT_PIPES)
+    pipes = (data_dir("agent") / "hunt" / "kinds" / "pipes.c").read_text()
+    patient = pipes.replace("KIND(pipes,", f"{WAIT}KIND(patient_pipes,").replace(
+        ".open", ".prepare = prepare, .open"
+    )
+    (tmp_path / "kinds" / "patient_pipes.c").write_text(patient)
     # With this budget the screen has four sizes in each way, which a verdict needs.
     asked = ("--own", str(tmp_path), "--kinds", "patient_pipes", "--budget", "150", "--json", str(file))
     kteardown("hunt", "--source", "debian:6.12", *asked, runs=tmp_path / "runs")
