@@ -75,7 +75,7 @@ class Asked:
         str,
         typer.Option(
             metavar="2,4",
-            help="Also measure, on the wall clock, how long 2 and 4 processes take that release objects of "
+            help="Also measure, on the wall clock, how long so many processes take to release objects of "
             "their own at the same time, each on a CPU of its own. Needs as many CPUs.",
         ),
     ] = ""
@@ -129,8 +129,8 @@ def hunt(
 
     Every kind of the catalogue makes objects (open files with a lock, mounts, zombies, timers) and releases
     them: by exit, by one call, or one by one in three orders. The instruction clock shows how the cost grows,
-    with little noise. First all kinds are screened with few sizes. A cost that may grow too fast
-    is confirmed with six sizes and three seeds, and profiled, to name the function whose own time grows.
+    with little noise. First all kinds are screened with few sizes. A cost that may grow too fast is
+    confirmed with up to six sizes and three seeds, and profiled, to name the function whose own time grows.
 
     Examples:
 

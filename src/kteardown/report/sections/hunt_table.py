@@ -56,7 +56,7 @@ def finds_table(result: HuntResult) -> Table:
         "each: instructions (memory: kB) for one object, at the smallest and at the largest number, with the "
         "fixed part of the cost",
         "grows: the function whose own time grows most, with its share",
-        "predicted: extrapolated to the largest number that limits allow; a bound in brackets",
+        "predicted: extrapolated to the largest number that limits allow; up to: the upper bound",
         "no interrupts for: the longest time, in instructions, during the release and shortly after it",
     ]
     if result.rate:
