@@ -21,7 +21,7 @@ from kteardown.model.point import points_of
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
 from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Metric, Parameter, Workload
-from kteardown.report.formats.registry import json as result_json
+from kteardown.report.formats import json as result_json
 from kteardown.rundir.directory import RunDir
 
 LIMIT_S = 5.0
