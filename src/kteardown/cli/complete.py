@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from kteardown.errors import KteardownError
-from kteardown.paths import cache_dir, data_dir, runs_dir
+from kteardown.paths import cache_dir, runs_dir
 
 Offer = tuple[str, str]
 """A word and its description."""
@@ -76,8 +76,10 @@ def _sources(_: typer.Context) -> Iterator[Offer]:
 
 
 def _fragments(_: typer.Context) -> Iterator[Offer]:
-    for file in sorted((data_dir("kernels") / "fragments").glob("*.config")):
-        yield file.stem, file.read_text().splitlines()[0].lstrip("# ")
+    from kteardown.inputs.load import fragment_files, fragment_places, fragment_summary
+
+    for name, file in sorted(fragment_files(fragment_places()).items()):
+        yield name, fragment_summary(file)
 
 
 def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:

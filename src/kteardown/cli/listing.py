@@ -1,4 +1,4 @@
-"""``kteardown list``: list experiments, workloads, kinds, series, postings, kernels and runs."""
+"""``kteardown list``: list experiments, workloads, kinds, series, fragments, postings, kernels and runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sour
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.load import (
+    experiment_names,
+    fragment_files,
+    fragment_places,
+    fragment_summary,
+    load_experiment,
+    load_workload,
+    workload_names,
+)
 from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
@@ -35,6 +43,7 @@ class ListKind(StrEnum):
     workloads = "workloads"
     kinds = "kinds"
     series = "series"
+    fragments = "fragments"
     postings = "postings"
     kernels = "kernels"
     runs = "runs"
@@ -50,7 +59,7 @@ def listing(
         ListKind | None,
         typer.Argument(
             help="Only these: experiments, workloads, kinds (of objects, for `kteardown hunt`), series, "
-            "postings, kernels or runs. Default: all but kinds."
+            "fragments (of the kernel configuration), postings, kernels or runs. Default: all but kinds."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
@@ -65,7 +74,7 @@ def listing(
         str, typer.Option(help="With --covers: the kernel to which the function belongs.")
     ] = "debian:6.12",
 ) -> None:
-    """List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs."""
+    """List experiments, workloads, kinds, series, fragments, postings, the kernels in the cache, and runs."""
     if covers and kind not in (None, ListKind.workloads):
         raise InputError(
             f"--covers is about workloads, not {kind}",
@@ -118,13 +127,27 @@ def _workloads() -> list[Fields]:
 def _kinds() -> list[Fields]:
     """Return the kinds of the hunt, with those that are C files in ./kinds."""
     return [
-        {"part": k.part, "name": k.name, "ways": " ".join(k.ways), "object": k.object}
+        {
+            "part": k.part,
+            "name": k.name,
+            "ways": " ".join(k.ways),
+            "object": k.object,
+            "privileged": k.privileged,
+            "needs": k.needs,
+            "limit": k.limit,
+        }
         for k in load_kinds(own_kinds(Path.cwd()), options.reporter(verbose=False, quiet=False))
     ]
 
 
 def _series() -> list[Fields]:
     return [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())]
+
+
+def _fragments() -> list[Fields]:
+    """Return the fragments, with those that are files in ./kernels/fragments."""
+    found = sorted(fragment_files(fragment_places()).items())
+    return [{"name": name, "summary": fragment_summary(path)} for name, path in found]
 
 
 def _postings() -> list[Fields]:
@@ -183,11 +206,14 @@ _LISTS: dict[ListKind, Callable[[], list[Fields]]] = {
     ListKind.workloads: _workloads,
     ListKind.kinds: _kinds,
     ListKind.series: _series,
+    ListKind.fragments: _fragments,
     ListKind.postings: _postings,
     ListKind.kernels: _kernels,
     ListKind.runs: _runs,
 }
-_ONLY_IN_JSON = ("state", "experiment", "variants")
-"""The name of a run ends in its experiment, and its result names the variants, or has the state."""
+_ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
+"""The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind
+needs is said where it fails.
+"""
 _DEFAULT = tuple(chosen for chosen in ListKind if chosen != ListKind.kinds)
 """The kinds are many, and are compiled first."""

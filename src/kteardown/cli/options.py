@@ -138,8 +138,9 @@ class Kernels:
         list[str] | None,
         typer.Option(
             "--config",
-            help="Add a configuration fragment to all kernels, or one symbol (CONFIG_NAME=y): debug, kasan "
-            "and kmemleak find faults, which makes the kernels slower. Repeatable.",
+            help="Add a configuration fragment to all kernels (`kteardown list fragments`, or a path to a "
+            ".config file), or one symbol (CONFIG_NAME=y): debug, kasan and kmemleak find faults, which "
+            "makes the kernels slower. Repeatable.",
             autocompletion=complete.fragments,
             rich_help_panel=_WHAT,
         ),

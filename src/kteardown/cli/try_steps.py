@@ -24,6 +24,7 @@ from kteardown.cli.try_workloads import (
     with_call_paths,
 )
 from kteardown.errors import NotBuiltError, NotExercisedError
+from kteardown.inputs.load import located
 from kteardown.kernels import build
 from kteardown.kernels.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.kernels.find_base import KNOWN, find_base
@@ -56,6 +57,7 @@ def prepare(
     """
     cache = cache_dir()
     sources = Sources(cache, reporter)
+    fragments = located(kernels.config or ())
     with reporter.task(f"Reading {what}"):
         posted = read(what, cache_dir=cache, reporter=reporter)
     with reporter.task("Looking for the source to which it applies"):
@@ -69,7 +71,7 @@ def prepare(
         )
     with reporter.task("Looking for what is compiled"):
         arch = kernels.arch or DEFAULT_ARCH
-        plain = KernelRequest(BASE, base.source, fragments=tuple(kernels.config or ()), arch=arch)
+        plain = KernelRequest(BASE, base.source, fragments=fragments, arch=arch)
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
     error = no_workload(chosen) if config.compiled else _never_built(config, arch)
@@ -154,9 +156,8 @@ def _chosen_by_code(
     tried: Tried, chosen: Chosen, kernels: options.Kernels, reporter: TerminalReporter
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
-    base = KernelRequest(
-        BASE, tried.base.source, fragments=tuple(kernels.config or ()), arch=kernels.arch or DEFAULT_ARCH
-    )
+    fragments = located(kernels.config or ())
+    base = KernelRequest(BASE, tried.base.source, fragments=fragments, arch=kernels.arch or DEFAULT_ARCH)
     series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
     built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
     tried = _with_kernels(tried, built[base.name], built[series.name])

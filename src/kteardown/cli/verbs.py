@@ -37,7 +37,8 @@ SUMMARIES: Mapping[str, str] = {
     "run.",
     "query": "Query the records of all runs, in SQL. Nothing can be written.",
     "export": "Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.",
-    "list": "List experiments, workloads, kinds, series, postings, the kernels in the cache, and runs.",
+    "list": "List experiments, workloads, kinds, series, fragments, postings, the kernels in the cache, and "
+    "runs.",
     "new": "Write a skeleton that works unchanged, to be edited.",
     "prune": "Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never "
     "removed.",

@@ -1,6 +1,7 @@
 """The folder of a hunt: what was asked for, a run directory for each stage, and the result.
 
 - ``hunt.json``: the request, from which a hunt that was interrupted is finished;
+- ``fragments/``: the fragments of the kernel configuration that are not shipped;
 - ``screen/``, ``confirm/`` and the other ``STAGES``: plan, records and consoles of one stage;
 - ``result.json``: the result.
 """
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.hunt.plan import with_other_kernels
+from kteardown.inputs.load import located
 from kteardown.model.plan import Plan
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder
@@ -37,7 +39,7 @@ class Request(BaseModel):
     locks: str = ""
     """The source that is built with lock statistics; empty: ``source``, if it is one that is built."""
     config: tuple[str, ...] = ()
-    """Fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
+    """Names or paths of fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
     kinds: tuple[str, ...] = ()
     """Names of kinds and of parts of the catalogue; empty: all."""
     own: str = ""
@@ -65,9 +67,14 @@ class HuntFolder:
 
     @classmethod
     def create(cls, request: Request) -> HuntFolder:
-        """Create a folder for ``request``. Raises LabError."""
+        """Create a folder for ``request``, with its fragments that are not shipped.
+
+        Raises InputError if there is no such fragment, LabError.
+        """
+        config = located(request.config, request.own)
         folder = cls(new_folder(runs_dir(), "hunt"))
-        folder.save(folder.path / "hunt.json", request.model_dump_json(indent=1))
+        kept = folder._run.keep_fragments(config)
+        folder._save_request(request.model_copy(update={"config": kept}))
         return folder
 
     @classmethod
@@ -88,7 +95,11 @@ class HuntFolder:
         return cls(path)
 
     def request(self) -> Request:
-        """Return what was asked for. Raises InputError."""
+        """Return what was asked for, with the paths of the fragments that it keeps. Raises InputError."""
+        saved = self._saved_request()
+        return saved.model_copy(update={"config": self._run.kept_fragments(saved.config)})
+
+    def _saved_request(self) -> Request:
         file = self.path / "hunt.json"
         try:
             return Request.model_validate_json(file.read_bytes())
@@ -99,11 +110,14 @@ class HuntFolder:
 
     def compare_with(self, against: Sequence[str]) -> None:
         """Add kernels on which the finds are to be measured, too. Raises InputError, LabError."""
-        request = self.request()
+        request = self._saved_request()
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)
         update = {"against": (*request.against, *new), "command": request.command + added}
-        self.save(self.path / "hunt.json", request.model_copy(update=update).model_dump_json(indent=1))
+        self._save_request(request.model_copy(update=update))
+
+    def _save_request(self, request: Request) -> None:
+        self.save(self.path / "hunt.json", request.model_dump_json(indent=1))
 
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.

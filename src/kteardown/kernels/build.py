@@ -17,6 +17,7 @@ from statistics import median
 
 from kteardown import paths
 from kteardown.errors import BuildError, InputError, LabError
+from kteardown.inputs.load import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
     backports,
@@ -337,7 +338,8 @@ def _check_exact(request: KernelRequest, source: Source, wanted: Sequence[Wanted
             hint=f"restore {request.source}, or start the experiment anew.",
         )
     if kconfig.wanted_digest(wanted) != exact.config:
-        names = ", ".join(("base", request.arch, *(f"fragments/{name}" for name in request.fragments)))
+        files = (name if is_fragment_path(name) else f"fragments/{name}" for name in request.fragments)
+        names = ", ".join(("base", request.arch, *files))
         raise InputError(
             f"{request.name} would be built with another configuration than the run was planned with: a file "
             f"in {paths.data_dir('kernels')} has changed ({names})",

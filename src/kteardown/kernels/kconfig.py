@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
-from kteardown.inputs.load import did_you_mean
+from kteardown.inputs.load import fragment_file, fragment_places, is_fragment_path
 from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import SYMBOL
@@ -77,8 +77,9 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
     """Merge the base, the architecture and the fragments of ``folder``; one entry per symbol.
 
     The architecture overrides the base, and the fragments override both. A fragment may be one symbol
-    (CONFIG_NET=y), which overrides an equal one of a file. Raises InputError for an unknown
-    fragment and for two fragments that set a symbol to different values.
+    (CONFIG_NET=y), which overrides an equal one of a file, or the path of a file. What ``folder`` does not
+    have is looked up in ``./kernels/fragments``. Raises InputError for an unknown fragment and for two
+    fragments that set a symbol to different values.
     """
     merged: dict[str, WantedSymbol] = {}
     for name in ("base.config", f"{arch}.config"):
@@ -98,13 +99,17 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
 
 
 def _fragment(name: str, folder: Path) -> list[WantedSymbol]:
-    path = folder / f"{name}.config"
     if re.fullmatch(SYMBOL, name):
         symbol = name.removesuffix("?")
         return parse_fragment(f"# optional\n{symbol}" if symbol != name else name, "--config")
-    if not path.is_file():
-        raise _unknown_fragment(name, folder)
-    return parse_fragment(path.read_text(), f"fragments/{path.name}")
+    path = fragment_file(name, fragment_places(shipped=folder))
+    shipped = not is_fragment_path(name) and path.parent == folder
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read: {why}", hint="name a file of text.") from error
+    return parse_fragment(text, f"fragments/{path.name}" if shipped else str(path))
 
 
 def wanted_digest(wanted: Iterable[WantedSymbol]) -> str:
@@ -149,12 +154,4 @@ def check(
         "\n".join(lines),
         hint="set the symbols that it depends on in the same fragment, or mark it with a comment "
         "'# optional: REASON' on the line above it.",
-    )
-
-
-def _unknown_fragment(name: str, folder: Path) -> InputError:
-    known = sorted(path.stem for path in folder.glob("*.config"))
-    return InputError(
-        f"unknown configuration fragment {name!r}{did_you_mean(name, known)}",
-        hint=f"choose one of: {', '.join(known)}.",
     )

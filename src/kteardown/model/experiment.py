@@ -144,7 +144,7 @@ class Experiment(SpecModel):
     """
     workloads: tuple[Sweep, ...] = Field(min_length=1)
     config: tuple[str, ...] = ()
-    """Fragments that are needed in addition to those of the workloads."""
+    """Fragments that are needed in addition to those of the workloads: names, symbols, or paths of files."""
     design: Design = Design()
     machine: MachineSpec = MachineSpec()
     quick: Quick = Quick()
@@ -153,9 +153,9 @@ class Experiment(SpecModel):
     reference: Name | None = None
     """The file in ``postings/`` whose published figures the report shows next to its own."""
     folder: str = ""
-    """The folder of workloads that are not shipped, set when the experiment is loaded.
+    """The folder of workloads and fragments that are not shipped, set when the experiment is loaded.
 
-    They are in its ``workloads`` and ``agent/workloads``. Empty if all workloads are shipped.
+    They are in its ``workloads``, ``agent/workloads`` and ``kernels/fragments``. Empty if all are shipped.
     """
 
 

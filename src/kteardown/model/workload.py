@@ -69,7 +69,10 @@ class Workload(SpecModel):
     name: Name
     summary: str
     config: tuple[str, ...] = ()
-    """Fragments of ``kernels/fragments`` that the kernel needs in addition to ``kernels/base.config``."""
+    """Fragments of ``kernels/fragments`` that the kernel needs in addition to ``kernels/base.config``.
+
+    A workload that is not shipped may name fragments of its own folder, too.
+    """
     silence_s: float = Field(gt=0)
     """Seconds without a record, on hardware, after which the guest counts as hung."""
     cpus: int = Field(default=1, ge=1)

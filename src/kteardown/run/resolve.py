@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import fragments, load_workloads
+from kteardown.inputs.load import fragments, load_workloads, located
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
@@ -114,7 +114,7 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
 def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
     check(experiment.source)
-    wanted = fragments(experiment, load_workloads(experiment))
+    wanted = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
     return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
 
 

@@ -2,6 +2,7 @@
 
 - ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches, the
   exact source, and a hash of its configuration;
+- ``fragments/``: the fragments of the configuration that are not shipped;
 - ``kernels.json`` and ``config/KERNEL.config``: every kernel that was built, with its configuration;
 - ``unavailable.json``: the parts of an ablation that could not be built, and why;
 - ``layout-twin.patch``: the patch of the layout twin, in case the result needs one.
@@ -157,7 +158,7 @@ def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
         "source": request.source,
         "series": request.series,
         "patches": [f"{folder.relative_to(run.path)}/{patch.name}" for patch in request.patches],
-        "fragments": list(request.fragments),
+        "fragments": run.keep_fragments(request.fragments),
         "arch": request.arch,
         "patch_set": request.patch_set.model_dump() if request.patch_set else None,
         "optional": request.optional,
@@ -173,7 +174,7 @@ def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest
         source=fields["source"],
         patches=tuple(run.path / patch for patch in fields["patches"]),
         series=fields["series"],
-        fragments=tuple(fields["fragments"]),
+        fragments=run.kept_fragments(fields["fragments"]),
         arch=fields["arch"],
         patch_set=PatchSet.model_validate(patch_set) if patch_set else None,
         optional=fields["optional"],

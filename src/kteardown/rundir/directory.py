@@ -5,6 +5,7 @@
   ``published.json``: the published figures, if the experiment names any;
 - ``plan.json``: every boot in its order, and every point;
 - ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches;
+- ``fragments/``: the fragments of the kernel configuration that are not shipped, if there are any;
 - ``kernels.json`` and ``config/KERNEL.config``: the kernels that were built, with their configurations;
 - ``unavailable.json``: the parts of an ablation that could not be built, if there are any;
 - ``layout-twin.patch``: on the wall clock, the patch of the layout twin, should the result need one;
@@ -32,6 +33,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
+from kteardown.inputs.load import is_fragment_path
 from kteardown.model.record import Record, parse
 from kteardown.rundir import counting
 from kteardown.rundir.counting import BootRecords
@@ -136,6 +138,24 @@ class RunDir:
             target.write_bytes(content)
         except OSError as error:
             raise write_failed(error, target) from error
+
+    def keep_fragments(self, fragments: Iterable[str]) -> tuple[str, ...]:
+        """Copy the fragments that are not shipped, which may change later, to the run.
+
+        Returns all of them as the run names them. Raises LabError.
+        """
+        kept = []
+        for fragment in fragments:
+            name = f"fragments/{Path(fragment).name}" if is_fragment_path(fragment) else fragment
+            if name != fragment:
+                self.copy(Path(fragment), self.path / name)
+            kept.append(name)
+        return tuple(kept)
+
+    def kept_fragments(self, kept: Iterable[str]) -> tuple[str, ...]:
+        """Return fragments that ``keep_fragments`` returned, with the paths of the copies."""
+        here = self.path.absolute()
+        return tuple(str(here / name) if is_fragment_path(name) else name for name in kept)
 
     def make_folder(self, folder: Path) -> None:
         """Make one of the run's folders, with those above it, unless it exists. Raises LabError."""

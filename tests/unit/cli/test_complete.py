@@ -59,6 +59,12 @@ def test_a_series_of_the_current_folder_is_completed(tmp_path: Path) -> None:
     assert offered(tmp_path, "compare zombies --series mine", tmp_path) == ["mine-too"]
 
 
+def test_a_fragment_of_the_current_folder_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "kernels/fragments").mkdir(parents=True)
+    (tmp_path / "kernels/fragments/kmine.config").write_text("")
+    assert offered(tmp_path, "run freezer --config km", tmp_path) == ["kmemleak", "kmine"]
+
+
 def test_a_damaged_file_gives_no_completions_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/broken.toml").write_text("name = ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def test_new_files_are_listed_with_the_shipped_ones(mine: Path) -> None:
     listed = kteardown(mine, "list").stdout
     for name in ("unmap_all", "unmapping", "my-change", "zombies", "freezer", "exit-gate"):
         assert name in listed
+
+
+def test_a_fragment_is_listed_with_the_shipped_ones_and_needs_its_name(mine: Path) -> None:
+    (mine / "kernels/fragments").mkdir(parents=True)
+    (mine / "kernels/fragments/latency.config").write_text("# Shows what waits.\nCONFIG_LATENCYTOP=y\n")
+    rows = json.loads(kteardown(mine, "list", "fragments", "--json").stdout)["fragments"]
+    assert {"name": "latency", "summary": "Shows what waits."} in rows
+    assert {"debug", "kasan"} < {row["name"] for row in rows}
+    assert "latency" in kteardown(mine, "list").stdout
+    for name in ("latency", "./kernels/fragments/latency.config"):
+        assert kteardown(mine, "plan", "unmapping", "--quick", "--config", name).returncode == 0
+    wrong = kteardown(mine, "plan", "unmapping", "--quick", "--config", "latncy")
+    assert wrong.returncode == 2
+    assert "did you mean 'latency'" in wrong.stderr and str(mine / "kernels/fragments") in wrong.stderr
 
 
 def test_the_experiment_is_planned_by_name_and_by_path(mine: Path) -> None:

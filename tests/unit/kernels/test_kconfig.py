@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
+from kteardown.kernels.cache import key
 from kteardown.kernels.kconfig import (
     WantedSymbol,
     check,
@@ -166,6 +167,33 @@ def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         wanted_symbols(folder_with(tmp_path, suspend=""), "x86_64", ["suspnd"])
     assert "suspend" in caught.value.hint
+
+
+def test_a_fragment_of_the_current_folder_is_part_of_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, mine = folder_with(tmp_path, suspend="CONFIG_X=y\n"), tmp_path / "mine" / "kernels" / "fragments"
+    mine.mkdir(parents=True)
+    (mine / "suspend.config").write_text("CONFIG_X=n\n")
+    monkeypatch.chdir(tmp_path / "mine")
+    keys = []
+    for value in ("y", "m"):
+        (mine / "own.config").write_text(f"# A comment changes nothing: {value}.\nCONFIG_OWN={value}\n")
+        for name in ("own", str(mine / "own.config")):
+            wanted = wanted_symbols(folder, "x86_64", ["suspend", name])
+            assert {w.symbol: w.value for w in wanted if w.symbol in ("X", "OWN")} == {"X": "y", "OWN": value}
+            assert [(w.file, w.line) for w in wanted if w.symbol == "OWN"] == [(str(mine / "own.config"), 2)]
+            keys.append(key("debian:6.12", (), wanted, "x86_64", "gcc"))
+    assert keys[0] == keys[1] != keys[2] == keys[3]
+
+
+def test_a_damaged_fragment_names_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "own.config"
+    for content, problem in ((b"\xff\xfe", "cannot be read"), (b"\nNET=y\n", ":2: 'NET=y' is neither")):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=problem) as damaged:
+            wanted_symbols(paths.data_dir("kernels"), "x86_64", [str(file)])
+        assert damaged.value.message.startswith(str(file)) and damaged.value.hint
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])

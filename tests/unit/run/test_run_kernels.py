@@ -152,6 +152,33 @@ def test_another_configuration_is_refused(
     assert file.removesuffix(".config") in no.value.message
 
 
+def test_a_run_keeps_the_fragments_that_are_not_shipped(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine" / "kernels" / "fragments" / "mine.config"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("CONFIG_KTEARDOWN_TEST=y\n")
+    monkeypatch.chdir(tmp_path / "mine")
+    wanted = experiment(tree, f"git:{tree}").model_copy(update={"config": ("debug", "mine")})
+    resolved = settle(resolve(wanted), SilentReporter())
+    plain = planned(tree, f"git:{tree}")
+    assert resolved.base.exact and plain.base.exact
+    assert resolved.base.exact.config != plain.base.exact.config
+    run, _ = saved(resolved, tmp_path)
+    # It is finished elsewhere, from a run directory that was moved, and the user has removed the file.
+    mine.unlink()
+    monkeypatch.chdir(tmp_path)
+    moved = RunDir(run.path.rename(tmp_path / "moved"))
+    requests = run_kernels.missing_kernels(moved)
+    kept = moved.path / "fragments" / "mine.config"
+    assert {request.fragments for request in requests} == {("debug", str(kept))}
+    assert missing(requests) == [BASE, "x"]
+    kept.write_text("CONFIG_KTEARDOWN_TEST=m\n")
+    with pytest.raises(InputError, match="another configuration than the run was planned") as no:
+        missing(requests)
+    assert str(kept) in no.value.message
+
+
 def test_a_run_that_kept_no_configuration_is_built_with_the_present_one(tree: Path, tmp_path: Path) -> None:
     run, _ = saved(planned(tree, f"git:{tree}"), tmp_path)
     requests = run.path / "requests.json"
