@@ -5,7 +5,17 @@
  */
 #include "hunt/owner.h"
 
+#include <ftw.h>
 #include <sys/prctl.h>
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+	(void)status;
+	(void)type;
+	(void)at;
+	remove(path);
+	return 0;
+}
 
 /* Waits until everything that descends from this process is gone. */
 static void kill_descendants(void)
@@ -46,7 +56,6 @@ static int show(const struct owner_spec *spec)
 	       owner.report->made_ns / 1e6, took / 1e6);
 	fflush(stdout);
 	owner_end(&owner);
-	kill_descendants();
 	return 0;
 }
 
@@ -78,8 +87,9 @@ int main(int argc, char **argv)
 			return perror(folder), 1;
 		spec.objects = objects;
 		status = show(&spec);
+		/* After a failure too. */
+		kill_descendants();
+		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_MOUNT | FTW_PHYS);
 	}
-	/* After a failure too. */
-	kill_descendants();
 	return status;
 }
