@@ -12,13 +12,20 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from content_ids import files_id, listed
 from kteardown.hunt.result import Find, HuntResult
-from kteardown.report.sections.hunt_table import cases_table, finds_table, summary, verdicts_line
+from kteardown.report.sections.hunt_table import (
+    cases_table,
+    finds_table,
+    summary,
+    undecided_table,
+    verdicts_line,
+)
 from kteardown.report.table import Table
 from markdown_table import markdown
 
@@ -110,6 +117,7 @@ def _body(root: Path, name: str, *, everything: bool) -> str:
     notes = "; ".join((*table.notes, *(_PROGRAMS,) * bool(ran)))
     if result.finds:
         parts += [markdown(cells, 1, left=to_left), f"{notes[:1].upper()}{notes[1:]}.", _same(result.finds)]
+    parts.append(_undecided(result))
     if everything:
         cells, to_left = _cells(cases_table(result))
         parts += [
@@ -143,8 +151,29 @@ def _same(finds: tuple[Find, ...]) -> str:
     if not any(find.also for find in finds):
         return ""
     lines = [f"- {find.kind}, {find.way}: {_by_kind(find.also)}" for find in finds if find.also]
-    summary_text = "<summary>The same find in other kinds and ways</summary>"
-    return "\n".join(["<details markdown>", summary_text, "", *lines, "", "</details>"])
+    return _folded("The same find in other kinds and ways", lines)
+
+
+def _undecided(result: HuntResult) -> str:
+    """Return a list, folded, of the costs that a larger budget may find to be superlinear."""
+    table = undecided_table(result)
+    if table is None:
+        return ""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for way, cost, exponent, _, _, at in ([cell.text for cell in row] for row in table.keys.rows):
+        found.setdefault((way.partition(",")[0], cost), []).append((exponent, at))
+    lines = [
+        f"- {kind}, {cost}: {max(exponent for exponent, _ in those)} with {those[0][1]}"
+        for (kind, cost), those in sorted(found.items())
+    ]
+    count = len(table.keys.rows)
+    title = f"{count} more costs of {len({kind for kind, _ in found})} kinds may be superlinear"
+    return _folded(f"{title}: their exponents, with as many objects as the budget allows", lines)
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    text = f"<summary>{title}</summary>"
+    return "\n".join(["<details markdown>", text, "", *lines, "", "</details>"])
 
 
 def _by_kind(ways: tuple[str, ...]) -> str:

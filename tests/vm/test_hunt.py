@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.plan import FEWEST_BOOTS, OWNER_BOOTS
+from kteardown.hunt.plan import FEWEST_BOOTS, OWNER_BOOTS, SCREEN_SIZES
 from kteardown.hunt.result import HuntResult
 from kteardown.paths import data_dir
 from vm.test_run import PATIENCE_S, kteardown
@@ -113,6 +114,33 @@ def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> N
     subprocess.run(built, check=True)
     done = subprocess.run([str(program), "20"], check=True, capture_output=True, text=True)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["20", "40", "80"]
+
+
+@pytest.mark.full
+def test_a_series_that_fixes_the_find_is_measured_too(hunted: Path, tmp_path: Path) -> None:
+    runs, file = tmp_path / "runs", tmp_path / "hunt.json"
+    shutil.copytree(hunted / "runs", runs, symlinks=True)
+    series = "exit-reparent-pgrp"
+    done = kteardown("hunt", "--resume", "last", "--against", series, "--json", str(file), runs=runs)
+    find = next(find for find in result_of(file).finds if find.cost == "sync")
+    assert find.elsewhere[series].verdict == "linear"
+    assert f"--against {series}" in result_of(file).command
+    assert "linear" in done.stdout
+
+
+@pytest.mark.full
+def test_an_ordinary_user_can_have_as_many_descriptors_as_a_session_allows(tmp_path: Path) -> None:
+    """The kernel's own limit is 4,096."""
+    file = tmp_path / "hunt.json"
+    kteardown(
+        *("hunt", "--source", "debian:6.12", "--unprivileged", "--kinds", "eventfds,perf_uprobes"),
+        *("--json", str(file)),
+        runs=tmp_path / "runs",
+    )
+    result = result_of(file)
+    assert {case.kind for case in result.cases} == {"eventfds"} and result.kinds == 1
+    assert not [failure for case in result.cases for failure in case.failures]
+    assert max(size for case in result.cases for size in case.growth["sync"].sizes) == SCREEN_SIZES[-1]
 
 
 @pytest.mark.full

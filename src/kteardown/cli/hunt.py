@@ -11,12 +11,13 @@ from typing import Annotated
 
 import typer
 
-from kteardown.cli import options
+from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.reproducer import program, report_text
+from kteardown.hunt.reproducer import program, report_text, waiting_text
 from kteardown.hunt.result import HuntResult
+from kteardown.inputs.load import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.sections.hunt_table import shown_tables, summary, verdicts_line
@@ -51,7 +52,11 @@ class Asked:
     ] = ""
     config: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONFIG_X=y", help="A symbol or a fragment for kernels that are built."),
+        typer.Option(
+            metavar="CONFIG_X=y",
+            help="A symbol or a fragment (`kteardown list fragments`, or a path) for kernels that are built.",
+            autocompletion=complete.fragments,
+        ),
     ] = None
     kinds: Annotated[
         str,
@@ -63,7 +68,10 @@ class Asked:
     ] = ""
     own: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also use the kinds whose C files are in FOLDER/kinds."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Also use the kinds whose C files are in FOLDER/kinds. Default: the current folder.",
+        ),
     ] = None
     unprivileged: Annotated[
         bool,
@@ -108,6 +116,7 @@ class Output:
 
 
 def hunt(
+    context: typer.Context,
     asked: Asked,
     output: Output,
     resume: Annotated[
@@ -144,14 +153,19 @@ def hunt(
     """
     options.need_writable(output.json_file)
     reporter = options.reporter(verbose, quiet)
+    if show and resume:
+        raise InputError(
+            "--show prints a result, and --resume measures the rest of it",
+            hint="leave one of them out. --resume prints the result at the end.",
+        )
     if show:
         folder = HuntFolder.find(show)
-        _need_unchanged(folder, asked)
+        _need_unchanged(folder, context)
         result = _saved(folder)
     else:
         from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
 
-        folder = _resumed(resume, asked, reporter) if resume else _begin(asked, reporter)
+        folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
         reporter.note(f"folder: {folder.path}")
         result = flow.finish(folder, reporter, jobs=jobs)
     _print(result, output)
@@ -166,18 +180,19 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     from kteardown.hunt import flow, locks
     from kteardown.hunt.measure import requests_of
 
-    own = asked.own
+    own = asked.own or (Path() if own_kinds(Path()) else None)
     if own is not None and not (own / "kinds").is_dir():
         raise InputError(
             f"--own {own}: there is no folder {own / 'kinds'}", hint="put the C files of the kinds there."
         )
+    folder = str(own.absolute()) if own else ""
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
         locks=asked.locks,
-        config=tuple(asked.config or ()),
+        config=located(asked.config or (), folder),
         kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
-        own=str(own.absolute()) if own else "",
+        own=folder,
         user="ordinary" if asked.unprivileged else "root",
         budget_minstr=asked.budget,
         owners=_owners(asked.owners),
@@ -191,23 +206,24 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     return HuntFolder.create(request)
 
 
-def _resumed(name: str, asked: Asked, reporter: Reporter) -> HuntFolder:
+def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
     """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
     from kteardown.hunt import flow
 
     folder = HuntFolder.find(name)
     request = folder.request()
-    _need_unchanged(folder, asked, but="against")
+    _need_unchanged(folder, context, but="against")
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
         folder.compare_with(asked.against)
     return folder
 
 
-def _need_unchanged(folder: HuntFolder, asked: Asked, but: str = "") -> None:
+def _need_unchanged(folder: HuntFolder, context: typer.Context, but: str = "") -> None:
     """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to be."""
-    for field in fields(asked):
-        if field.name != but and getattr(asked, field.name) != field.default:
+    for field in fields(Asked):
+        source = context.get_parameter_source(field.name)
+        if field.name != but and source is not None and source.name != "DEFAULT":
             raise InputError(
                 f"--{field.name} cannot be changed: the hunt was begun with `{folder.request().command}`",
                 hint="leave it out, or begin a new hunt. Only --against can be added, with --resume.",
@@ -261,3 +277,7 @@ def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
         name = f"{find.kind}-{find.way}-{find.cost or 'failed'}"
         options.write_text(target / f"{name}.txt", report_text(find, result))
         options.write_text(target / f"{find.kind}.c", program(find.kind, files))
+    for one in (one for one in result.owners if one.is_find):
+        name = f"{one.kind}-{one.way}-{one.owners}-processes"
+        options.write_text(target / f"{name}.txt", waiting_text(one, result))
+        options.write_text(target / f"{one.kind}.c", program(one.kind, files))

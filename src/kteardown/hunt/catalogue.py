@@ -94,3 +94,14 @@ def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
                 hint="choose from `kteardown list kinds`.",
             )
     return tuple(kind for kind in kinds if not words or kind.name in chosen)
+
+
+def possible(kinds: Sequence[Kind], user: str) -> tuple[Kind, ...]:
+    """Return the kinds whose objects ``user`` can make. Raises InputError if there is none."""
+    found = tuple(kind for kind in kinds if user == "root" or not kind.privileged)
+    if not found:
+        raise InputError(
+            f"--unprivileged: only root can make the objects of {', '.join(kind.name for kind in kinds)}",
+            hint="leave --unprivileged out, or choose others from `kteardown list kinds`.",
+        )
+    return found

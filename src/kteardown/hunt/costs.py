@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
@@ -89,7 +89,9 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
 
 
 def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
-    objects = int(trial.params["objects"] or median(trial.samples.get("objects_count", [0])))
+    # Bystanders are measured at the largest number so far: only if all is well does the trial say which.
+    largest = max(into.sizes, default=0)
+    objects = int(trial.params["objects"] or median(trial.samples.get("objects_count", [largest])))
     if not trial.usable:
         outcome = "failed" if trial.status == "failed" else "void" if trial.status else boot.end.outcome
         detail = trial.detail or boot.end.detail
@@ -102,8 +104,3 @@ def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
         return
     for metric, values in trial.samples.items():
         into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(median(values))
-
-
-def cases(found: Iterable[tuple[str, Case]], kernel: str) -> list[Case]:
-    """Return the cases that were measured on ``kernel``."""
-    return [case for of, case in found if of == kernel]

@@ -11,7 +11,7 @@ import numpy as np
 
 from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import MeasuredCase
+from kteardown.hunt.costs import FailedTrial, MeasuredCase
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.explain import Function
 from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, may_be_steep, screen
@@ -33,6 +33,8 @@ _JOB = 5_600_000
 work, whatever is released.
 """
 _GUEST_FAILED = ("panic", "hang", "oom")
+_SHARE_OF_A_CAUSE = 0.2
+"""With less of the time, a function that two kinds have in common says nothing about a common cause."""
 
 
 def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
@@ -72,26 +74,38 @@ def grows(each: MeasuredCase) -> list[Cost]:
 
 
 def case_results(
-    kinds: Sequence[Kind], screened: Mapping[Case, MeasuredCase], confirmed: Mapping[Case, MeasuredCase]
+    kinds: Sequence[Kind],
+    screened: Mapping[Case, MeasuredCase],
+    confirmed: Mapping[Case, MeasuredCase],
+    causes: Mapping[Case, Mapping[Cost, Function]],
+    elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
 ) -> list[CaseResult]:
     """Return the verdicts of all cases, from the confirmation where there is one."""
     known = {kind.name: kind for kind in kinds}
     return [
-        _case_result(known[case.kind], first, confirmed.get(case))
+        _case_result(known[case.kind], first, confirmed.get(case)).model_copy(
+            update={
+                "causes": {cost: _function(found) for cost, found in causes.get(case, {}).items()},
+                "elsewhere": {
+                    source: _growths(each, confirmed=True) for source, each in elsewhere.get(case, {}).items()
+                },
+                "failed_elsewhere": {
+                    source: _failure(each.failures[0])
+                    for source, each in elsewhere.get(case, {}).items()
+                    if each.failures
+                },
+            }
+        )
         for case, first in screened.items()
         if case.kind in known
     ]
 
 
 def finds(
-    cases: Sequence[CaseResult],
-    confirmed: Mapping[Case, MeasuredCase],
-    causes: Mapping[Case, Mapping[Cost, Function]],
-    elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
-    kinds: Sequence[Kind],
+    cases: Sequence[CaseResult], confirmed: Mapping[Case, MeasuredCase], kinds: Sequence[Kind]
 ) -> list[Find]:
     """Return the finds, the worst first."""
-    known = {kind.name: kind for kind in kinds}
+    known, kb_each = {kind.name: kind for kind in kinds}, _kb_each(cases)
     found = [_failed(case, failure) for case in cases if (failure := _of_the_guest(case))]
     for case in cases:
         of = Case(case.kind, case.way, case.user)
@@ -107,11 +121,14 @@ def finds(
                         object=case.object,
                         cost=cost,
                         growth=growth,
-                        function=_function(causes.get(of, {}).get(cost)),
-                        prediction=_prediction(curve, known[case.kind], case.user)
+                        function=case.causes.get(cost),
+                        prediction=_prediction(curve, known[case.kind], case.user, kb_each.get(case.kind))
                         if cost != "held"
                         else None,
-                        elsewhere=_elsewhere(elsewhere.get(of, {}), cost),
+                        elsewhere={
+                            source: those[cost] for source, those in case.elsewhere.items() if cost in those
+                        },
+                        failed_elsewhere=case.failed_elsewhere,
                     )
                 )
     return _merged(found)
@@ -125,16 +142,12 @@ def _curves(each: MeasuredCase) -> dict[Cost, Curve]:
 def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -> CaseResult:
     growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
     if second is not None:
-        growth |= {cost: _growth(curve, confirmed=True) for cost, curve in _curves(second).items()}
+        growth |= _growths(second, confirmed=True)
     both = [each for each in (second, first) if each is not None]
     watched = {
         name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
     }
-    failed = tuple(
-        FailureResult(outcome=failure.outcome, objects=failure.objects, detail=failure.detail)
-        for each in both
-        for failure in each.failures
-    )
+    failed = tuple(_failure(failure) for each in both for failure in each.failures)
     return CaseResult(
         kind=kind.name,
         part=kind.part,
@@ -143,6 +156,7 @@ def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -
         way=first.case.way,
         user=first.case.user,
         growth=growth,
+        needs=kind.needs,
         idle_ns=both[0].largest("idle_ns"),
         bystanders=watched,
         failures=tuple(map(_text, failed)),
@@ -158,6 +172,10 @@ def _screened(cost: Cost, curve: Curve) -> GrowthResult:
         return found
     reason = f"{found.reason}, but other work of the kernel may be part of it: not confirmed"
     return found.model_copy(update={"verdict": "unknown", "reason": reason})
+
+
+def _growths(each: MeasuredCase, *, confirmed: bool) -> dict[Cost, GrowthResult]:
+    return {cost: _growth(curve, confirmed=confirmed) for cost, curve in _curves(each).items()}
 
 
 def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:
@@ -181,21 +199,30 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _function(found: Function | None) -> FunctionResult | None:
-    return None if found is None else FunctionResult(**asdict(found), place=found.place)
+def _function(found: Function) -> FunctionResult:
+    return FunctionResult(**asdict(found), place=found.place)
 
 
-def _prediction(curve: Curve, kind: Kind, user: str) -> CostPrediction | None:
-    allowed, fitted = limits.largest(kind.limit, kind.most, user), law(curve)
+def _failure(found: FailedTrial) -> FailureResult:
+    return FailureResult(outcome=found.outcome, objects=found.objects, detail=found.detail)
+
+
+def _kb_each(cases: Iterable[CaseResult]) -> dict[str, float]:
+    """Return the memory that an object takes, by kind: one of its ways has it at all sizes."""
+    found: dict[str, tuple[int, float]] = {}
+    for case in cases:
+        held = case.growth.get("held")
+        if held is not None and held.costs[-1]:
+            found[case.kind] = max(found.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1]))
+    return {kind: kb / size for kind, (size, kb) in found.items()}
+
+
+def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> CostPrediction | None:
+    allowed, fitted = limits.largest(kind.limit, kind.most, user, kb_each), law(curve)
     if allowed is None or fitted is None or allowed[0] < curve.sizes[-1]:
         return None
     low, middle, high = fitted.predict(allowed[0])
     return CostPrediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
-
-
-def _elsewhere(measured: Mapping[str, MeasuredCase], cost: Cost) -> dict[str, GrowthResult]:
-    curves = {source: each.curve(cost) for source, each in measured.items()}
-    return {source: _growth(curve, confirmed=True) for source, curve in curves.items() if curve is not None}
 
 
 def _of_the_guest(case: CaseResult) -> FailureResult | None:
@@ -223,12 +250,19 @@ def _merged(found: Sequence[Find]) -> list[Find]:
     ordered = sorted(found, key=_badness, reverse=True)
     groups: dict[object, list[Find]] = {}
     for number, find in enumerate(ordered):
-        same = (find.cost, find.function.place) if find.function else number
-        groups.setdefault(same, []).append(find)
+        groups.setdefault(_cause(find) or number, []).append(find)
     return [
         first.model_copy(update={"also": tuple(f"{find.kind}, {find.way}" for find in rest)})
         for first, *rest in groups.values()
     ]
+
+
+def _cause(find: Find) -> tuple[object, ...] | None:
+    """Return what two finds have in common if they are one; None if no other can be the same."""
+    if find.function is None:
+        return None
+    kind = "" if find.function.share >= _SHARE_OF_A_CAUSE else find.kind
+    return find.cost, find.function.place, kind
 
 
 def _badness(find: Find) -> tuple[bool, bool, float]:

@@ -19,10 +19,13 @@ _ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
 _ON_BEHALF = re.compile(
     r"finish_task_switch|_*schedule(_\w+)?|_*wait_for_com\w+|_*wake_up(_\w+)?|"
     r"generic_exec_single|_*smp_call_function_\w+|"
-    r"clear_page(_\w+)?|get_page_from_freelist|_*alloc_pages\w*|allocate_slab|_*slab_alloc\w*|_*kv?malloc\w*"
+    r"_*wait_rcu_gp|_*synchronize_s?rcu\w*|"
+    r"clear_(high)?pages?(_\w+)?|get_page_from_freelist|_*alloc_pages\w*|allocate_slab|_*slab_alloc\w*|"
+    r"_*kv?malloc\w*|kmem_cache_alloc\w*|pcpu_alloc\w*|"
+    r"_*k?v?free(_rcu)?|kmem_cache_free\w*|_*slab_free\w*|_*free_(unref_)?(page|folio)\w*|pcpu_free\w*|free_percpu"
 )
-"""Functions that switch tasks, wake them, run a function on a CPU, or allocate and clear memory: the caller
-says what for.
+"""Functions that switch tasks, wake them, wait for others, run a function on a CPU, or allocate, clear and
+free memory: the caller says what for.
 """
 
 

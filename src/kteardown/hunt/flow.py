@@ -13,7 +13,7 @@ from statistics import median
 
 from kteardown import version
 from kteardown.hunt import decide, locks
-from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds
+from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds, possible
 from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request
@@ -74,9 +74,12 @@ class _Hunt:
 
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
-    """Return the kinds that are asked for. Raises InputError, BuildError, LabError."""
+    """Return the kinds that are asked for and that the user can make objects of.
+
+    Raises InputError, BuildError, LabError.
+    """
     own = own_kinds(Path(request.own)) if request.own else []
-    return choose(load_kinds(own, reporter), request.kinds)
+    return possible(choose(load_kinds(own, reporter), request.kinds), request.user)
 
 
 def kernels_of(request: Request, reporter: Reporter) -> HuntKernels:
@@ -102,16 +105,17 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
-        _save(hunt, _result(hunt, decide.case_results(hunt.kinds, first, {}), unconfirmed=len(chosen)))
+        screened = decide.case_results(hunt.kinds, first, {}, {}, {})
+        _save(hunt, _result(hunt, screened, unconfirmed=len(chosen)))
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
         second = _confirmed(hunt, chosen, confirming)
     steep = {case: costs for case, each in second.items() if (costs := decide.grows(each))}
     causes = _causes(hunt, second, steep, confirming)
     elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
     rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
-    cases = decide.case_results(hunt.kinds, first, second)
-    finds = decide.finds(cases, second, causes, elsewhere, hunt.kinds)
-    result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first)})
+    cases = decide.case_results(hunt.kinds, first, second, causes, elsewhere)
+    finds = decide.finds(cases, second, hunt.kinds)
+    result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first, cases)})
     _save(hunt, result)
     if source := locks.source_of(hunt.request.locks, hunt.request.source):
         finds = _with_locks(hunt, finds, second, source, confirming)
@@ -248,7 +252,9 @@ def _with_locks(
     ]
 
 
-def _owners(hunt: _Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[OwnersResult, ...]:
+def _owners(
+    hunt: _Hunt, screened: Mapping[Case, MeasuredCase], cases: Sequence[CaseResult]
+) -> tuple[OwnersResult, ...]:
     """Release every case by several processes at once in real time, as far as that is asked for."""
     owners = hunt.request.owners
     largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
@@ -260,8 +266,13 @@ def _owners(hunt: _Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[OwnersR
     )
     plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
     boots = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
+    alone = {
+        Case(case.kind, case.way, case.user): case.growth["sync"].verdict
+        for case in cases
+        if "sync" in case.growth
+    }
     found = [
-        OwnersResult(kind=case.kind, way=case.way, user=case.user, **asdict(one))
+        OwnersResult(kind=case.kind, way=case.way, user=case.user, alone=alone.get(case, ""), **asdict(one))
         for case, those in scalings(boots).items()
         for one in those
     ]

@@ -86,14 +86,20 @@ LIMITS = {
     "memory_cgroups": Limit("MEM_CGROUP_ID_MAX", 65_535, 65_535),
 }
 IN_BYTES = frozenset(("memory", "memlock", "swap", "wmem"))
-"""Limits that are a size and say nothing about the number of objects: nothing is predicted for them."""
+"""Limits that are a size. Nothing is predicted for them, but for memory, if an object's share is known."""
+_MEMORY_KB = 16 << 20
 PREDICTED_AT_MOST = 1_000_000
 """Predictions go no further than this number of objects, whatever the limit allows."""
 
 
-def largest(limit: str, most: int, user: str) -> tuple[int, str] | None:
-    """Return the largest number of objects, and what limits it; None if nothing that is known does."""
+def largest(limit: str, most: int, user: str, kb_each: float | None = None) -> tuple[int, str] | None:
+    """Return the largest number of objects, and what limits it; None if nothing that is known does.
+
+    ``kb_each``: the memory that one object takes, in kB.
+    """
     known = LIMITS.get(limit)
+    if limit == "memory" and kb_each:
+        known = Limit("16 GiB of memory", *[int(_MEMORY_KB / kb_each)] * 2)
     value = None if known is None else known.ordinary if user == "ordinary" else known.root
     if most and (value is None or most < value):
         return most, "the kind itself"

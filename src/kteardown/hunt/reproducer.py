@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kteardown.hunt.result import Find, HuntResult, Rate
+from kteardown.hunt.result import Find, HuntResult, OwnersResult, Rate
 from kteardown.paths import data_dir
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
@@ -60,13 +60,42 @@ def report_text(find: Find, result: HuntResult) -> str:
         *_locks(find, result),
         *_at_the_limit(find, result.rate),
         *(
-            f"On {source}: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at {other.sizes[-1]:,}."
+            f"On {source}, with one seed: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at "
+            f"{other.sizes[-1]:,}."
             for source, other in find.elsewhere.items()
         ),
+        *(
+            f"On {source}: {failed.brief}: {failed.detail}."
+            for source, failed in find.failed_elsewhere.items()
+        ),
         "",
-        f"The program {find.kind}.c shows it without any other file:",
+        f"The program {find.kind}.c {_shows(find)}:",
         "",
         f"    gcc -O2 -o {find.kind} {find.kind}.c && ./{find.kind} 1000 {find.way}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def waiting_text(one: OwnersResult, result: HuntResult) -> str:
+    """Return a report, in plain text, of processes that wait for each other when they release at once."""
+    times = f"{one.ratio:.2f} times as long"
+    program = f"./{one.kind} {one.objects} {one.way}"
+    lines = [
+        f"Subject: {one.kind}: {one.owners} processes that release at once take {times}",
+        "",
+        f"Release: {_WAYS[one.way]}.",
+        f"Measured on {result.release}, on the wall clock ({result.command}).",
+        f"{one.owners} processes, each on a CPU of its own and with {one.objects:,} objects of its own, take",
+        f"{times} as one of them alone (95% interval {one.ci[0]:.2f} to {one.ci[1]:.2f}, {one.boots} boots).",
+        f"The cost of the release by one process is {one.alone or 'unknown'}.",
+        "",
+        f"The program {one.kind}.c makes and releases the objects and prints the times. Run it alone, then",
+        f"{one.owners} of it at once, as {_user(one.user)}:",
+        "",
+        f"    gcc -O2 -o {one.kind} {one.kind}.c",
+        f"    {program}",
+        f"    {' & '.join([program] * one.owners)} & wait",
         "",
     ]
     return "\n".join(lines)
@@ -85,6 +114,17 @@ def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path])
     return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
 
 
+def _shows(find: Find) -> str:
+    """Return what the program of a find is for; it prints the times of making and release, and no others."""
+    if find.cost in ("sync", "make"):
+        return f"shows it without any other file, run as {_user(find.user)}"
+    return f"makes and releases the objects, run as {_user(find.user)}; this cost it does not measure"
+
+
+def _user(user: str) -> str:
+    return "root" if user == "root" else "an ordinary user"
+
+
 def _what(find: Find) -> str:
     return {
         "sync": "releasing",
@@ -100,7 +140,9 @@ def _cause(find: Find) -> list[str]:
     if function is None:
         return []
     callers = f", called by {', '.join(function.callers)}" if function.callers else ""
-    text = f"{function.name}(){callers}, has {function.share:.0%} of the samples of the largest release"
+    of = {"make": "making", "deferred": "deferred work"}.get(find.cost or "", "release")
+    number = f" of {find.growth.sizes[-1]:,} objects" if find.growth else ""
+    text = f"{function.name}(){callers}, has {function.share:.0%} of the samples of the {of}{number}"
     if function.exponent is not None:
         text += f"; its own time grows with the exponent {function.exponent:.1f}"
     off = function.no_interrupts > 0.5

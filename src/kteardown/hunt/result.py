@@ -27,7 +27,7 @@ class GrowthResult(_Part):
     costs: tuple[float | None, ...]
     """The medians over seeds, in instructions or kB; None where nothing was measured."""
     confirmed: bool
-    """Whether it was measured with the seeds of the confirmation, and not only in the screen."""
+    """Whether it was measured with the sizes of the confirmation, and not only with those of the screen."""
 
 
 class FunctionResult(_Part):
@@ -86,6 +86,14 @@ class CaseResult(_Part):
     way: Way
     user: str
     growth: dict[Cost, GrowthResult]
+    needs: str = ""
+    """The symbol of the kernel's configuration without which the kind fails."""
+    causes: dict[Cost, FunctionResult] = {}
+    """By superlinear cost, the function that is responsible."""
+    elsewhere: dict[str, dict[Cost, GrowthResult]] = {}
+    """By source, what the costs are on other kernels, with one seed."""
+    failed_elsewhere: dict[str, FailureResult] = {}
+    """By source, what failed first on other kernels."""
     idle_ns: float | None
     """How long the guest was idle during the release of the largest number, in instructions of the clock."""
     bystanders: dict[str, float]
@@ -120,7 +128,9 @@ class Find(_Part):
     """
     prediction: CostPrediction | None = None
     elsewhere: dict[str, GrowthResult] = {}
-    """The same cost on other kernels, by source."""
+    """The same cost on other kernels, by source, with one seed."""
+    failed_elsewhere: dict[str, FailureResult] = {}
+    """What failed on other kernels, by source."""
     also: tuple[str, ...] = ()
     """Other cases in which the same function is responsible: the same find."""
 
@@ -149,6 +159,18 @@ class OwnersResult(_Part):
     ci: tuple[float, float]
     verdict: str
     """``parallel``, ``serial``, ``convoy`` or ``unknown``."""
+    alone: str = ""
+    """The verdict on the release by one process on the instruction clock."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether processes that release at once wait for each other."""
+        return self.verdict in ("serial", "convoy")
+
+    @property
+    def is_find(self) -> bool:
+        """Return whether they wait although the release by one of them is linear."""
+        return self.waits and self.alone == "linear"
 
 
 class HuntResult(_Part):

@@ -12,7 +12,7 @@ from hypothesis.strategies import integers
 
 from kteardown.errors import InputError
 from kteardown.hunt import growth, limits, plan
-from kteardown.hunt.catalogue import Kind, choose, load_kinds
+from kteardown.hunt.catalogue import Kind, choose, load_kinds, possible
 from kteardown.hunt.costs import measured
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import further_boots, requests_of, without, without_figures
@@ -174,8 +174,16 @@ def test_the_screen_measures_small_sizes_until_there_are_enough_for_a_verdict() 
 
 def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
     kinds = [kind("a"), kind("b", privileged=True)]
-    plan = screen_plan(kinds, "kernel", Options(budget_minstr=10, user="ordinary"))
-    assert {trial.params["kind"] for boot in plan.boots for trial in boot.trials} == {"a"}
+    assert [each.name for each in possible(kinds, "ordinary")] == ["a"]
+    assert len(possible(kinds, "root")) == 2
+    with pytest.raises(InputError, match="only root can make the objects of b"):
+        possible(kinds[1:], "ordinary")
+
+
+def test_the_limits_of_an_ordinary_user_are_the_same_in_the_guest_and_in_predictions() -> None:
+    text = (data_dir("agent") / "hunt" / "owner.c").read_text()
+    assert f"#define DESCRIPTORS_OF_A_USER {limits.LIMITS['nofile'].ordinary}\n" in text
+    assert f"#define TASKS_OF_A_USER {limits.LIMITS['nproc'].ordinary}\n" in text
 
 
 def test_a_confirmation_has_six_doublings_and_three_seeds() -> None:

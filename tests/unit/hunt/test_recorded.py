@@ -7,20 +7,32 @@ from pathlib import Path
 import pytest
 
 from kteardown.hunt import decide
-from kteardown.hunt.catalogue import Kind
+from kteardown.hunt.catalogue import Cost, Kind
 from kteardown.hunt.costs import FailedTrial, MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.plan import Case
-from kteardown.hunt.reproducer import report_text
-from kteardown.hunt.result import CaseResult, FailureResult, Find, HuntResult, Rate
+from kteardown.hunt.reproducer import report_text, waiting_text
+from kteardown.hunt.result import (
+    CaseResult,
+    FailureResult,
+    Find,
+    FunctionResult,
+    GrowthResult,
+    HuntResult,
+    OwnersResult,
+    Rate,
+)
+from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.report.sections.hunt_table import (
     failures_table,
     finds_table,
+    owners_table,
     predicted,
     rough_time,
     shown_tables,
     summary,
 )
+from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
 
 RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
@@ -51,12 +63,16 @@ def stage(name: str) -> dict[Case, MeasuredCase]:
     return {case: each for (_, case), each in found.items()}
 
 
+def confirmed_cases() -> list[CaseResult]:
+    return decide.case_results(KINDS, stage("screen"), stage("confirm"), {}, {})
+
+
 @pytest.fixture(scope="module")
 def finds() -> list[Find]:
     functions = growing_functions(RunDir(RECORDED / "profile-sync").boots())
     causes = {case: {"sync": function} for case, function in functions.items()}
-    cases = decide.case_results(KINDS, stage("screen"), stage("confirm"))
-    return decide.finds(cases, stage("confirm"), causes, {}, KINDS)  # type: ignore[arg-type]
+    cases = decide.case_results(KINDS, stage("screen"), stage("confirm"), causes, {})  # type: ignore[arg-type]
+    return decide.finds(cases, stage("confirm"), KINDS)
 
 
 def test_the_screen_asks_for_both_up_to_the_budget() -> None:
@@ -116,7 +132,7 @@ def test_what_the_screen_does_not_ask_for_is_never_superlinear() -> None:
     job = {
         "deferred_ns": {(1, 72): 555_322.0, (1, 288): 0.0, (1, 1152): 2_009_635.0, (1, 4608): 12_857_401.0}
     }
-    (case,) = decide.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", job)}, {})
+    (case,) = decide.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", job)}, {}, {}, {})
     growth = case.growth["deferred"]
     assert growth.verdict == "unknown"
     assert growth.reason.startswith("exponents ")
@@ -185,7 +201,7 @@ def result_of(cases: list[CaseResult], finds: list[Find]) -> HuntResult:
 
 
 def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
-    result = result_of(decide.case_results(KINDS, stage("screen"), stage("confirm")), finds)
+    result = result_of(confirmed_cases(), finds)
     assert summary(result).startswith("2 kinds in 2 ways of release on 6.12.117: ")
     table = finds_table(result)
     assert len(table.keys.rows) == len(finds)
@@ -197,7 +213,7 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
 def test_what_may_still_be_superlinear_is_listed_unless_it_is_found_in_another_way(
     finds: list[Find],
 ) -> None:
-    cases = decide.case_results(KINDS, stage("screen"), stage("confirm"))
+    cases = confirmed_cases()
     rising = (
         cases[0].growth["make"].model_copy(update={"verdict": "unknown", "rising": True, "confirmed": True})
     )
@@ -209,7 +225,7 @@ def test_what_may_still_be_superlinear_is_listed_unless_it_is_found_in_another_w
 
 
 def test_before_the_confirmation_the_screen_is_shown() -> None:
-    cases = decide.case_results(KINDS, stage("screen"), {})
+    cases = decide.case_results(KINDS, stage("screen"), {}, {}, {})
     result = result_of(cases, []).model_copy(update={"unconfirmed": 2})
     assert summary(result).endswith("on 6.12.117: not finished, 2 ways are to be confirmed")
     (table,) = shown_tables(result, everything=False)
@@ -223,8 +239,8 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     hung, refused = MeasuredCase(FLOCKS, "kernel"), MeasuredCase(ZOMBIES, "kernel")
     hung.failures.append(FailedTrial(4608, "hang", "no record: for 60 s", boot=0, attempt=0))
     refused.failures.append(FailedTrial(72, "failed", "fork(): hang on", boot=0, attempt=0))
-    cases = decide.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {})
-    (find,) = decide.finds(cases, {}, {}, {}, KINDS)
+    cases = decide.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {}, {}, {})
+    (find,) = decide.finds(cases, {}, KINDS)
     assert find.failed == FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s")
     assert find.failure == "hang at 4,608 objects: no record: for 60 s"
     result = result_of(cases, [find])
@@ -244,6 +260,14 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
         ("finish_task_switch", ("__schedule", "schedule", "schedule_timeout", "__wait_for_common"), None),
         ("_raw_spin_unlock_irqrestore", ("__wake_up", "perf_event_wakeup"), "perf_event_wakeup()"),
         ("generic_exec_single", ("__smp_call_function_single", "perf_event_open"), "perf_event_open()"),
+        ("clear_highpages_kasan_tagged", ("__alloc_pages_noprof", "do_swap_page"), "do_swap_page()"),
+        ("kmem_cache_free", ("unlink_anon_vmas",), "unlink_anon_vmas()"),
+        ("kfree", ("free_fib_info_rcu",), "free_fib_info_rcu()"),
+        ("pcpu_alloc_noprof", ("fib_nh_common_init",), "fib_nh_common_init()"),
+        ("__wait_rcu_gp", ("synchronize_rcu", "perf_trace_destroy"), "perf_trace_destroy()"),
+        ("__synchronize_srcu", ("uprobe_unregister_sync",), "uprobe_unregister_sync()"),
+        ("free_pid", ("release_task",), "free_pid()"),
+        ("free_nsproxy", ("do_exit",), "free_nsproxy()"),
     ],
 )
 def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
@@ -251,3 +275,115 @@ def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
 ) -> None:
     function = Function(name, 0.9, 1.9, callers, 0.5)
     assert function.place == (place or f"{name}()")
+
+
+def find_of(kind: str, place: str, share: float) -> Find:
+    function = FunctionResult(
+        name=place, share=share, exponent=2.0, callers=(), no_interrupts=0.0, place=f"{place}()"
+    )
+    growth = GrowthResult(
+        verdict="superlinear", reason="", exponent=2.0, sizes=(10, 20), costs=(1.0, 4.0), confirmed=True
+    )
+    return Find(kind=kind, way="exit", user="root", object="", cost="sync", growth=growth, function=function)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "share", "finds"),
+    [(("a", "b"), 0.5, 1), (("a", "b"), 0.1, 2), (("a", "a"), 0.1, 1)],
+)
+def test_kinds_are_one_find_if_what_they_have_in_common_takes_much_of_the_time(
+    kinds: tuple[str, str], share: float, finds: int
+) -> None:
+    merged = decide._merged([find_of(kind, "walk", share) for kind in kinds])
+    assert len(merged) == finds
+    other = decide._merged([find_of("a", "walk", 0.5), find_of("b", "scan", 0.5)])
+    assert len(other) == 2
+
+
+def test_a_find_says_what_other_kernels_did_and_what_failed_there() -> None:
+    confirmed = stage("confirm")
+    failed = MeasuredCase(FLOCKS, "other", {"sync_ns": {(1001, 72): 1e5, (1001, 144): 4e5}})
+    failed.failures.append(FailedTrial(288, "panic", "Oops: 0000", boot=0, attempt=0))
+    elsewhere = {FLOCKS: {"debian-image:7.3": failed}}
+    cases = decide.case_results(KINDS, stage("screen"), confirmed, {}, elsewhere)
+    found = decide.finds(cases, confirmed, KINDS)
+    flocks = next(find for find in found if (find.kind, find.cost) == ("flocks", "sync"))
+    assert flocks.elsewhere["debian-image:7.3"].sizes == (72, 144)
+    cells = finds_table(result_of(cases, [flocks])).keys.rows[0]
+    assert cells[-1].text == "unknown, 400,000 at 144; panic at 288 objects: Oops: 0000"
+    assert "On debian-image:7.3: panic at 288 objects: Oops: 0000." in report_text(
+        flocks, result_of(cases, [flocks])
+    )
+
+
+def test_bystanders_that_fail_are_reported_at_the_largest_number_so_far() -> None:
+    start = BootStart(
+        kernel="kernel", block=0, seed=1, acceleration="icount", host_load=0, started_at="2026-01-01T00:00:00"
+    )
+    end = BootEnd(outcome="hang", detail="silence", duration_s=1, first_record_s=0, command=[], host_load=0)
+    params: dict[str, ParamValue] = {"kind": "flocks", "way": "exit", "user": "root", "owners": 1}
+    records = (
+        TrialStart(trial=0, workload="hunt", params={**params, "objects": 288}),
+        Sample(trial=0, repetition=0, metric="sync_ns", value=1e6, warmup=False),
+        TrialEnd(trial=0, status="ok"),
+        TrialStart(trial=1, workload="hunt", params={**params, "objects": 0}),
+    )
+    (case,) = measured([BootRecords(0, 0, start, end, records)]).values()
+    assert [(failure.objects, failure.outcome) for failure in case.failures] == [(288, "hang")]
+
+
+def test_what_fits_into_memory_is_predicted() -> None:
+    """The kind has no other limit: 16 GiB of objects that take 32 kB each."""
+    zombies = kind(ZOMBIES, "processes", "memory")
+    confirmed = stage("confirm")
+    figures = confirmed[ZOMBIES].figures
+    figures["held_kb"] = {at: 32.0 * at[1] for at in figures["sync_ns"]}
+    cases = decide.case_results([zombies], stage("screen"), confirmed, {}, {})
+    find = next(find for find in decide.finds(cases, confirmed, [zombies]) if find.cost == "sync")
+    assert find.prediction
+    assert (find.prediction.objects, find.prediction.limit) == (524_288, "16 GiB of memory")
+
+
+@pytest.mark.parametrize(
+    ("cost", "user", "sentence"),
+    [
+        ("sync", "root", "The program flocks.c shows it without any other file, run as root:"),
+        (
+            "make",
+            "ordinary",
+            "The program flocks.c shows it without any other file, run as an ordinary user:",
+        ),
+        (
+            "deferred",
+            "root",
+            "The program flocks.c makes and releases the objects, run as root; this cost it ",
+        ),
+    ],
+)
+def test_the_report_says_what_the_program_shows_and_which_user_runs_it(
+    cost: Cost, user: str, sentence: str
+) -> None:
+    find = find_of("flocks", "walk", 0.5).model_copy(update={"cost": cost, "user": user})
+    text = report_text(find, result_of([], [find]))
+    assert sentence in text
+    of = {"sync": "release", "make": "making", "deferred": "deferred work"}[cost]
+    assert f"walk() has 50% of the samples of the {of} of 20 objects" in text.replace("walk(),", "walk()")
+
+
+def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
+    waits = OwnersResult(
+        kind="flocks", way="exit", user="root", owners=2, objects=100, boots=5,
+        ratio=1.9, ci=(1.8, 2.0), verdict="serial", alone="linear",
+    )  # fmt: skip
+    steep = waits.model_copy(update={"alone": "superlinear"})
+    result = result_of([], []).model_copy(update={"owners": (waits, steep)})
+    assert summary(result).endswith("; 1 linear release in which several processes wait for each other")
+    table = owners_table(result, everything=False)
+    assert table
+    assert [(row[4].text, row[4].tone, row[5].text) for row in table.keys.rows] == [
+        ("serial", "worse", "linear"),
+        ("serial", None, "superlinear"),
+    ]
+    text = waiting_text(waits, result)
+    assert text.startswith("Subject: flocks: 2 processes that release at once take 1.90 times as long\n")
+    assert "    ./flocks 100 exit & ./flocks 100 exit & wait\n" in text

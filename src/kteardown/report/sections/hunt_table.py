@@ -16,14 +16,11 @@ from kteardown.hunt.result import (
     LockResult,
     Rate,
 )
-from kteardown.model.result import Verdict
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Cell, Table
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
-_WAIT: dict[str, Verdict | None] = {"convoy": "worse", "serial": None}
-"""Verdicts on processes that wait for each other, with how they look."""
 _TIMES = (("days", 86_400), ("h", 3_600), ("min", 60))
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
 _LOCK_COLUMN = ("lock held",)
@@ -40,6 +37,9 @@ def summary(result: HuntResult) -> str:
     if result.unconfirmed:
         ways = "1 way is" if result.unconfirmed == 1 else f"{result.unconfirmed:,} ways are"
         found = f"not finished, {ways} to be confirmed{guests}"
+    waits = sum(one.is_find for one in result.owners)
+    if waits:
+        found += f"; {_count(waits, 'linear release')} in which several processes wait for each other"
     return (
         f"{_count(result.kinds, 'kind')} in {_count(len(result.cases), 'way')} of release on "
         f"{result.release}: {found}"
@@ -67,7 +67,9 @@ def finds_table(result: HuntResult) -> Table:
             f"{result.locks} with lock statistics, which make locks dearer"
         )
     if result.against:
-        notes.append("on other kernels: the verdict, and the cost at the largest number")
+        notes.append(
+            "on other kernels, with one seed: the verdict, the cost at the largest number, and what failed"
+        )
     return Table("Finds", Block(columns, rows, left=_LEFT | set(result.against)), notes=tuple(notes))
 
 
@@ -125,14 +127,15 @@ def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cel
 
 def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
     """Return the table of releases by several processes at once; without ``everything`` only if they wait."""
-    shown = [one for one in result.owners if everything or one.verdict in _WAIT]
+    shown = [one for one in result.owners if everything or one.waits]
     rows = tuple(
         (
             Cell(f"{one.kind}, {one.way}"),
             Cell(f"{one.owners}"),
             Cell(f"{one.objects:,}"),
             Cell(f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]"),
-            Cell(one.verdict, _WAIT.get(one.verdict)),
+            Cell(one.verdict, "worse" if one.is_find else None),
+            Cell(one.alone),
         )
         for one in shown
     )
@@ -141,26 +144,32 @@ def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
     counts = Counter(one.verdict for one in result.owners)
     return Table(
         "Several processes at once",
-        Block(("way", "processes", "objects each", "time", ""), rows, left=frozenset(("way", ""))),
+        Block(
+            ("way", "processes", "objects each", "time", "verdict", "one process"),
+            rows,
+            left=frozenset(("way", "verdict", "one process")),
+        ),
         notes=(
             "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
             "time: that of all, relative to one process alone with as many objects, on the wall clock",
             "serial: as if they took turns; convoy: longer; parallel: they hinder each other little",
+            "one process: how the cost of its release grows, on the instruction clock",
         ),
     )
 
 
 def failures_table(result: HuntResult) -> Table | None:
     """Return the table of what could not be measured; None if there is nothing."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[tuple[str, str, str], list[str]] = {}
     for case in result.cases:
         if case.failures and not any(growth.sizes for growth in case.growth.values()):
             why = case.failed[0].detail if case.failed else case.failures[0]
-            reasons.setdefault((case.kind, why), []).append(case.way)
+            reasons.setdefault((case.kind, why, case.needs), []).append(case.way)
     rows = tuple(
-        (Cell(kind), Cell(", ".join(ways)), Cell(why)) for (kind, why), ways in sorted(reasons.items())
+        (Cell(kind), Cell(", ".join(ways)), Cell(why), Cell(needs))
+        for (kind, why, needs), ways in sorted(reasons.items())
     )
-    columns = ("kind", "ways", "why")
+    columns = ("kind", "ways", "why", "the kernel must have")
     return Table("Not measured", Block(columns, rows, left=frozenset(columns))) if rows else None
 
 
@@ -172,7 +181,10 @@ def verdicts_line(result: HuntResult) -> str:
 
 def cases_table(result: HuntResult) -> Table:
     """Return the table of every case."""
-    columns = ("part", "kind", "way", "release each", "verdict", "deferred each", "making each", "kB each")
+    columns = (
+        *("part", "kind", "way", "release each", "verdict"),
+        *("deferred each", "idle each", "making each", "kB each"),
+    )
     rows = tuple(_case_row(case) for case in result.cases if case.growth)
     return Table("All kinds", Block(columns, rows, left=frozenset(("part", "kind", "way", "verdict"))))
 
@@ -228,7 +240,7 @@ def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
         # The bystanders were there while the objects were released.
         Cell(_number(case.bystanders.get("irqs_off_ns")) if find.cost in ("sync", "deferred") else ""),
         *(Cell(locks_held(find.locks)),) * bool(result.locks),
-        *(Cell(_elsewhere(find.elsewhere.get(source))) for source in result.against),
+        *(Cell(_elsewhere(find, source)) for source in result.against),
     )
 
 
@@ -250,10 +262,17 @@ def _number(value: float | None) -> str:
     return "-" if value is None else number(value)
 
 
-def _elsewhere(growth: GrowthResult | None) -> str:
-    if growth is None:
-        return "not measured"
-    return f"{growth.verdict}, {_number(growth.costs[-1])}"
+def _elsewhere(find: Find, source: str) -> str:
+    """Return the verdict and the cost, at which number if it is another one, and what failed there."""
+    growth, failed = find.elsewhere.get(source), find.failed_elsewhere.get(source)
+    words = []
+    if growth is not None:
+        at = find.growth.sizes[-1] if find.growth else 0
+        other = f" at {growth.sizes[-1]:,}" if growth.sizes[-1] != at else ""
+        words.append(f"{growth.verdict}, {_number(growth.costs[-1])}{other}")
+    if failed is not None:
+        words.append(f"{failed.brief}: {failed.detail}")
+    return "; ".join(words) or "not measured"
 
 
 def _case_row(case: CaseResult) -> tuple[Cell, ...]:
@@ -262,6 +281,7 @@ def _case_row(case: CaseResult) -> tuple[Cell, ...]:
         return _number(per_object(growth)[1]) if growth else "-"
 
     sync = case.growth.get("sync")
+    idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
     return (
         Cell(case.part),
         Cell(case.kind),
@@ -269,6 +289,7 @@ def _case_row(case: CaseResult) -> tuple[Cell, ...]:
         Cell(each("sync")),
         Cell(sync.verdict if sync else "-", "worse" if sync and sync.verdict == "superlinear" else None),
         Cell(each("deferred")),
+        Cell(_number(idle)),
         Cell(each("make")),
         Cell(each("held")),
     )
@@ -276,8 +297,9 @@ def _case_row(case: CaseResult) -> tuple[Cell, ...]:
 
 def _rate_note(rate: Rate) -> str:
     return (
-        f"seconds: {rate.ns:.2f} ns for an instruction on this machine ({rate.acceleration}), from "
-        f"{_count(rate.cases, 'find')} that deviate by {share(rate.deviation)} (median)"
+        f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this machine "
+        f"({rate.acceleration}{'' if rate.acceleration == 'kvm' else ', emulated'}), from the releases of "
+        f"{_count(rate.cases, 'find')}, which deviate by {share(rate.deviation)} (median)"
     )
 
 
