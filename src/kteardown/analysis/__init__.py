@@ -1,6 +1,6 @@
 """Statistics: from records to a result."""
 
-RULES = 2
+RULES = 3
 """The number of the rules by which records become figures and verdicts.
 
 Increase it with every change after which the same records give another result: what is published in

@@ -19,7 +19,7 @@ Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
 """``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
 FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial"]
 FaultStatus = Literal["broken", "suspected", "base too", "base"]
-LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power"]
+LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
 
 
 _NOT_VARIANTS = (BASE, TWIN, LAYOUT)

@@ -83,6 +83,62 @@ def test_few_points_show_growth_but_not_its_shape() -> None:
     assert (found.model, found.exponent) == ("linear", None)
 
 
+@pytest.mark.parametrize(("points", "power"), [(3, 1.5), (3, 2.0), (4, 2.0), (4, 3.0), (5, 1.5), (5, 3.0)])
+def test_a_cost_that_grows_is_not_constant_because_its_points_are_few(points: int, power: float) -> None:
+    """A straight line fits these so badly that its slope may be zero, or the criterion wants more points."""
+    sizes = [250 * 2**i for i in range(points)]
+    found = fit(sizes, [[27.6 * n**power for n in sizes]], 0.95)
+    assert found is not None
+    assert (found.model, found.exponent, found.r2) == ("unknown", None, None)
+    assert found.per_unit_ci[0] < found.per_unit < found.per_unit_ci[1]
+
+
+def different(largest: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(1, largest), min_size=3, max_size=6, unique=True).map(sorted)
+
+
+@given(
+    st.one_of(
+        different(10**6), st.builds(lambda n, more: [n + m for m in more], st.just(10**6), different(99))
+    ),
+    st.floats(1, 4),
+    st.floats(1e-3, 1e6),
+)
+def test_no_exact_power_law_is_constant(sizes: list[int], power: float, cost_of_one: float) -> None:
+    """However few the points are, and however close together."""
+    found = fit(sizes, [[cost_of_one * n**power for n in sizes]], 0.95)
+    assert found is not None
+    assert found.model != "constant"
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=3, max_size=8, unique=True).map(sorted), st.floats(1e-3, 1e12)
+)
+def test_equal_costs_are_constant_even_with_few_points(sizes: list[int], cost: float) -> None:
+    found = fit(sizes, [[cost] * len(sizes)], 0.95)
+    assert found is not None
+    assert found.model == "constant"
+
+
+@pytest.mark.parametrize("points", [6, 8])
+def test_a_noisy_constant_cost_is_constant_in_most_cases(points: int) -> None:
+    sizes = tuple(1000 * 2**i for i in range(points))
+    models = [fitted(lambda n: 5e4, sizes, sd=0.01, seed=seed).model for seed in range(100)]
+    assert models.count("constant") >= 90
+
+
+@pytest.mark.parametrize("points", [3, 4, 5, 6])
+def test_noise_hides_growth_but_does_not_show_that_there_is_none(points: int) -> None:
+    """The cost grows by a fifth, which noise of 5% can hide: in at most 2% of cases it is called constant."""
+    sizes = tuple(1000 * 2**i for i in range(points))
+    models = [
+        fitted(lambda n: 5e4 * (1 + 0.2 * n / sizes[-1]), sizes, sd=0.05, seed=seed).model
+        for seed in range(100)
+    ]
+    assert models.count("unknown") > 0
+    assert models.count("constant") <= 2
+
+
 def test_two_points_or_zero_costs_have_no_law() -> None:
     assert fit((0, 1000), [[1, 2]], 0.95) is None
     assert fit(N, [[0.0] * len(N)], 0.95) is None
@@ -136,6 +192,12 @@ def test_a_prediction_that_the_data_does_not_support_is_refused(
     prediction = predict(found, at, 0.95)
     assert reason in prediction.refused
     assert (prediction.value, prediction.low, prediction.high) == (None, None, None)
+
+
+def test_an_unknown_law_is_not_extrapolated() -> None:
+    found = fitted(lambda n: 5e4, (1000, 2000, 4000, 8000, 16_000, 32_000), sd=0.3)
+    assert found.model == "unknown"
+    assert predict(found, 64_000, 0.95).refused == "the growth law is unknown"
 
 
 def test_the_interval_allows_for_a_curvature_too_small_to_be_detected() -> None:

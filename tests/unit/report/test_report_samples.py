@@ -192,6 +192,23 @@ def test_a_law_has_a_prediction_or_the_reason_for_its_refusal(wall_result: Resul
     assert "no prediction at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
 
 
+def test_an_unknown_law_has_its_reason_below_the_table(wall_result: Result) -> None:
+    """The cost of one more object is printed all the same: it does not depend on the law."""
+    laws = tuple(
+        law.model_copy(update={"model": "linear" if law.kernel == "base" else "unknown"})
+        for law in wall_result.laws
+    )
+    report = printed(wall_result.model_copy(update={"laws": laws}))
+    header, _, base, other, *_ = rows(report, "zombies: growth of freezing user space")
+    column = header.index("law")
+    assert (base[column], other[column]) == ("linear", "unknown")
+    assert other[column - 1] != "-"
+    assert (
+        "law of freezer-skip-exited, freezer-skip-nofreeze unknown: too few points, or too much noise, "
+        "to show one" in report
+    )
+
+
 def outlier(kernel: str, block: int, value: float) -> Outlier:
     return Outlier(
         kernel=kernel,

@@ -1,9 +1,12 @@
 """Fit growth laws to costs, and predict costs beyond the measured range.
 
 The candidates are in ``curves``. The law is the simplest one within 2 of the best corrected Akaike criterion
-(K. Burnham, D. Anderson, "Model Selection and Multimodel Inference", 2002, section 2.6). Beyond the largest
-measured value, the choice of the law matters more than its coefficients. A prediction therefore covers all
-plausible laws (same source, chapter 4), and it is refused if they disagree.
+(K. Burnham, D. Anderson, "Model Selection and Multimodel Inference", 2002, section 2.6). Where points are few
+the criterion prefers few parameters, which does not show that a cost is constant: ``constant`` has to pass a
+test of its own (``CONSTANT_SHARE``), and otherwise the law is ``unknown``.
+
+Beyond the largest measured value, the choice of the law matters more than its coefficients. A prediction
+therefore covers all plausible laws (same source, chapter 4), and it is refused if they disagree.
 """
 
 from __future__ import annotations
@@ -16,10 +19,25 @@ import numpy as np
 from scipy import special
 
 from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration
-from kteardown.analysis.growth.curves import Costs, FittedLaw, candidates, curved, power, slope, slope_error
+from kteardown.analysis.growth.curves import (
+    PARSIMONY,
+    Costs,
+    FittedLaw,
+    candidates,
+    curved,
+    power,
+    slope,
+    slope_error,
+)
 from kteardown.model.result import LawModel, Prediction
 
 MIN_POINTS = 3
+CONSTANT_SHARE = 0.1
+"""In a constant cost, the objects account for at most this share at the largest ``n``, error included.
+
+The slope times the largest ``n`` is what they cost. Of a cost that is proportional to ``n`` that is all of
+it over any range, so none is called constant because its ``n`` are close together.
+"""
 FARTHEST = 4.0
 """Multiple of the largest measured value; beyond it, an undetected term can dominate the cost."""
 WIDEST = 2.0
@@ -36,6 +54,7 @@ class Fit:
     """The growth law of one metric of one kernel, in the metric's unit; None for what cannot be estimated.
 
     ``per_unit`` is the cost of one more object: the slope of the straight line, whichever law is chosen.
+    The law is ``unknown`` if the costs show neither a law that grows nor that they are constant.
 
     ``costs`` and ``curves``, the fitted candidates, are the inputs of ``predict``.
     """
@@ -69,28 +88,47 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
     steepness = _student(points - 2, confidence) * slope_error(line, data)
     half = max(steepness, _between_boots(slope(data.x, data.rows, data.weights(data.y)), confidence))
     per_unit_ci = (float(line.coefficients[1]) - half, float(line.coefficients[1]) + half)
-    if points < _MIN_POINTS_FOR_AICC:
-        # Too few points to distinguish shapes: decide only whether the cost grows.
-        grows = not per_unit_ci[0] <= 0 <= per_unit_ci[1]
-        chosen = line if grows else flat
-    else:
-        if points >= _MIN_POINTS_FOR_EXPONENT:
-            curves.append(power(data, confidence))
-        best = min(curve.aicc(points) for curve in curves)
-        chosen = next(curve for curve in curves if curve.aicc(points) <= best + _TIE)
-    exponent_ci = curves[-1].exponent_ci if chosen is not flat else None
+    if points >= _MIN_POINTS_FOR_EXPONENT:
+        curves.append(power(data, confidence))
+    chosen = _choose(curves, data, per_unit_ci)
+    grows = chosen is not None and chosen is not flat
+    exponent_ci = curves[-1].exponent_ci if grows else None
     return Fit(
-        model=chosen.model,
+        model=chosen.model if chosen else "unknown",
         per_unit=float(line.coefficients[1]),
         per_unit_ci=per_unit_ci,
         intercept=float(line.coefficients[0]),
         exponent=curves[-1].exponent if exponent_ci else None,
         exponent_ci=exponent_ci,
-        r2=1 - chosen.rss / flat.rss if flat.rss > 0 and chosen is not flat else None,
+        r2=1 - chosen.rss / flat.rss if chosen and grows and flat.rss > 0 else None,
         points=points,
         costs=data,
         curves=tuple(curves),
     )
+
+
+def _choose(curves: Sequence[FittedLaw], data: Costs, per_unit_ci: tuple[float, float]) -> FittedLaw | None:
+    """Return the law that the costs show; None if they show neither a law that grows nor a constant."""
+    flat, line = curves[:2]
+    points = len(data.x)
+    if points >= _MIN_POINTS_FOR_AICC:
+        best = min(curve.aicc(points) for curve in curves)
+        chosen = next(curve for curve in curves if curve.aicc(points) <= best + _TIE)
+    else:
+        # Too few points to distinguish shapes: decide only whether the cost grows. Equal costs have a slope
+        # of rounding errors, which can all have the same sign.
+        grows = not per_unit_ci[0] <= 0 <= per_unit_ci[1] and flat.rss > points * PARSIMONY**2
+        chosen = line if grows else flat
+    return None if chosen is flat and not _is_constant(flat, data, per_unit_ci) else chosen
+
+
+def _is_constant(flat: FittedLaw, data: Costs, per_unit_ci: tuple[float, float]) -> bool:
+    """Return whether the costs show that the objects have no part in them: a test of equivalence.
+
+    That growth was not found is no proof: few points or large noise have the same effect.
+    """
+    of_objects = max(abs(end) for end in per_unit_ci) * float(np.max(data.x))
+    return of_objects <= CONSTANT_SHARE * abs(float(flat.coefficients[0]))
 
 
 def predict(found: Fit, at: float, confidence: float) -> Prediction:
@@ -100,10 +138,10 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     Student's t times the combined error of one more point and of the law itself. The error of the law is the
     larger of two: from the residuals, and from the spread of the predictions of individual boots.
 
-    The prediction is refused, with the reason, in these cases: fewer than five points or two boots; ``at``
-    above ``FARTHEST`` times the largest measured value, up to which intervals had their coverage in
-    simulation even if the truth was none of the laws (METHODOLOGY.md); or ends whose ratio exceeds
-    ``WIDEST``.
+    The prediction is refused, with the reason, in these cases: fewer than five points or two boots; an
+    unknown law; ``at`` above ``FARTHEST`` times the largest measured value, up to which intervals had their
+    coverage in simulation even if the truth was none of the laws (METHODOLOGY.md); or ends whose ratio
+    exceeds ``WIDEST``.
     """
     largest = float(np.max(found.costs.x))
     if found.points < _MIN_POINTS_FOR_AICC:
@@ -111,6 +149,8 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
         return Prediction(at=at, refused=reason)
     if len(found.costs.rows) < 2:
         return Prediction(at=at, refused="one boot does not show how boots differ")
+    if found.model == "unknown":
+        return Prediction(at=at, refused="the growth law is unknown")
     if at > FARTHEST * largest:
         reason = f"more than {FARTHEST:g} times the largest measured value, {largest:,.10g}"
         return Prediction(at=at, refused=reason)

@@ -43,7 +43,8 @@ def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law
     compared = tuple((Cell(_ratio(law), law.verdict),) for law in laws)
     slopes = (Block(("slope / base",), compared),) if any(law.verdict for law in laws) else ()
     predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))
-    return Table(title, keys, (shape, *slopes, *predictions), (*_reasons(laws), *_refusals(laws)))
+    notes = (*_unknown(laws), *_reasons(laws), *_refusals(laws))
+    return Table(title, keys, (shape, *slopes, *predictions), notes)
 
 
 def _ratio(law: Law) -> str:
@@ -51,6 +52,12 @@ def _ratio(law: Law) -> str:
     if law.verdict is None:
         return "-"
     return f"{change_of(law.ratio, law.ratio_ci)}, {law.verdict}"
+
+
+def _unknown(laws: Sequence[Law]) -> tuple[str, ...]:
+    """Return why laws are unknown; kernels share a line."""
+    names = ", ".join(law.kernel for law in laws if law.model == "unknown")
+    return (f"law of {names} unknown: too few points, or too much noise, to show one",) if names else ()
 
 
 def _reasons(laws: Sequence[Law]) -> tuple[str, ...]:
