@@ -195,6 +195,41 @@ def test_a_guest_that_panics_in_a_shared_boot_is_a_find_about_one_kind(tmp_path:
     assert not [case for case in others for failed in case.failed if failed.outcome != "failed"]
 
 
+HANGER = """
+#include "hunt/kind.h"
+
+static void release(void)
+{
+	for (;;)
+		;
+}
+
+static void add(int64_t i)
+{
+	(void)i;
+}
+
+KIND(hanger, "own", "endless loop of a real-time task", .shape = OF_ONE, .call = "a loop", .add = add,
+     .release = release);
+"""
+
+
+@pytest.mark.full
+def test_a_guest_that_hangs_is_a_find_about_one_kind(tmp_path: Path) -> None:
+    file = tmp_path / "hunt.json"
+    (tmp_path / "kinds").mkdir()
+    (tmp_path / "kinds" / "hanger.c").write_text(HANGER)
+    kteardown(
+        *("hunt", "--source", "debian:6.12", "--own", str(tmp_path), "--budget", "5"),
+        *("--kinds", "hanger,pipes", "--json", str(file)),
+        runs=tmp_path / "runs",
+    )
+    result = result_of(file)
+    (hang,) = [find for find in result.finds if find.failed]
+    assert (hang.kind, hang.failed and hang.failed.outcome) == ("hanger", "hang")
+    assert not [case for case in result.cases if case.kind == "pipes" and case.failures]
+
+
 @pytest.mark.full
 def test_the_controls_that_grow_are_found_and_no_other(tmp_path: Path) -> None:
     file = tmp_path / "hunt.json"
@@ -216,6 +251,14 @@ def test_the_controls_that_grow_are_found_and_no_other(tmp_path: Path) -> None:
         ("control_threshold", "sync"),
         ("control_deferred", "deferred"),
         ("control_making", "make"),
+        # Its pages are cleared and freed, too.
+        ("control_memory", "held"),
+        ("control_memory", "make"),
+        ("control_memory", "sync"),
     }, json.dumps([case.growth["sync"].model_dump() for case in result.cases], indent=1)
-    places = {find.kind: find.function.place for find in result.finds if find.function}
+    places = {
+        find.kind: find.function.place
+        for find in result.finds
+        if find.function and find.kind != "control_memory"
+    }
     assert set(places.values()) == {"control_work()"}
