@@ -2,7 +2,8 @@
 
 ``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
 finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
-``<!-- hunt: NAME with all kinds -->`` also those that are no finds. The table
+``<!-- hunt: NAME with all kinds -->`` also those that are no finds, ``<!-- hunt: NAME in short -->`` only how
+many there are, and which of them other kernels do not have. The table
 says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
 ``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ from pathlib import Path
 from content_ids import files_id, listed
 from kteardown.hunt.result import Find, HuntResult
 from kteardown.report.sections.hunt_table import (
+    COST_WORDS,
     cases_table,
     finds_table,
     summary,
@@ -31,7 +34,8 @@ from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
-    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<all> with all kinds)? -->)\n.*?^<!-- end of hunt -->$",
+    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<form> with all kinds| in short)? -->)\n"
+    r".*?^<!-- end of hunt -->$",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -41,6 +45,7 @@ _PROGRAMS = (
     "what is deferred"
 )
 
+_ABOUT = {"sync": "the release", "deferred": "deferred work", "make": "making", "held": "memory"}
 _STALE = "**Stale**: the agent of the hunt, or one of these kinds, has changed since; figures may differ."
 
 
@@ -83,7 +88,7 @@ def spliced(root: Path, text: str) -> str:
     """A page with the finds of each hunt that it names."""
 
     def block(match: re.Match[str]) -> str:
-        body = _body(root, match["name"], everything=bool(match["all"]))
+        body = _body(root, match["name"], (match["form"] or "").strip())
         return f"{match['begin']}\n{body}\n<!-- end of hunt -->"
 
     return BLOCK.sub(block, text)
@@ -101,11 +106,13 @@ def keep(root: Path, name: str, file: Path) -> None:
     (folder / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
 
 
-def _body(root: Path, name: str, *, everything: bool) -> str:
+def _body(root: Path, name: str, form: str) -> str:
     folder = root / "results" / name
     if not (folder / "hunt.json").is_file():
         return "**Not measured** yet."
     result = HuntResult.model_validate_json((folder / "hunt.json").read_bytes())
+    if form == "in short":
+        return _short(result)
     measured = json.loads((folder / "measured.json").read_bytes())
     table, ran = finds_table(result), programs(root, name)
     cells, to_left = _cells(table)
@@ -118,7 +125,7 @@ def _body(root: Path, name: str, *, everything: bool) -> str:
     if result.finds:
         parts += [markdown(cells, 1, left=to_left), f"{notes[:1].upper()}{notes[1:]}.", _same(result.finds)]
     parts.append(_undecided(result))
-    if everything:
+    if form == "with all kinds":
         cells, to_left = _cells(cases_table(result))
         parts += [
             markdown(cells, 1, left=to_left),
@@ -144,6 +151,51 @@ def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str
         run = ran.get(f"{find.kind}, {find.way}", ProgramRun(failure="not run"))
         growth = run.growth(find.cost)
         row.append(run.failure or (f"{growth:.2f} times" if growth else ""))
+
+
+def _short(result: HuntResult) -> str:
+    """Return how many finds there are, and a table of those that are none on some other kernel."""
+    steep = [find for find in result.finds if find.cost]
+    by_cost = Counter(find.cost for find in steep)
+    counts = ", ".join(f"{count} about {_ABOUT[cost]}" for cost, count in by_cost.most_common() if cost)
+    releases = sum(
+        "sync" in case.growth and case.growth["sync"].verdict == "superlinear" for case in result.cases
+    )
+    stand_for = sum(1 + len(find.also) for find in steep)
+    text = (
+        f"Finds: {len(steep)} ({counts}), which stand for {stand_for} superlinear costs. "
+        f"Superlinear releases: {releases} of {len(result.cases):,} ways."
+    )
+    if not result.against:
+        return text
+    others = [
+        find for find in steep if any(each.verdict != "superlinear" for each in find.elsewhere.values())
+    ]
+    text += (
+        f" Superlinear on {_listed(result.against)} too, as far as that could be measured: "
+        f"{len(steep) - len(others)} of the {len(steep)} finds."
+    )
+    if not others:
+        return text
+    rows = [
+        [
+            f"{find.kind}, {find.way}",
+            COST_WORDS[find.cost or "sync"],
+            *(_verdict(find, each) for each in result.against),
+        ]
+        for find in others
+    ]
+    header = ["find", "cost", *result.against]
+    return f"{text} The others:\n\n{markdown([header, *rows], 1, left=set(range(len(header))))}"
+
+
+def _verdict(find: Find, source: str) -> str:
+    growth = find.elsewhere.get(source)
+    return growth.verdict if growth else "not measured"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _same(finds: tuple[Find, ...]) -> str:

@@ -58,6 +58,7 @@ def report_text(find: Find, result: HuntResult) -> str:
         "",
         *_cause(find),
         *_locks(find, result),
+        *_delays(find, result),
         *_at_the_limit(find, result.rate),
         *(
             f"On {source}, with one seed: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at "
@@ -160,6 +161,21 @@ def _locks(find: Find, result: HuntResult) -> list[str]:
         f"{lock.share:.0%} of the time, and at once for up to {lock.longest_ns:,.0f} instructions "
         f"({result.locks} with CONFIG_LOCK_STAT)."
         for lock in find.locks
+    ]
+
+
+def _delays(find: Find, result: HuntResult) -> list[str]:
+    """Return how long the release kept others waiting; making and memory have no such figures."""
+    of = (find.kind, find.way, find.user)
+    case = next((each for each in result.cases if (each.kind, each.way, each.user) == of), None)
+    found = {} if case is None else case.bystanders
+    irqs, realtime, probe = (found.get(name) for name in ("irqs_off_ns", "realtime_ns", "probe_ns"))
+    if find.cost not in ("sync", "deferred") or irqs is None or realtime is None or probe is None:
+        return []
+    return [
+        f"During the release of {found['objects_count']:,.0f} objects and shortly after it, interrupts are "
+        f"off for up to {irqs:,.0f} instructions; a real-time task waits for up to {realtime:,.0f}, and an "
+        f"ordinary task for up to {probe:,.0f}, before it runs."
     ]
 
 

@@ -370,6 +370,17 @@ def test_the_report_says_what_the_program_shows_and_which_user_runs_it(
     assert f"walk() has 50% of the samples of the {of} of 20 objects" in text.replace("walk(),", "walk()")
 
 
+def test_the_report_says_how_long_others_waited(finds: list[Find]) -> None:
+    result = result_of(confirmed_cases(), finds)
+    zombies = next(find for find in finds if (find.kind, find.cost) == ("zombies_group", "sync"))
+    text = report_text(zombies, result)
+    assert (
+        "During the release of 1,152 objects and shortly after it, interrupts are off for up to 37,4" in text
+    )
+    making = zombies.model_copy(update={"cost": "make"})
+    assert "shortly after it" not in report_text(making, result)
+
+
 def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
     waits = OwnersResult(
         kind="flocks", way="exit", user="root", owners=2, objects=100, boots=5,

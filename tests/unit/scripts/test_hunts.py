@@ -82,6 +82,22 @@ def test_kinds_that_are_no_finds_are_shown_where_the_page_asks_for_them(root: Pa
     assert "| files |" not in hunts.spliced(root, PAGE)
 
 
+def test_in_short_the_page_has_the_counts_and_what_other_kernels_do_not_have(root: Path) -> None:
+    asking = PAGE.replace("one -->", "one in short -->")
+    page = hunts.spliced(root, asking)
+    assert "\nFinds: 1 (1 about the release), which stand for 4 superlinear costs. " in page
+    file = root / "results" / "one" / "hunt.json"
+    result = HuntResult.model_validate_json(file.read_bytes())
+    other = GROWTH.model_copy(update={"verdict": "linear"})
+    find = result.finds[0].model_copy(update={"elsewhere": {"new": other, "old": GROWTH}})
+    update = {"finds": (find,), "against": ("old", "new", "older")}
+    file.write_text(result.model_copy(update=update).model_dump_json())
+    page = hunts.spliced(root, asking)
+    assert " Superlinear on old, new and older too, as far as that could be measured: 0 of the 1" in page
+    assert "| flocks, exit | release | superlinear | linear | not measured |" in page
+    assert hunts.spliced(root, page) == page
+
+
 def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
     (root / "agent/hunt/kinds/flocks.c").write_text("int x, y;\n")
     assert "**Stale**" in hunts.spliced(root, PAGE)
