@@ -28,7 +28,9 @@ from kteardown.vm import host
 
 _FAILED: tuple[Outcome, ...] = ("panic", "hang", "oom", "agent-error")
 _START = 10
-"""On the instruction clock a guest takes as long to start as to make and release objects so many times."""
+"""On the instruction clock a guest takes as long to start as to make and release objects this many times:
+7 to 12 s, and 0.3 to 1 s.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def measure_stage(
     run = folder.stage(name, plan, file_hash(lab.agent))
     planned = plan_of(run)
     shared = shares_boots(planned)
-    # In real time a trial waits until the guest is quiet, for much longer than a guest takes to start.
-    expected = partial(weight, start=_START if lab.acceleration == EXACT else 0)
+    # In real time a guest starts in seconds, and a trial that waits until it is quiet can take half a minute.
+    expected = partial(_weight, start=_START if lab.acceleration == EXACT else 0)
     with open_writer(run, host.facts()) as log:
         execute(planned, kernels.bootable, lab, log, reporter, expected)
         while not shared and (more := further_boots(planned, run)):
@@ -99,12 +101,11 @@ def measure_stage(
     ]
 
 
-def weight(trial: PlannedTrial, *, start: float) -> float:
+def _weight(trial: PlannedTrial, *, start: float) -> float:
     """Return how long a trial is expected to take: one for each time that it makes and releases objects.
 
-    With ``start`` for the first trial of a boot. The number of objects does not matter: a trial takes half a
-    second with 18 as with 18,432, since the agent leaves out those that take long. Which these are is not
-    known before, and they are spread over all boots.
+    The first trial of a boot takes ``start`` more. The number of objects matters little, since the agent
+    leaves out the trials that would take long. Which these are is not known before; all boots have some.
     """
     return trial.warmup + trial.repetitions + (start if trial.index == 0 else 0)
 
