@@ -154,7 +154,7 @@ def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str
 
 
 def _short(result: HuntResult) -> str:
-    """Return how many finds there are, and a table of those that are none on some other kernel."""
+    """Return how many finds there are, and a table of those that another kernel does not have."""
     steep = [find for find in result.finds if find.cost]
     by_cost = Counter(find.cost for find in steep)
     counts = ", ".join(f"{count} about {_ABOUT[cost]}" for cost, count in by_cost.most_common() if cost)
