@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from content_ids import files_id, listed
 from kteardown.hunt.result import Find, HuntResult
@@ -101,9 +102,20 @@ def keep(root: Path, name: str, file: Path) -> None:
     result = result.model_copy(update={"command": re.sub(r" --json[ =]\S+", "", result.command)})
     folder = root / "results" / name
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hunt.json").write_text(result.model_dump_json(indent=1) + "\n")
+    (folder / "hunt.json").write_text(_lines(result.model_dump(mode="json", exclude_defaults=True)))
     measured = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "agent": _content(root, result)}
     (folder / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
+
+
+def _lines(data: dict[str, Any]) -> str:
+    """Return JSON with a line for each value and for each member of a list, as diffs show whole lines."""
+    parts = []
+    for key, value in data.items():
+        objects = isinstance(value, list) and value and isinstance(value[0], dict)
+        members = [json.dumps(each) for each in value] if objects else []
+        text = "[\n " + ",\n ".join(members) + "\n]" if objects else json.dumps(value)
+        parts.append(f"{json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _body(root: Path, name: str, form: str) -> str:

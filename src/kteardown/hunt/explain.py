@@ -21,11 +21,12 @@ _ON_BEHALF = re.compile(
     r"generic_exec_single|_*smp_call_function_\w+|"
     r"_*wait_rcu_gp|_*synchronize_s?rcu\w*|"
     r"clear_(high)?pages?(_\w+)?|get_page_from_freelist|_*alloc_pages\w*|allocate_slab|_*slab_alloc\w*|"
-    r"_*kv?malloc\w*|kmem_cache_alloc\w*|pcpu_alloc\w*|"
-    r"_*k?v?free(_rcu)?|kmem_cache_free\w*|_*slab_free\w*|_*free_(unref_)?(page|folio)\w*|pcpu_free\w*|free_percpu"
+    r"_*kv?malloc\w*|kmem_cache_alloc\w*|"
+    r"_*k?v?free(_rcu)?|kmem_cache_free\w*|_*slab_free\w*|_*free_(unref_)?(page|folio)\w*"
 )
 """Functions that switch tasks, wake them, wait for others, run a function on a CPU, or allocate, clear and
-free memory: the caller says what for.
+free memory, in a time that does not depend on how much there is: the caller says what for. The allocator of
+per-CPU memory is not among them: it searches.
 """
 
 

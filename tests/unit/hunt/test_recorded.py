@@ -263,7 +263,7 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
         ("clear_highpages_kasan_tagged", ("__alloc_pages_noprof", "do_swap_page"), "do_swap_page()"),
         ("kmem_cache_free", ("unlink_anon_vmas",), "unlink_anon_vmas()"),
         ("kfree", ("free_fib_info_rcu",), "free_fib_info_rcu()"),
-        ("pcpu_alloc_noprof", ("fib_nh_common_init",), "fib_nh_common_init()"),
+        ("pcpu_alloc_noprof", ("fib_nh_common_init",), "pcpu_alloc_noprof()"),
         ("__wait_rcu_gp", ("synchronize_rcu", "perf_trace_destroy"), "perf_trace_destroy()"),
         ("__synchronize_srcu", ("uprobe_unregister_sync",), "uprobe_unregister_sync()"),
         ("free_pid", ("release_task",), "free_pid()"),
