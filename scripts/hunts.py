@@ -251,7 +251,11 @@ def _by_kind(ways: tuple[str, ...]) -> str:
 
 def _content(root: Path, result: HuntResult) -> str:
     kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in result.cases}
-    measured = [name for name in listed(root, ["agent/hunt"]) if "/tests/" not in name]
+    # The programs for the host and of the finds run in no guest that is measured.
+    programs_too = ("agent/hunt/list.c", "agent/hunt/reproducer.c")
+    measured = [
+        name for name in listed(root, ["agent/hunt"]) if "/tests/" not in name and name not in programs_too
+    ]
     names = [name for name in measured if "/kinds/" not in name or name in kinds]
     return files_id(root, names)
 

@@ -8,7 +8,7 @@
 #include <ftw.h>
 #include <sys/prctl.h>
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+static int delete_entry(const char *path, const struct stat *status, int type, struct FTW *at)
 {
 	(void)status;
 	(void)type;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 		status = show(&spec);
 		/* After a failure too. */
 		kill_descendants();
-		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_MOUNT | FTW_PHYS);
+		nftw(folder, delete_entry, 16, FTW_DEPTH | FTW_MOUNT | FTW_PHYS);
 	}
 	return status;
 }

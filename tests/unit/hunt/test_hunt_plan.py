@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -178,6 +179,18 @@ def test_an_ordinary_user_is_not_asked_for_what_needs_privileges() -> None:
     assert len(possible(kinds, "root")) == 2
     with pytest.raises(InputError, match="only root can make the objects of b"):
         possible(kinds[1:], "ordinary")
+
+
+def test_no_kind_has_a_function_of_the_program_of_a_find() -> None:
+    """Such a program is one C file with both."""
+    folder = data_dir("agent") / "hunt"
+    function = re.compile(r"^(?:static )?[\w *]*?\b(\w+)\([^;()]*\)\n\{", re.MULTILINE)
+    programs = {
+        name for file in ("owner.c", "reproducer.c") for name in function.findall((folder / file).read_text())
+    }
+    assert {"kill_descendants", "delete_entry", "owner_start"} <= programs
+    for file in [*folder.glob("kinds/*.c"), *folder.glob("lib/*.h")]:
+        assert programs.isdisjoint(function.findall(file.read_text())), file
 
 
 def test_the_limits_of_an_ordinary_user_are_the_same_in_the_guest_and_in_predictions() -> None:
