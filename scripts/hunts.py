@@ -173,9 +173,9 @@ def _short(result: HuntResult) -> str:
     releases = sum(
         "sync" in case.growth and case.growth["sync"].verdict == "superlinear" for case in result.cases
     )
-    stand_for = sum(1 + len(find.also) for find in steep)
+    costs = sum(1 + len(find.also) for find in steep)
     text = (
-        f"Finds: {len(steep)} ({counts}), which stand for {stand_for} superlinear costs. "
+        f"Finds: {len(steep)} ({counts}), merged from {costs} superlinear costs. "
         f"Superlinear releases: {releases} of {len(result.cases):,} ways."
     )
     if not result.against:

@@ -85,7 +85,7 @@ def test_kinds_that_are_no_finds_are_shown_where_the_page_asks_for_them(root: Pa
 def test_in_short_the_page_has_the_counts_and_what_other_kernels_do_not_have(root: Path) -> None:
     asking = PAGE.replace("one -->", "one in short -->")
     page = hunts.spliced(root, asking)
-    assert "\nFinds: 1 (1 about the release), which stand for 4 superlinear costs. " in page
+    assert "\nFinds: 1 (1 about the release), merged from 4 superlinear costs. " in page
     file = root / "results" / "one" / "hunt.json"
     result = HuntResult.model_validate_json(file.read_bytes())
     other = GROWTH.model_copy(update={"verdict": "linear"})
