@@ -35,7 +35,8 @@ class Asked:
     source: Annotated[
         str,
         typer.Option(
-            help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, image:FILE, SERIES on SOURCE."
+            help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, tar:FILE, image:FILE, "
+            "SERIES on SOURCE."
         ),
     ] = "debian-image:6.12"
     against: Annotated[
@@ -168,8 +169,9 @@ def hunt(
         folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
         reporter.note(f"folder: {folder.path}")
         result = flow.finish(folder, reporter, jobs=jobs)
-    _print(result, output)
+    # Before anything is printed: a reader such as `head` may close its end of the pipe.
     _write_reproducers(folder, output.reproducers)
+    _print(result, output)
     if result.unconfirmed:
         reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
     elif not show:

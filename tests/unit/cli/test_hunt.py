@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.result import Find, GrowthResult, HuntResult
 from unit.cli.test_main import kteardown
 
 
@@ -61,3 +64,22 @@ def test_what_cannot_be_hunted_leaves_no_folder(
 ) -> None:
     assert error in hunt(tmp_path, *arguments).stderr
     assert not list(tmp_path.rglob("*-hunt"))
+
+
+def test_the_reproducers_are_written_if_the_reader_of_the_tables_is_gone(begun: Path) -> None:
+    growth = GrowthResult(
+        verdict="superlinear", reason="", exponent=2.0, sizes=(10, 20), costs=(1.0, 4.0), confirmed=True
+    )
+    find = Find(kind="flocks", way="exit", user="root", object="", cost="make", growth=growth)
+    result = HuntResult(
+        kteardown="0", command="kteardown hunt", source="debian-image:7.3", release="7.3", against=(),
+        measured_s=1.0, kinds=1, cases=(), finds=(find,),
+    )  # fmt: skip
+    folder = HuntFolder.find("last")
+    folder.save(folder.result_file, result.model_dump_json())
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "kteardown", "hunt", "--show", "last", "--reproducers", "written"]
+    subprocess.run(command, cwd=begun, stdout=writer, stderr=subprocess.DEVNULL, check=False)
+    os.close(writer)
+    assert sorted(path.name for path in (begun / "written").iterdir()) == ["flocks-exit-make.txt", "flocks.c"]
