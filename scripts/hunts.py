@@ -214,7 +214,7 @@ def _same(finds: tuple[Find, ...]) -> str:
     """Return a list, folded, of the other kinds and ways of each find."""
     if not any(find.also for find in finds):
         return ""
-    lines = [f"- {find.kind}, {find.way}: {_by_kind(find.also)}" for find in finds if find.also]
+    lines = [f"- {find.kind}, {find.way}: {find.others}" for find in finds if find.also]
     return _folded("The same find in other kinds and ways", lines)
 
 
@@ -238,15 +238,6 @@ def _undecided(result: HuntResult) -> str:
 def _folded(title: str, lines: Sequence[str]) -> str:
     text = f"<summary>{title}</summary>"
     return "\n".join(["<details markdown>", text, "", *lines, "", "</details>"])
-
-
-def _by_kind(ways: tuple[str, ...]) -> str:
-    """Return ``KIND, WAY`` texts with each kind named once: ``flocks (exit, random), leases (exit)``."""
-    found: dict[str, list[str]] = {}
-    for text in ways:
-        kind, _, way = text.partition(", ")
-        found.setdefault(kind, []).append(way)
-    return ", ".join(f"{kind} ({', '.join(sorted(of_kind))})" for kind, of_kind in found.items())
 
 
 def _content(root: Path, result: HuntResult) -> str:

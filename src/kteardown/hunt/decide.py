@@ -156,6 +156,7 @@ def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -
         way=first.case.way,
         user=first.case.user,
         growth=growth,
+        call=kind.call if first.case.way == "call" else "",
         needs=kind.needs,
         idle_ns=both[0].largest("idle_ns"),
         bystanders=watched,

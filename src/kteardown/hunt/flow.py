@@ -287,7 +287,7 @@ def _on_wall_clock(lab: Lab) -> Lab:
 def _rate(
     hunt: _Hunt, confirmed: Mapping[Case, MeasuredCase], largest: Mapping[Case, int], options: Options
 ) -> Rate | None:
-    """Measure some finds in real time, and return how long an instruction takes on this machine."""
+    """Measure some finds in real time, and return how long an instruction takes on this host."""
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
     if not some:
         return None

@@ -88,6 +88,14 @@ LIMITS = {
 IN_BYTES = frozenset(("memory", "memlock", "swap", "wmem"))
 """Limits that are a size. Nothing is predicted for them, but for memory, if an object's share is known."""
 _MEMORY_KB = 16 << 20
+RAISED = frozenset(
+    LIMITS[name].set_by
+    for name in (
+        *("msgmni", "shmmni", "semmni", "mqueue_queues", "inotify_events", "fanotify_events"),
+        *("igmp_max_memberships", "optmem_max"),
+    )
+)
+"""What the kinds with these limits raise themselves, mostly in a namespace of their own."""
 PREDICTED_AT_MOST = 1_000_000
 """Predictions go no further than this number of objects, whatever the limit allows."""
 

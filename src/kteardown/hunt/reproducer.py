@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kteardown.hunt.result import Find, HuntResult, OwnersResult, Rate
+from kteardown.hunt.limits import PREDICTED_AT_MOST, RAISED
+from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
+from kteardown.hunt.rough_time import predicted_time
 from kteardown.paths import data_dir
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
+_SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
 _SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
 _WAYS = {
     "exit": "their owner is killed",
@@ -37,20 +40,22 @@ def program(kind: str, own: Sequence[Path] = ()) -> str:
 
 def report_text(find: Find, result: HuntResult) -> str:
     """Return a report of a find in plain text, with its figures."""
-    growth = find.growth
+    growth, way = find.growth, _way(find, result)
     if growth is None:
         return (
             f"Subject: {find.kind}: {find.failed.brief if find.failed else 'a guest failed'}\n\n"
             f"On {result.release}, a guest failed when it released objects of the kind {find.kind}\n"
-            f"({find.object}); {_WAYS[find.way]}:\n\n    {find.failure}\n"
+            f"({find.object}); {way}:\n\n    {find.failure}\n"
         )
     each = [(n, cost / n) for n, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None]
     unit = "kB" if find.cost == "held" else "instructions"
+    # The program makes so many objects, then twice and four times as many.
+    objects = max(1, growth.sizes[-1] // 4)
     lines = [
         f"Subject: {find.kind}: the cost of {_what(find)} N objects grows with N^{growth.exponent:.1f}",
         "",
         f"Object: {find.object}.",
-        f"Release: {_WAYS[find.way]}.",
+        f"Release: {way}.",
         f"Measured on {result.release}, one CPU, counting the guest's instructions ({result.command}).",
         "",
         f"{'objects':>10}  {unit + ' for each':>24}",
@@ -60,6 +65,7 @@ def report_text(find: Find, result: HuntResult) -> str:
         *_locks(find, result),
         *_delays(find, result),
         *_at_the_limit(find, result.rate),
+        *_others(find),
         *(
             f"On {source}, with one seed: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at "
             f"{other.sizes[-1]:,}."
@@ -72,8 +78,9 @@ def report_text(find: Find, result: HuntResult) -> str:
         "",
         f"The program {find.kind}.c {_shows(find)}:",
         "",
-        f"    gcc -O2 -o {find.kind} {find.kind}.c && ./{find.kind} 1000 {find.way}",
+        f"    gcc -O2 -o {find.kind} {find.kind}.c && ./{find.kind} {objects} {find.way}",
         "",
+        *_limit(find, 4 * objects),
     ]
     return "\n".join(lines)
 
@@ -85,7 +92,7 @@ def waiting_text(one: OwnersResult, result: HuntResult) -> str:
     lines = [
         f"Subject: {one.kind}: {one.owners} processes that release at once take {times}",
         "",
-        f"Release: {_WAYS[one.way]}.",
+        f"Release: {_way(one, result)}.",
         f"Measured on {result.release}, on the wall clock ({result.command}).",
         f"{one.owners} processes, each on a CPU of its own and with {one.objects:,} objects of its own, take",
         f"{times} as one of them alone (95% interval {one.ci[0]:.2f} to {one.ci[1]:.2f}, {one.boots} boots).",
@@ -140,14 +147,17 @@ def _cause(find: Find) -> list[str]:
     function = find.function
     if function is None:
         return []
-    callers = f", called by {', '.join(function.callers)}" if function.callers else ""
+    chain = [f"{name}()" for name in (function.name, *function.callers)]
+    at, off = chain.index(function.place), function.no_interrupts > 0.5
+    callers = f", called by {', '.join(chain[at + 1 :])}," if chain[at + 1 :] else ""
     of = {"make": "making", "deferred": "deferred work"}.get(find.cost or "", "release")
     number = f" of {find.growth.sizes[-1]:,} objects" if find.growth else ""
-    text = f"{function.name}(){callers}, has {function.share:.0%} of the samples of the {of}{number}"
+    where = f", taken in {chain[0]}" if at and not off else ""
+    text = f"{function.place}{callers} has {function.share:.0%} of the samples of the {of}{number}{where}"
     if function.exponent is not None:
-        text += f"; its own time grows with the exponent {function.exponent:.1f}"
-    off = function.no_interrupts > 0.5
-    return [f"{text}." + (" Interrupts are off meanwhile." if off else "")]
+        text += f"; this time grows with the exponent {function.exponent:.1f}"
+    enabled = f" Interrupts were off; such samples are taken where they are enabled, in {chain[0]}."
+    return [f"{text}.{enabled if off else ''}"]
 
 
 def _locks(find: Find, result: HuntResult) -> list[str]:
@@ -157,7 +167,7 @@ def _locks(find: Find, result: HuntResult) -> list[str]:
         "make": "While the objects are made",
     }
     return [
-        f"{when[find.cost or 'sync']}, {lock.name} is held {'for reading ' if lock.reading else ''}for "
+        f"{when[find.cost or 'sync']}, {lock.name} is held {'shared ' if lock.reading else ''}for "
         f"{lock.share:.0%} of the time, and at once for up to {lock.longest_ns:,.0f} instructions "
         f"({result.locks} with CONFIG_LOCK_STAT)."
         for lock in find.locks
@@ -166,8 +176,7 @@ def _locks(find: Find, result: HuntResult) -> list[str]:
 
 def _delays(find: Find, result: HuntResult) -> list[str]:
     """Return how long the release kept others waiting; making and memory have no such figures."""
-    of = (find.kind, find.way, find.user)
-    case = next((each for each in result.cases if (each.kind, each.way, each.user) == of), None)
+    case = _case(find, result)
     found = {} if case is None else case.bystanders
     irqs, realtime, probe = (found.get(name) for name in ("irqs_off_ns", "realtime_ns", "probe_ns"))
     if find.cost not in ("sync", "deferred") or irqs is None or realtime is None or probe is None:
@@ -183,6 +192,41 @@ def _at_the_limit(find: Find, rate: Rate | None) -> list[str]:
     found = find.prediction
     if found is None:
         return []
+    most = found.limit.replace(", ", " and ")
+    allow = f"allow{'' if ',' in found.limit else 's'}"
+    limit = f"{most} {allow} more" if found.objects == PREDICTED_AT_MOST else f"as many as {most} {allow}"
     cost = f"{found.instructions[1] / 1e9:,.0f} thousand million instructions"
-    seconds = f", {found.instructions[1] * rate.ns / 1e9:,.0f} s on the machine that was used" if rate else ""
-    return [f"For {found.objects:,} objects ({found.limit}) that is {cost}{seconds}, if it goes on so."]
+    if rate:
+        of = "" if rate.acceleration == "kvm" else "of an emulated CPU "
+        cost += f", {predicted_time(found, rate)} {of}on the host that was used"
+    return [f"For {found.objects:,} objects ({limit}) that is {cost}, if the cost goes on growing as it did."]
+
+
+def _others(find: Find) -> list[str]:
+    if not find.also:
+        return []
+    return [f"The same function makes this cost grow in other kinds and ways, too: {find.others}."]
+
+
+def _limit(find: Find, objects: int) -> list[str]:
+    """Return which sysctl must allow so many objects, if one limits them that the program does not raise."""
+    limit = find.prediction.limit if find.prediction else ""
+    if limit in RAISED or not _SYSCTL.search(limit):
+        return []
+    raised = "raise each of them first if it" if "," in limit else "raise it first if it"
+    return [
+        f"The number of objects is limited by {limit.replace(', ', ' and ')}: {raised} is lower than "
+        f"{objects:,}.",
+        "",
+    ]
+
+
+def _way(of: Find | OwnersResult, result: HuntResult) -> str:
+    """Return how the objects are released, with the call that does it where the result has it."""
+    case = _case(of, result)
+    return _WAYS[of.way] + (f": {case.call}" if case and case.call else "")
+
+
+def _case(of: Find | OwnersResult, result: HuntResult) -> CaseResult | None:
+    key = (of.kind, of.way, of.user)
+    return next((each for each in result.cases if (each.kind, each.way, each.user) == key), None)

@@ -47,7 +47,7 @@ class LockResult(_Part):
     name: str
     """Its class in lockdep: the argument with which it is initialised, such as ``&ctx->flc_lock``."""
     reading: bool
-    """Whether it is held for reading, together with others, and not alone."""
+    """Whether it is held for reading, shared with others, and not alone."""
     share: float
     """The share of the time in which it was held."""
     longest_ns: float
@@ -86,6 +86,8 @@ class CaseResult(_Part):
     way: Way
     user: str
     growth: dict[Cost, GrowthResult]
+    call: str = ""
+    """What the way ``call`` calls, in words; empty for the other ways, and in earlier results."""
     needs: str = ""
     """The symbol of the kernel's configuration without which the kind fails."""
     causes: dict[Cost, FunctionResult] = {}
@@ -134,9 +136,18 @@ class Find(_Part):
     also: tuple[str, ...] = ()
     """Other cases in which the same function is responsible: the same find."""
 
+    @property
+    def others(self) -> str:
+        """Return these cases with each kind named once: ``flocks (exit, random), leases (exit)``."""
+        found: dict[str, list[str]] = {}
+        for text in self.also:
+            kind, _, way = text.partition(", ")
+            found.setdefault(kind, []).append(way)
+        return ", ".join(f"{kind} ({', '.join(sorted(ways))})" for kind, ways in found.items())
+
 
 class Rate(_Part):
-    """How long an instruction takes on this machine: the median over cases, and the median deviation."""
+    """How long an instruction takes on this host: the median over cases, and the median deviation."""
 
     ns: float
     deviation: float

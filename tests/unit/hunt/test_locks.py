@@ -136,7 +136,7 @@ def test_the_table_has_a_column_for_the_lock_if_locks_were_counted() -> None:
     table = finds_table(result_of(FLC_LOCK, inner))
     place = table.keys.columns.index("lock held")
     assert (
-        table.keys.rows[0][place].text == "&ctx->flc_lock 90.0%, 4,000; rcu_read_lock (reading) 60.0%, 4,000"
+        table.keys.rows[0][place].text == "&ctx->flc_lock 90.0%, 4,000; rcu_read_lock (shared) 60.0%, 4,000"
     )
     assert len(table.keys.rows[0]) == len(table.keys.columns)
     assert table.keys.columns[-1] == "debian:7.3"
@@ -150,6 +150,8 @@ def test_the_report_names_the_lock() -> None:
         "\nWhile the objects are released, &ctx->flc_lock is held for 90% of the time, and at once for up to "
         "4,000 instructions (debian:6.12 with CONFIG_LOCK_STAT).\n" in report_text(result.finds[0], result)
     )
+    shared = result_of(FLC_LOCK.model_copy(update={"reading": True}))
+    assert "&ctx->flc_lock is held shared for 90%" in report_text(shared.finds[0], shared)
     without = result_of()
     assert "is held" not in report_text(without.finds[0], without)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt import decide
+from kteardown.hunt import decide, limits
 from kteardown.hunt.catalogue import Cost, Kind
 from kteardown.hunt.costs import FailedTrial, MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
@@ -14,6 +14,7 @@ from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text, waiting_text
 from kteardown.hunt.result import (
     CaseResult,
+    CostPrediction,
     FailureResult,
     Find,
     FunctionResult,
@@ -22,13 +23,13 @@ from kteardown.hunt.result import (
     OwnersResult,
     Rate,
 )
+from kteardown.hunt.rough_time import rough_time
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.report.sections.hunt_table import (
     failures_table,
     finds_table,
     owners_table,
     predicted,
-    rough_time,
     shown_tables,
     summary,
 )
@@ -367,7 +368,109 @@ def test_the_report_says_what_the_program_shows_and_which_user_runs_it(
     text = report_text(find, result_of([], [find]))
     assert sentence in text
     of = {"sync": "release", "make": "making", "deferred": "deferred work"}[cost]
-    assert f"walk() has 50% of the samples of the {of} of 20 objects" in text.replace("walk(),", "walk()")
+    assert f"walk() has 50% of the samples of the {of} of 20 objects; this time grows with" in text
+    # It makes four times as many in the end, as many as were measured.
+    assert "./flocks 5 exit\n" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "callers", "off", "sentence"),
+    [
+        (
+            "_raw_write_unlock_irq",
+            ("do_exit", "do_group_exit"),
+            0.9,
+            "do_exit(), called by do_group_exit(), has 50% of the samples of the release of 20 objects; this "
+            "time grows with the exponent 2.0. Interrupts were off; such samples are taken where they are "
+            "enabled, in _raw_write_unlock_irq().",
+        ),
+        (
+            "kfree",
+            ("free_fib_info_rcu",),
+            0.0,
+            "free_fib_info_rcu() has 50% of the samples of the release of 20 objects, taken in kfree(); this "
+            "time grows with the exponent 2.0.",
+        ),
+    ],
+)
+def test_the_report_names_the_function_that_the_table_names(
+    name: str, callers: tuple[str, ...], off: float, sentence: str
+) -> None:
+    find = find_of("flocks", "walk", 0.5)
+    assert find.function
+    update = {"name": name, "callers": callers, "no_interrupts": off}
+    function = find.function.model_copy(
+        update={**update, "place": Function(name, 0.5, 2.0, callers, off).place}
+    )
+    find = find.model_copy(update={"function": function})
+    assert f"\n{sentence}\n" in report_text(find, result_of([], [find]))
+
+
+@pytest.mark.parametrize(
+    ("objects", "limit", "acceleration", "sentences"),
+    [
+        (
+            1_000_000,
+            "fs.inotify.max_user_instances, fs.nr_open",
+            "mttcg",
+            (
+                "For 1,000,000 objects (fs.inotify.max_user_instances and fs.nr_open allow more) that is "
+                "5,000 thousand million instructions, 2.8 h (up to 4.2 h) of an emulated CPU on the host "
+                "that was used, if the cost goes on growing as it did.",
+                "The number of objects is limited by fs.inotify.max_user_instances and fs.nr_open: raise "
+                "each of them first if it is lower than 20.",
+            ),
+        ),
+        (
+            65_536,
+            "fs.aio-max-nr",
+            "kvm",
+            (
+                "For 65,536 objects (as many as fs.aio-max-nr allows) that is 5,000 thousand million "
+                "instructions, 2.8 h (up to 4.2 h) on the host that was used, if the cost goes on growing as "
+                "it did.",
+                "The number of objects is limited by fs.aio-max-nr: raise it first if it is lower than 20.",
+            ),
+        ),
+    ],
+)
+def test_the_report_says_what_is_predicted_and_what_limits_it(
+    objects: int, limit: str, acceleration: str, sentences: tuple[str, ...]
+) -> None:
+    prediction = CostPrediction(objects=objects, limit=limit, instructions=(4e12, 5e12, 7.5e12))
+    find = find_of("flocks", "walk", 0.5).model_copy(update={"prediction": prediction})
+    rate = Rate(ns=2.0, deviation=0.1, acceleration=acceleration, cases=3)
+    result = result_of([], [find])
+    text = report_text(find, result.model_copy(update={"rate": rate}))
+    assert all(f"\n{sentence}\n" in text for sentence in sentences)
+    assert " s on " not in report_text(find, result)
+
+
+@pytest.mark.parametrize("name", ["memory", "inotify_events", "nothing"])
+def test_no_sysctl_is_to_be_raised_where_none_limits_or_the_program_does_it(name: str) -> None:
+    limit = limits.LIMITS[name].set_by if name in limits.LIMITS else "16 GiB of memory"
+    prediction = CostPrediction(objects=500_000, limit=limit, instructions=(4e12, 5e12, None))
+    find = find_of("flocks", "walk", 0.5).model_copy(update={"prediction": prediction})
+    text = report_text(find, result_of([], [find]))
+    assert "For 500,000 objects (as many as " in text
+    assert "is limited by" not in text
+
+
+def test_the_report_lists_the_other_kinds_and_ways_and_names_the_call() -> None:
+    also = ("flocks, oldest", "leases, exit", "flocks, call")
+    find = find_of("flocks", "walk", 0.5).model_copy(update={"also": also, "way": "call"})
+    (case, _) = confirmed_cases()
+    case = case.model_copy(update={"way": "call", "call": "munmap()"})
+    text = report_text(find, result_of([case], [find]))
+    assert "\nRelease: one call releases all of them: munmap().\n" in text
+    assert "in other kinds and ways, too: flocks (call, oldest), leases (exit).\n" in text
+    assert "\nRelease: one call releases all of them.\n" in report_text(find, result_of([], [find]))
+
+
+def test_a_case_has_the_call_of_its_kind_only_if_it_is_released_by_it() -> None:
+    kinds = [each.model_copy(update={"call": "kill()"}) for each in KINDS]
+    cases = decide.case_results(kinds, stage("screen"), stage("confirm"), {}, {})
+    assert {case.way: case.call for case in cases} == {"exit": "", "call": "kill()"}
 
 
 def test_the_report_says_how_long_others_waited(finds: list[Find]) -> None:

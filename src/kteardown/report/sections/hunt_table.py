@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kteardown.hunt.catalogue import Cost
+from kteardown.hunt.limits import PREDICTED_AT_MOST
 from kteardown.hunt.result import (
     CaseResult,
     CostPrediction,
@@ -16,12 +17,12 @@ from kteardown.hunt.result import (
     LockResult,
     Rate,
 )
+from kteardown.hunt.rough_time import predicted_time
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Cell, Table
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
-_TIMES = (("days", 86_400), ("h", 3_600), ("min", 60))
 _COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
 _LOCK_COLUMN = ("lock held",)
 _LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
@@ -56,7 +57,8 @@ def finds_table(result: HuntResult) -> Table:
         "each: instructions (memory: kB) for one object, at the smallest and at the largest number, with the "
         "fixed part of the cost",
         "grows: the function whose own time grows most, with its share",
-        "predicted: extrapolated to the largest number that limits allow; up to: the upper bound",
+        "predicted: extrapolated to the largest number that limits allow, or that fits into 16 GiB if memory "
+        f"is the limit, and to {PREDICTED_AT_MOST:,} at most; up to: the upper bound",
         "no interrupts for: the longest time, in instructions, during the release and shortly after it",
     ]
     if result.rate:
@@ -202,21 +204,8 @@ def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
 
 def predicted(found: CostPrediction, rate: Rate | None) -> str:
     """Return the predicted cost at the largest number that limits allow."""
-    _, middle, high = found.instructions
-    if rate is None:
-        return f"{number(middle / 1e9)} G instructions at {found.objects:,}"
-    time = rough_time(middle * rate.ns / 1e9)
-    highest = time if high is None else rough_time(high * rate.ns / 1e9)
-    return f"{time}{f' (up to {highest})' if highest != time else ''} at {found.objects:,}"
-
-
-def rough_time(seconds: float) -> str:
-    """Return a time with no more digits than an extrapolation has: ``66 s``, ``9.3 h``, ``19 days``."""
-    unit, size = next(((unit, size) for unit, size in _TIMES if seconds >= 2 * size), ("s", 1))
-    value = seconds / size
-    if value < 0.001:
-        return "<0.001 s"
-    return f"{value:,.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
+    cost = predicted_time(found, rate) if rate else f"{number(found.instructions[1] / 1e9)} G instructions"
+    return f"{cost} at {found.objects:,}"
 
 
 def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
@@ -253,7 +242,7 @@ def responsible(function: FunctionResult) -> str:
 def locks_held(locks: Sequence[LockResult]) -> str:
     """Return the locks that are held, each with its share of the time and the longest time at once."""
     return "; ".join(
-        f"{lock.name}{' (reading)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"
+        f"{lock.name}{' (shared)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"
         for lock in locks
     )
 
@@ -297,7 +286,7 @@ def _case_row(case: CaseResult) -> tuple[Cell, ...]:
 
 def _rate_note(rate: Rate) -> str:
     return (
-        f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this machine "
+        f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this host "
         f"({rate.acceleration}{'' if rate.acceleration == 'kvm' else ', emulated'}), from the releases of "
         f"{_count(rate.cases, 'find')}, which deviate by {share(rate.deviation)} (median)"
     )
