@@ -3,16 +3,21 @@
  * A kind: a way to make many kernel objects, and to release them. Each is a file kinds/NAME.c,
  * and no other file is edited:
  *
+ *	#include "hunt/kind.h"
+ *
+ *	#include <sys/file.h>
+ *
  *	static int open_one(int64_t i)
  *	{
  *		int fd = MUST(open("file", O_RDWR | O_CREAT, 0600));
  *
+ *		(void)i;
  *		MUST(flock(fd, LOCK_SH));
  *		return fd;
  *	}
  *
- *	KIND(flocks, "files", "open file of one inode, with a shared flock",
- *	     .shape = ON_ONE, .limit = "nofile", .open = open_one);
+ *	KIND(flocks, "files", "open file of one inode with a shared flock", .shape = ON_ONE,
+ *	     .limit = "nofile", .open = open_one);
  *
  * Its functions run in a process of their own, the owner, in an empty folder of its own. Only
  * libc is used here, since a kind is also made into a program of one file. This header comes
