@@ -7,6 +7,8 @@
 - The superlinear part is at least a fifth of the cost at the largest size: what is above a straight line
   through the smallest size and the one from which the last two doublings begin.
 - In every seed, one more object costs more at the last doubling than along this line.
+- This line does not fall. A cost that is lower for more objects has a part that is not growth, and the
+  exponents may be those of that part.
 
 The constant part of a cost, such as setup, belongs to no object. It is left out of every rule, so adding a
 constant to a cost changes no find.
@@ -83,13 +85,14 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     share, rises = _superlinear_part(steps)
     *_, before, last = found
     steep = [each.low >= _limit(each.sizes) for each in (before, last)]
-    if all(steep) and share >= SHARE and rises:
+    falls = _falls(steps, confidence)
+    if all(steep) and share >= SHARE and rises and not falls:
         reason = (
             f"exponents {before} and {last} at the last two doublings; {share:.0%} of the cost is superlinear"
         )
         return Growth("superlinear", reason, found, share)
     if steep[-1]:
-        reason = _what_is_missing(found, share, steep=all(steep))
+        reason = falls or _what_is_missing(found, share, steep=all(steep))
         return Growth("unknown", reason, found, share, rising=True)
     verdict, reason = _by_power_law(whole, confidence)
     return Growth(verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE)
@@ -133,6 +136,14 @@ def _superlinear_part(steps: Curve) -> tuple[float, bool]:
     above = grown - slopes * (n[-1] - n[0])
     rises = steps.increments[:, -1] / (n[-1] - n[-2]) > slopes
     return float(above.mean() / grown.mean()), bool(rises.all())
+
+
+def _falls(steps: Curve, confidence: float) -> str:
+    """Return between which sizes the cost falls, before the last two doublings, if it falls."""
+    fall = steps.rows[:, 0] - steps.rows[:, -3]
+    if fall.mean() <= half_width(fall, confidence) + steps.floor:
+        return ""
+    return f"the cost falls from {steps.sizes[0]:,} to {steps.sizes[-3]:,} objects before it grows"
 
 
 def _limit(sizes: tuple[int, ...]) -> float:

@@ -123,6 +123,22 @@ def test_one_more_object_must_cost_more_in_every_seed() -> None:
     assert judge(Curve(SIZES, rows, TICK), confidence=0.5).verdict == "unknown"
 
 
+def test_a_cost_that_falls_first_is_no_find() -> None:
+    """Pages that 7.3 frees after MADV_FREE: 576 cost more than 4,608, whatever else the release did then."""
+    sizes = (576, 1152, 2304, 4608, 9216, 18432)
+    costs = np.array([878_389, 371_860, 617_936, 491_129, 852_295, 1_864_790], dtype=np.float64)
+    found = judge(Curve(sizes, costs * np.array([[0.98], [1.0], [1.02]]), TICK))
+    assert (found.verdict, found.rising) == ("unknown", True)
+    assert "the cost falls from 576 to 4,608 objects before it grows" in found.reason
+
+
+def test_a_cost_that_falls_within_its_error_may_be_a_find() -> None:
+    """A square beyond a threshold: what is below it is noise, and some of that falls."""
+    costs = np.array([1000, 1010, 990, 995, 10_000, 60_000]) * TICK
+    rows = costs + np.array([[30.0], [-30.0], [0.0]]) * np.array([1, -1, 1, -1, 1, -1]) * TICK
+    assert judge(Curve((576, 1152, 2304, 4608, 9216, 18432), rows, TICK)).verdict == "superlinear"
+
+
 def test_objects_that_are_cheaper_than_the_floor_say_nothing() -> None:
     found = of(lambda n: n)
     assert found.verdict == "unknown"
