@@ -4,7 +4,8 @@
  * since it was registered: a mapping that is left refers to freed memory. In each scene a
  * process registers memory and changes it. The agent, which shares the process's file
  * descriptors and not its memory, reads the events, closes the userfaultfds, and looks for
- * mappings that are still registered.
+ * mappings that are still registered. What was split for a userfaultfd must then be one
+ * mapping again: the number of mappings of a process is limited.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -219,45 +220,54 @@ static void forks_and_moves(void)
 	fork_child();
 }
 
-/* kb is what is registered before the first close, each_kb what each close releases of it. */
+/*
+ * kb is what is registered before the first close, each_kb what each close releases of it,
+ * mappings the number that the process, without its child, has after the last close.
+ */
 static const struct scene {
 	const char *name;
 	void (*change)(void);
-	long kb, each_kb;
+	long kb, each_kb, mappings;
 } scenes[] = {
-	{"never registered", nothing, 0, 0},
-	{"a part of a mapping", part, 12, 12},
-	{"split", splits, 32, 32},
-	{"merged", merges, 36, 36},
-	{"interleaved", interleaved, 48, 16},
-	{"grown", grows, 16, 16},
-	{"grown down", grows_down, 8, 8},
-	{"moved", moves, 48, 48},
-	{"moved without an event", moves_unseen, 12, 12},
-	{"forked", forks, 56, 0},
-	{"moved, grown and forked", forks_and_moves, 32, 16},
+	{"never registered", nothing, 0, 0, 0},
+	{"a part of a mapping", part, 12, 12, 1},
+	{"split", splits, 32, 32, 6},
+	{"merged", merges, 36, 36, 1},
+	{"interleaved", interleaved, 48, 16, 1},
+	{"grown", grows, 16, 16, 1},
+	{"grown down", grows_down, 8, 8, 1},
+	{"moved", moves, 48, 48, 4},
+	{"moved without an event", moves_unseen, 12, 12, 3},
+	{"forked", forks, 56, 0, 2},
+	{"moved, grown and forked", forks_and_moves, 32, 16, 2},
 };
 
-/* What the process has registered with any userfaultfd. */
-static long registered_kb(pid_t pid)
+/* What the process has mapped for the scene, and registered with any userfaultfd. */
+struct mapped {
+	long count, registered_kb;
+};
+
+static struct mapped mapped(pid_t pid)
 {
 	static char path[64], line[512];
-	unsigned long from, to, size = 0;
-	long kb = 0;
+	unsigned long from, to, size = 0, space = (uintptr_t)shared->space;
+	struct mapped got = {0};
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
 	file = fopen(path, "re");
 	if (!file)
-		return -1;
+		return (struct mapped){-1, -1};
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
 			size = to - from;
+			got.count += from >= space && to <= space + SPACE;
+		}
 		if (!strncmp(line, "VmFlags:", 8) && (strstr(line, " um") || strstr(line, " uw")))
-			kb += size >> 10;
+			got.registered_kb += size >> 10;
 	}
 	fclose(file);
-	return kb;
+	return got;
 }
 
 /* Every page of the scene that is mapped for reading must be there, and empty. */
@@ -309,7 +319,8 @@ static void read_events(void)
 
 static long registered_kb_of_both(pid_t pid)
 {
-	return registered_kb(pid) + (shared->child ? registered_kb(shared->child) : 0);
+	return mapped(pid).registered_kb +
+	       (shared->child ? mapped(shared->child).registered_kb : 0);
 }
 
 /* Closes all, the first or the last first. The kB that are registered then. */
@@ -330,7 +341,7 @@ static long close_all(const struct scene *scene, pid_t pid, bool last_first, boo
 
 static void check_scene(struct trial *t, const struct scene *scene, pid_t pid, bool last_first)
 {
-	long kb = registered_kb_of_both(pid);
+	long kb = registered_kb_of_both(pid), mappings;
 	bool others_kept;
 
 	wl_check(t, "followed", kb == scene->kb, "%s: %ld kB are registered, not %ld", scene->name,
@@ -338,6 +349,9 @@ static void check_scene(struct trial *t, const struct scene *scene, pid_t pid, b
 	kb = close_all(scene, pid, last_first, &others_kept);
 	wl_check(t, "others_kept", others_kept, "%s: a close released what another registered",
 		 scene->name);
+	mappings = mapped(pid).count;
+	wl_check(t, "merged", mappings == scene->mappings, "%s: %ld mappings are left, not %ld",
+		 scene->name, mappings, scene->mappings);
 	if (!wl_check(t, "released", kb == 0, "%s: %ld kB are still registered", scene->name, kb)) {
 		/* They refer to freed memory: no process may touch them. */
 		if (shared->child)

@@ -11,10 +11,12 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 WORKLOAD = "uffd_close"
 SERIES = "userfaultfd-close-walk"
 WRONG = {
-    "uffd-broken-forked": "forked",
-    "uffd-broken-grown": "grown",
-    "uffd-broken-moved": "moved",
+    "uffd-broken-forked": "released: forked: ",
+    "uffd-broken-grown": "released: grown: ",
+    "uffd-broken-moved": "released: moved: ",
+    "uffd-broken-unmerged": "merged: a part of a mapping: ",
 }
+"""By wrong series, how a message about it begins."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def test_every_mapping_is_detached(boots: list[lab.Boot], kernel: str) -> None:
 @pytest.mark.parametrize("kernel", WRONG)
 def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) -> None:
     wrong = lab.wrong(boots, kernel)
-    assert any(line.startswith(f"released: {WRONG[kernel]}: ") for line in wrong), wrong
+    assert any(line.startswith(WRONG[kernel]) for line in wrong), wrong
 
 
 def test_the_backport_for_7_2_detaches_every_mapping(tmp_path_factory: pytest.TempPathFactory) -> None:
