@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import get_args
 
 import numpy as np
@@ -28,10 +28,6 @@ from kteardown.hunt.result import (
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
-_JOB = 5_600_000
-"""On Debian's 6.12 some job of 5 to 5.5 million instructions runs in one of thirty measurements of deferred
-work, whatever is released.
-"""
 _GUEST_FAILED = ("panic", "hang", "oom")
 _SHARE_OF_A_CAUSE = 0.2
 """With less of the time, a function that two kinds have in common says nothing about a common cause."""
@@ -58,14 +54,7 @@ def _asks(each: MeasuredCase) -> bool:
 def _asks_for(cost: Cost, curve: Curve) -> bool:
     if cost == "held":
         return len(curve.complete().sizes) > 2 and screen(curve, MEMORY_WORTH_CONFIRMING)
-    return screen(_without_job(curve) if cost == "deferred" else curve)
-
-
-def _without_job(curve: Curve) -> Curve:
-    """Return what deferred work is if the job ran in the measurement of the largest number of objects."""
-    rows = curve.rows.copy()
-    rows[:, -1] -= _JOB
-    return replace(curve, rows=rows)
+    return screen(curve)
 
 
 def grows(each: MeasuredCase) -> list[Cost]:
@@ -167,11 +156,11 @@ def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -
 
 
 def _screened(cost: Cost, curve: Curve) -> GrowthResult:
-    """Return the verdict of the screen: unknown where too little has grown to ask for a confirmation."""
+    """Return the verdict of the screen: no find where it does not ask for a confirmation."""
     found = _growth(curve, confirmed=False)
     if found.verdict != "superlinear" or _asks_for(cost, curve):
         return found
-    reason = f"{found.reason}, but other work of the kernel may be part of it: not confirmed"
+    reason = f"{found.reason}, in the screen: too little to be confirmed"
     return found.model_copy(update={"verdict": "unknown", "reason": reason})
 
 

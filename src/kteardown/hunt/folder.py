@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import InputError
-from kteardown.hunt.plan import with_other_kernels
+from kteardown.hunt.plan import with_what_is_missing
 from kteardown.inputs.load import located
 from kteardown.model.plan import Plan
 from kteardown.paths import runs_dir
@@ -122,8 +122,8 @@ class HuntFolder:
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.
 
-        One that is there gets the boots of kernels that it does not have yet. Raises InputError if its boots
-        had other kinds or another agent: their figures cannot be put together.
+        One that is there gets boots for the kernels, seeds and ways that it does not have yet. Raises
+        InputError if its boots had other kinds or another agent: their figures cannot be put together.
         """
         run = RunDir(self.path / name)
         if run.plan_file.is_file():
@@ -133,7 +133,7 @@ class HuntFolder:
                     hint="hunt again; figures of different programs cannot be put together.",
                 )
             planned = plan_of(run)
-            extended = with_other_kernels(planned, plan)
+            extended = with_what_is_missing(planned, plan)
             if extended != planned:
                 run.save(run.plan_file, extended.model_dump_json(indent=1))
             return run

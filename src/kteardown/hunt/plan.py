@@ -103,21 +103,39 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
     """Return a plan with a boot for each of ``parts``, which are kinds of boots of ``plan``."""
     boots = []
     for index, (of, kind) in enumerate(parts):
-        trials = [trial for trial in plan.boots[of].trials if trial.params["kind"] == kind]
-        numbered = tuple(trial.model_copy(update={"index": n}) for n, trial in enumerate(trials))
-        boots.append(plan.boots[of].model_copy(update={"index": index, "block": index, "trials": numbered}))
+        trials = _numbered(trial for trial in plan.boots[of].trials if trial.params["kind"] == kind)
+        boots.append(plan.boots[of].model_copy(update={"index": index, "block": index, "trials": trials}))
     return plan.model_copy(update={"boots": tuple(boots)})
 
 
-def with_other_kernels(planned: Plan, plan: Plan) -> Plan:
-    """Return ``planned`` with the boots of ``plan`` on kernels that it does not have, after its own."""
-    known = {boot.kernel for boot in planned.boots}
-    others = [boot for boot in plan.boots if boot.kernel not in known]
-    added = [
-        boot.model_copy(update={"index": index, "block": index})
-        for index, boot in enumerate(others, len(planned.boots))
-    ]
-    return planned.model_copy(update={"boots": (*planned.boots, *added)})
+def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
+    """Return ``planned`` with boots, after its own, for what only ``plan`` has.
+
+    That are kernels, seeds and ways. A way that is planned for a kernel and a seed keeps its sizes.
+    """
+    known = {(boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials}
+    boots = list(planned.boots)
+    for boot in plan.boots:
+        trials = [trial for trial in boot.trials if (boot.kernel, boot.seed, _way(trial)) not in known]
+        if trials:
+            index = {"index": len(boots), "block": len(boots)}
+            boots.append(boot.model_copy(update={**index, "trials": _numbered(trials)}))
+    return planned.model_copy(update={"boots": tuple(boots)})
+
+
+def _way(trial: PlannedTrial) -> tuple[int | str, ...]:
+    return tuple(trial.params[name] for name in ("kind", "way", "user"))
+
+
+def _numbered(trials: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
+    """Return the trials of a boot; the first of each kind has a warm-up, which fills the guest's caches."""
+    warm: set[int | str] = set()
+    numbered = []
+    for index, trial in enumerate(trials):
+        kind = trial.params["kind"]
+        numbered.append(trial.model_copy(update={"index": index, "warmup": int(kind not in warm)}))
+        warm.add(kind)
+    return tuple(numbered)
 
 
 def confirm_plan(
@@ -232,17 +250,10 @@ def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
 def _trials(
     sizes: Mapping[Case, Sequence[int]], options: Options, watch: str, profile_ns: int
 ) -> tuple[PlannedTrial, ...]:
-    """Return the trials of a boot; the first of each kind has a warm-up, which fills the guest's caches."""
-    points = [
-        (case, size, watch if size != LARGEST else "bystanders", owners)
-        for case, those in sizes.items()
-        for size in those
-        for owners in options.owners
-    ]
-    first = {case.kind: index for index, (case, *_) in reversed(list(enumerate(points)))}
-    return tuple(
+    """Return the trials of a boot."""
+    return _numbered(
         PlannedTrial(
-            index=index,
+            index=0,
             workload="hunt",
             params={
                 "kind": case.kind,
@@ -250,12 +261,14 @@ def _trials(
                 "objects": size,
                 "owners": owners,
                 "user": case.user,
-                "watch": what,
+                "watch": watch if size != LARGEST else "bystanders",
                 "budget": options.budget_minstr,
             },
-            warmup=int(first[case.kind] == index),
+            warmup=0,
             repetitions=1,
             profile_ns=profile_ns,
         )
-        for index, (case, size, what, owners) in enumerate(points)
+        for case, those in sizes.items()
+        for size in those
+        for owners in options.owners
     )

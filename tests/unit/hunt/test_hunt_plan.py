@@ -129,6 +129,21 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     assert not rests(planned)
 
 
+def test_a_way_that_is_added_gets_a_boot_and_those_that_are_there_keep_their_sizes(tmp_path: Path) -> None:
+    hunt = HuntFolder(tmp_path)
+    before = confirm_plan({Case("a", "exit"): 4608, Case("b", "exit"): 4608}, ["k"], [0], OPTIONS)
+    hunt.stage("narrow", before, "hash")
+    wanted = {Case("a", "exit"): 1152, Case("a", "call"): 1152, Case("b", "exit"): 4608}
+    for _ in range(2):
+        run = hunt.stage("narrow", confirm_plan(wanted, ["k"], [0], OPTIONS), "hash")
+        first, second, added = Plan.model_validate_json(run.plan_file.read_bytes()).boots
+        assert (first, second) == before.boots
+        assert (added.index, added.block) == (2, 2)
+        assert {(trial.params["kind"], trial.params["way"]) for trial in added.trials} == {("a", "call")}
+        assert [trial.index for trial in added.trials] == list(range(6))
+        assert [trial.warmup for trial in added.trials] == [1, 0, 0, 0, 0, 0]
+
+
 def test_all_kinds_of_a_boot_that_failed_are_measured_again_each_alone(tmp_path: Path) -> None:
     plan = screen_plan([kind(f"k{n}") for n in range(MANY)], "kernel", OPTIONS)
     run = HuntFolder(tmp_path).stage("screen", plan, "hash")

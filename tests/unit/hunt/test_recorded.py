@@ -118,24 +118,19 @@ def test_after_one_seed_only_what_may_still_grow_is_confirmed() -> None:
     assert not decide.may_grow(MeasuredCase(FLOCKS, "kernel", step))
 
 
-def test_one_job_in_the_deferred_work_asks_for_nothing() -> None:
-    sizes = (72, 288, 1152, 4608)
-    linear = {(1, size): 1000.0 * size for size in sizes}
-    figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
-    job = {"deferred_ns": linear | {(1, 4608): 1000.0 * 4608 + 5_500_000}}
-    assert not decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | job)])
-    square = {"deferred_ns": {(1, size): 10.0 * size**2 for size in sizes}}
-    assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
+def test_deferred_work_of_a_few_million_instructions_asks_for_a_confirmation() -> None:
+    """Recorded: masters of pseudoterminals, closed one by one."""
+    deferred = {"deferred_ns": {(1, 18): 58e3, (1, 72): 449e3, (1, 288): 1_815e3, (1, 1152): 10_485e3}}
+    assert decide.worth_confirming([MeasuredCase(FLOCKS, "kernel", deferred)]) == {FLOCKS: 1152}
 
 
 def test_what_the_screen_does_not_ask_for_is_never_superlinear() -> None:
-    """The deferred work of processes with a CPU limit, whose measurements may have the job."""
-    job = {"deferred_ns": {(1, 72): 0.0, (1, 288): 0.0, (1, 1152): 2_009_635.0, (1, 4608): 12_857_401.0}}
-    (case,) = decide.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", job)}, {}, {}, {})
-    growth = case.growth["deferred"]
+    held = {"held_kb": {(1, size): 40.0 * size**1.2 for size in (72, 288, 1152, 4608)}}
+    (case,) = decide.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", held)}, {}, {}, {})
+    growth = case.growth["held"]
     assert growth.verdict == "unknown"
     assert growth.reason.startswith("exponents ")
-    assert growth.reason.endswith("not confirmed")
+    assert growth.reason.endswith("too little to be confirmed")
 
 
 def test_the_bystanders_are_those_of_the_largest_number() -> None:
