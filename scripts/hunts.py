@@ -3,7 +3,8 @@
 ``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
 finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
 ``<!-- hunt: NAME with all kinds -->`` also those that are no finds, ``<!-- hunt: NAME in short -->`` only how
-many there are, and which of them other kernels do not have. The table
+many there are, and which of them other kernels do not have, ``<!-- hunt: NAME of several processes -->`` only
+the releases by several processes at once. The table
 says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
 ``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
@@ -26,6 +27,7 @@ from kteardown.report.sections.hunt_table import (
     COST_WORDS,
     cases_table,
     finds_table,
+    owners_table,
     summary,
     undecided_table,
     verdicts_line,
@@ -35,7 +37,7 @@ from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
-    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<form> with all kinds| in short)? -->)\n"
+    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<form> with all kinds| in short| of several processes)? -->)\n"
     r".*?^<!-- end of hunt -->$",
     re.DOTALL | re.MULTILINE,
 )
@@ -126,17 +128,10 @@ def _body(root: Path, name: str, form: str) -> str:
     if form == "in short":
         return _short(result)
     measured = json.loads((folder / "measured.json").read_bytes())
-    table, ran = finds_table(result), programs(root, name)
-    cells, to_left = _cells(table)
-    if ran:
-        _add_programs(cells, result.finds, ran)
-    parts = [f"{summary(result)}. {verdicts_line(result)[:1].upper()}{verdicts_line(result)[1:]}."]
-    if measured["agent"] != _content(root, result):
-        parts.insert(0, _STALE)
-    notes = "; ".join((*table.notes, *(_PROGRAMS,) * bool(ran)))
-    if result.finds:
-        parts += [markdown(cells, 1, left=to_left), f"{notes[:1].upper()}{notes[1:]}.", _same(result.finds)]
-    parts.append(_undecided(result))
+    parts = [
+        _STALE if measured["agent"] != _content(root, result) else "",
+        *(_processes(result) if form == "of several processes" else _all_finds(result, programs(root, name))),
+    ]
     if form == "with all kinds":
         cells, to_left = _cells(cases_table(result))
         parts += [
@@ -148,6 +143,32 @@ def _body(root: Path, name: str, form: str) -> str:
         f"{result.measured_s / 60:.0f} min of guests).",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _all_finds(result: HuntResult, ran: dict[str, ProgramRun]) -> list[str]:
+    """Return how many finds there are, their table with its notes, and what is undecided."""
+    table = finds_table(result)
+    cells, to_left = _cells(table)
+    if ran:
+        _add_programs(cells, result.finds, ran)
+    parts = [f"{summary(result)}. {_sentence(verdicts_line(result))}"]
+    if result.finds:
+        notes = (*table.notes, *(_PROGRAMS,) * bool(ran))
+        parts += [markdown(cells, 1, left=to_left), _sentence("; ".join(notes)), _same(result.finds)]
+    return [*parts, _undecided(result)]
+
+
+def _processes(result: HuntResult) -> list[str]:
+    """Return the table of releases by several processes at once, with its notes."""
+    table = owners_table(result, everything=True)
+    if table is None:
+        return ["The releases of this hunt were measured by one process only."]
+    cells, to_left = _cells(table)
+    return [markdown(cells, 1, left=to_left), _sentence("; ".join(table.notes))]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _cells(table: Table) -> tuple[list[list[str]], set[int]]:

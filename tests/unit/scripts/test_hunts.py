@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import hunts
-from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult
+from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
 
 PAGE = "before\n<!-- hunt: one -->\nold\n<!-- end of hunt -->\nafter\n"
 GROWTH = GrowthResult(
@@ -96,6 +97,30 @@ def test_in_short_the_page_has_the_counts_and_what_other_kernels_do_not_have(roo
     assert " Superlinear on old, new and older too, as far as that could be measured: 0 of the 1" in page
     assert "| flocks, exit | release | superlinear | linear | not measured |" in page
     assert hunts.spliced(root, page) == page
+
+
+def test_releases_by_several_processes_are_shown_where_the_page_asks_for_them(root: Path) -> None:
+    asking = PAGE.replace("one -->", "one of several processes -->")
+    assert "were measured by one process only" in hunts.spliced(root, asking)
+    file = root / "results" / "one" / "hunt.json"
+    result = HuntResult.model_validate_json(file.read_bytes())
+    both = OwnersResult(
+        kind="flocks",
+        way="exit",
+        user="root",
+        owners=2,
+        objects=10,
+        boots=5,
+        ratio=1.1,
+        ci=(1.0, 1.2),
+        verdict="parallel",
+        alone="linear",
+    )
+    file.write_text(result.model_copy(update={"owners": (both,)}).model_dump_json())
+    page = hunts.spliced(root, asking)
+    assert "| flocks, exit | 2 | 10 | 1.10 [1.00, 1.20] | parallel | linear |" in re.sub(" +", " ", page)
+    assert "All: 1 parallel; " in page
+    assert "grows" in hunts.spliced(root, PAGE) and "1.10" not in hunts.spliced(root, PAGE)
 
 
 def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
