@@ -97,7 +97,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     """
     hunt = _prepare(folder, reporter, jobs)
     source = hunt.request.source
-    reporter.note(f"screening {len(hunt.kinds)} kinds on {source}")
+    reporter.note(f"screening on {source}; kinds: {len(hunt.kinds)}")
     first = _screened(hunt)
     chosen = {
         case: most for case, most in decide.worth_confirming(first.values()).items() if can_confirm(most)
@@ -293,7 +293,7 @@ def _rate(
         return None
     best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
     lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
-    hunt.reporter.note(f"measuring {len(some)} finds in real time ({lab.acceleration})")
+    hunt.reporter.note(f"measuring in real time ({lab.acceleration}); ways: {len(some)}")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
     plan = real_time_plan(sizes, hunt.request.source, options)
     boots = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)

@@ -93,7 +93,8 @@ def measure_stage(
     failed = without_figures(planned, boots) if shared else ()
     if not failed:
         return boots
-    reporter.note(f"measuring {len(failed)} kinds again, each alone: their boots did not end well")
+    names = ", ".join(dict.fromkeys(kind for _, kind in failed))
+    reporter.note(f"measuring again, each alone, since their boots did not end well: {names}")
     again = alone_plan(planned, failed)
     return [
         *(without(boot, failed) for boot in boots),
