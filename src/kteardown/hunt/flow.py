@@ -16,7 +16,7 @@ from kteardown.hunt import decide, locks
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds, possible
 from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
-from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.folder import HuntFolder, Request, plan_of
 from kteardown.hunt.measure import (
     HuntKernels,
     build_kernels,
@@ -293,9 +293,11 @@ def _rate(
         return None
     best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
     lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
-    hunt.reporter.note(f"measuring in real time ({lab.acceleration}); ways: {len(some)}")
+    hunt.reporter.note(f"measuring some finds in real time ({lab.acceleration})")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
-    plan = real_time_plan(sizes, hunt.request.source, options)
+    # Once is enough, whatever else is found later: when a hunt is resumed the host need not be idle.
+    begun = hunt.folder.measured(["rate"])
+    plan = plan_of(begun[0]) if begun else real_time_plan(sizes, hunt.request.source, options)
     boots = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
     rates: list[float] = []
     for case, each in _on(hunt.request.source, measured(boots)).items():
