@@ -28,6 +28,7 @@ SERIES = (
     "userfaultfd-close-walk/fs",
 )
 PARAMS = {
+    "psi_stress": "",
     "pgrp_stress": "",
     "uffd_close": "",
     "lock_stress": 'steps = "500"',
