@@ -4,7 +4,7 @@
 finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
 ``<!-- hunt: NAME with all kinds -->`` also those that are no finds, ``<!-- hunt: NAME in short -->`` only how
 many there are, and which of them other kernels do not have, ``<!-- hunt: NAME of several processes -->`` only
-the releases by several processes at once. The table
+the releases in which several processes wait for each other. The table
 says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
 ``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
@@ -159,12 +159,12 @@ def _all_finds(result: HuntResult, ran: dict[str, ProgramRun]) -> list[str]:
 
 
 def _processes(result: HuntResult) -> list[str]:
-    """Return the table of releases by several processes at once, with its notes."""
-    table = owners_table(result, everything=True)
+    """Return the table of the releases in which several processes wait for each other, with its notes."""
+    table = owners_table(result, everything=False)
     if table is None:
         return ["The releases of this hunt were measured by one process only."]
     cells, to_left = _cells(table)
-    return [markdown(cells, 1, left=to_left), _sentence("; ".join(table.notes))]
+    return [markdown(cells, 1, left=to_left) if len(cells) > 1 else "", _sentence("; ".join(table.notes))]
 
 
 def _sentence(text: str) -> str:
