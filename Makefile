@@ -23,7 +23,7 @@ help:
 	@echo "make test-kvm  the lab under KVM, on an emulated host (tests/kvm; a part of test-all)"
 	@echo "make test-page the pages in a real browser, with axe (tests/page; a part of test-all)"
 	@echo "make screenshots  the pictures of the documentation, by tests/page; make recording is the one of the demo"
-	@echo "make lint      ruff, mypy --strict, import layers, sizes, clang-format, agent with sanitizers, published figures"
+	@echo "make lint      ruff, mypy --strict, import layers, sizes, words, texts of the series, clang-format, agent with sanitizers, published figures"
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
 	@echo "make tables    the published tables and figures, from results/ into the texts"
 	@echo "make results   the published results and their state; with NAME=... measures one again"
@@ -51,6 +51,7 @@ lint: .venv/.ready-dev
 	.venv/bin/lint-imports
 	$(PY) scripts/check_sizes.py
 	$(PY) scripts/check_words.py
+	.venv/bin/pytest -q tests/unit/kernels/test_series_texts.py
 	$(MAKE) -s -C agent format-check
 	$(MAKE) -s -C agent check
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
