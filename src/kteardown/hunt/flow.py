@@ -295,7 +295,8 @@ def _rate(
     lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
     hunt.reporter.note(f"measuring some finds in real time ({lab.acceleration})")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
-    # Once is enough, whatever else is found later: when a hunt is resumed the host need not be idle.
+    # A resumed hunt keeps the cases that it began with, although its finds may be others: the rate is that
+    # of the host, which may be busy now.
     begun = hunt.folder.measured(["rate"])
     plan = plan_of(begun[0]) if begun else real_time_plan(sizes, hunt.request.source, options)
     boots = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)

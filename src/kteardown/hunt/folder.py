@@ -122,7 +122,7 @@ class HuntFolder:
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.
 
-        One that is there gets boots for the kernels, seeds and ways that it does not have yet. Raises
+        An existing stage gets boots for the kernels, seeds and ways that it does not have yet. Raises
         InputError if its boots had other kinds or another agent: their figures cannot be put together.
         """
         run = RunDir(self.path / name)

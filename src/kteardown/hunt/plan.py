@@ -109,9 +109,9 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
 
 
 def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
-    """Return ``planned`` with boots, after its own, for what only ``plan`` has.
+    """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan`` has.
 
-    These are kernels, seeds and ways. A way that is planned for a kernel and a seed keeps its sizes.
+    A way that is planned for a kernel and a seed keeps its sizes.
     """
     known = {(boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials}
     boots = list(planned.boots)
