@@ -207,6 +207,11 @@ def _notes(
         for name, facts in kernels.items()
         if facts.release and collected.releases.get(name, facts.release) != facts.release
     ]
+    notes += [
+        f"{name} was built without the sandbox (--unsafe-build)"
+        for name, facts in kernels.items()
+        if not facts.sandboxed
+    ]
     return tuple(notes)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, get_args
 
 import psutil
 import typer
 
+from kteardown import sandbox
 from kteardown.cli import doctor_fix, options
 from kteardown.cli.doctor_cluster import doctor_cluster
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
@@ -108,6 +111,7 @@ def doctor(
 def _check_all() -> Iterator[Finding]:
     """Make the checks one after the other; the agents, which may have to be built, come last."""
     yield from _architectures(_CHECKS)
+    yield from _sandbox()
     yield from _records_port()
     yield from _acceleration()
     yield from wall_findings()
@@ -161,6 +165,25 @@ _CHECKS: dict[str, Callable[[Arch], str]] = {
     "compiler": compiler_version,
     "kernel builds": _build_tools,
 }
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Try to escape from the sandbox: read a file of the user, write one, reach the network, become root."""
+    name = "build sandbox"
+    if reason := sandbox.problem():
+        packages = ("bubblewrap",) if shutil.which("bwrap") is None else ()
+        hint = "install bubblewrap, and permit user namespaces (docs/safety.md)."
+        yield Finding(name, False, f"{reason}: only shipped series are built", hint, False, packages)
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="kteardown-") as file:
+        file.write("secret")
+        file.flush()
+        tries = f"cat {file.name}; echo x > {file.name}; setpriv --reuid 0 id -u; ls /sys/class/net; id -u"
+        printed = sandbox.capture(["sh", "-c", f"({tries}) 2> /dev/null"], [])
+        user = sandbox.USER if os.geteuid() == 0 else os.geteuid()
+        escaped = Path(file.name).read_text() != "secret" or printed.split() != [str(user)]
+    detail = "a program in it escaped" if escaped else "a program in it cannot read or write your files"
+    yield Finding(name, not escaped, detail, "do not build patches of others on this host.", needed=False)
 
 
 def _records_port() -> Iterator[Finding]:

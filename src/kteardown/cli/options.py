@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from kteardown import sandbox
 from kteardown.cli import complete
 from kteardown.errors import InputError, LabError
 from kteardown.model.arch import Arch
@@ -122,6 +123,11 @@ class Parts:
     ] = None
 
 
+def _permit_unsafe_build(given: bool) -> bool:
+    sandbox.unsafe_build = given
+    return given
+
+
 @dataclass(frozen=True)
 class Kernels:
     """The architecture, and the kernels that are built in addition to base and the variants."""
@@ -161,6 +167,16 @@ class Kernels:
             help="Wall clock: also boot base with a function that is never called in each file that the "
             "series touch, in every block. Without this option that kernel is booted at the end, if a "
             "difference below 10% needs it.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = False
+    unsafe_build: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-build",
+            help="Build without the sandbox: a patch can then run any program as you, while it is built. The "
+            "result says so.",
+            callback=_permit_unsafe_build,
             rich_help_panel=_WHAT,
         ),
     ] = False

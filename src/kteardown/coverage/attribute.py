@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kteardown import sandbox
 from kteardown.errors import InputError, MissingError
-from kteardown.kernels import toolchain
 from kteardown.kernels.inlined_frames import Chain, Frame, parse_addr2line
 from kteardown.vm.coverage_plugin import TrialBlocks
 
@@ -110,7 +110,7 @@ class DebugInfo:
             return {}
         text = "".join(f"{address:#x}\n" for address in sorted(addresses))
         argv = ["addr2line", "-a", "-i", "-f", "-e", str(self._vmlinux)]
-        found = parse_addr2line(toolchain.capture(argv, text_in=text).stdout)
+        found = parse_addr2line(sandbox.capture(argv, [self._vmlinux], text_in=text))
         return {address: found.get(address, ()) for address in addresses}
 
     def count(self, counts: Mapping[int, int]) -> Executed:

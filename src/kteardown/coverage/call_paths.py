@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
+from kteardown import sandbox
 from kteardown.coverage.attribute import DebugInfo, FunctionId
-from kteardown.kernels import toolchain
 
 _CALL = re.compile(r"^\s*([0-9a-f]+):\s+(?:call|jmp)\s+([0-9a-f]+) <[^+>]+>", re.MULTILINE)
 _SYSTEM_CALL = re.compile(r"^__(?:do|se|x64)_(?:compat_)?sys_(\w+)$")
@@ -42,8 +42,9 @@ def callers_of(folder: Path) -> Callers:
 
     A function that is inlined is called by the one that it is inlined into.
     """
-    argv = ["objdump", "--disassemble", "--no-show-raw-insn", str(folder / "vmlinux")]
-    calls = [(int(at, 16), int(to, 16)) for at, to in _CALL.findall(toolchain.capture(argv).stdout)]
+    vmlinux = folder / "vmlinux"
+    code = sandbox.capture(["objdump", "--disassemble", "--no-show-raw-insn", str(vmlinux)], [vmlinux])
+    calls = [(int(at, 16), int(to, 16)) for at, to in _CALL.findall(code)]
     info = DebugInfo(folder)
     chains = info.chains({address for call in calls for address in call})
     callers: dict[FunctionId, set[FunctionId]] = defaultdict(set)

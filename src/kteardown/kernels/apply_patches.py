@@ -35,17 +35,6 @@ class PatchedFiles:
         """Whether a Kconfig file was changed, created or removed."""
         return any(PurePosixPath(name).name.startswith("Kconfig") for name in (*self.changed, *self.removed))
 
-    def install(self, tree: Path) -> None:
-        """Copy the patched files to ``tree``, whose files may be hard links, and delete the removed ones."""
-        for name in (*self.changed, *self.removed):
-            (tree / name).unlink(missing_ok=True)
-        for name in self.changed:
-            target = tree / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # Not a rename: the new file must be newer than the objects compiled from the old one.
-            shutil.copyfile(self.folder / name, target)
-            shutil.copymode(self.folder / name, target)
-
 
 def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> PatchedFiles:
     """Apply ``patches`` in order, without fuzz, to copies in the empty ``folder``.

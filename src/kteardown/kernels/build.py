@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
-from kteardown import paths
+from kteardown import paths, sandbox
 from kteardown.errors import BuildError, InputError, LabError
 from kteardown.inputs.load import is_fragment_path
 from kteardown.kernels import (
@@ -28,6 +29,7 @@ from kteardown.kernels import (
     kconfig,
     object_changes,
     prebuilt,
+    source_view,
     toolchain,
 )
 from kteardown.kernels.cache import Cache
@@ -35,6 +37,8 @@ from kteardown.kernels.changed_functions import Functions
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
+from kteardown.kernels.source_view import source_view as view_of
+from kteardown.model.record import LAYOUT
 from kteardown.progress import Reporter, SilentReporter
 
 _TREE_MB = 700
@@ -42,6 +46,7 @@ _TREE_MB = 700
 # Observed with 6.12 and the base configuration; once kernels are in the cache, their own counts are used.
 _STEPS = 1860
 _VARIANT_STEPS = 40
+_RELEASE_LENGTH = 64
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,11 @@ class _Plan:
     key: str
     base_key: str
     """The key of the same kernel without patches; equal to ``key`` if it has no patches."""
+
+    @property
+    def sandboxed(self) -> bool:
+        """Whether it is built in the sandbox; without it, only if the user or the lab knows all patches."""
+        return not (sandbox.problem() or sandbox.unsafe_build)
 
     @property
     def title(self) -> str:
@@ -185,6 +195,8 @@ class _Builder:
         """
         for arch in {plan.request.arch for plan in plans}:
             toolchain.need_build_tools(arch)
+        for plan in plans:
+            _need_sandbox(plan)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
         cache_folder.sweep(self._kernels.folder / "trees")
         left_out: dict[str, str] = {}
@@ -203,7 +215,7 @@ class _Builder:
         return left_out
 
     def _build_one(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> KernelImage:
-        tree = self._kernels.tree_path(plan.base_key)
+        tree = self._objects(plan)
         with cache_folder.locked(tree, self._reporter, f"build {plan.title}"):
             image = self._kernels.lookup(plan.key, plan.request.name)
             if image is None:
@@ -214,6 +226,10 @@ class _Builder:
                 image = self._kernels.lookup(plan.key, plan.request.name)
         assert image is not None
         return image
+
+    def _objects(self, plan: _Plan) -> Path:
+        """Return the folder of the objects of base. They depend on the path of the tree in the build."""
+        return self._kernels.tree_path(plan.base_key + ("" if plan.sandboxed else "-unsafe"))
 
     def apply(self, plan: _Plan) -> apply_patches.PatchedFiles:
         """Apply the patches of ``plan`` to copies of the files that they touch."""
@@ -226,11 +242,11 @@ class _Builder:
 
     def _build_base(self, plan: _Plan) -> None:
         """Build the unpatched kernel of ``plan`` from scratch, and keep its objects for the variants."""
-        objects = self._kernels.tree_path(plan.base_key)
+        objects = self._objects(plan)
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
         with cache_folder.scratch(objects) as work:
-            tree = self._linked_tree(plan, work, plan.base_key)
+            tree = self._tree(plan, work, plan.base_key, None)
             self._configure(plan, tree)
             steps = self._compile(plan, tree)
             if not self._kernels.kernel_path(plan.base_key).is_dir():
@@ -240,45 +256,56 @@ class _Builder:
 
     def _build_variant(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> None:
         """Build the patched kernel of ``plan``, starting from the objects of its base."""
-        objects = self._kernels.tree_path(plan.base_key)
+        objects = self._objects(plan)
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
-        # The path must be the one at which the base was built: objtool's dependencies are absolute paths,
-        # and every object depends on objtool, so at any other path everything would be compiled again.
         with cache_folder.scratch(objects) as work:
+            tree = self._tree(plan, work, plan.key, patched)
             # A series that changes a header recompiles nearly everything; its next version need not.
-            tree = replace(self._linked_tree(plan, work, plan.key), objects=self._kernels.objects_path)
+            tree = replace(tree, objects=self._kernels.objects_path(plan.request.series))
             subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
             os.utime(objects)
-            patched.install(tree.path)
             if patched.changes_kconfig:
                 (tree.build / ".config").unlink()
                 self._configure(plan, tree)
             expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
             steps = self._compile(plan, tree, expected=expected)
-            changed = object_changes.changed_objects(objects, tree.build)
-            functions = changed_functions.changed_functions(objects, tree.build, changed, tree.arch)
-            series = plan.request.series
-            more = {"changed_objects": changed, "changed_functions": functions}
-            self._publish(plan, tree, plan.key, series, steps=steps, began=began, **more)
+            with _naming_missing(plan):
+                changed = object_changes.changed_objects(objects, tree.build)
+                functions = changed_functions.changed_functions(objects, tree.build, changed, tree.arch)
+                series = plan.request.series
+                more = {"changed_objects": changed, "changed_functions": functions}
+                self._publish(plan, tree, plan.key, series, steps=steps, began=began, **more)
 
-    def _linked_tree(self, plan: _Plan, work: Path, key: str) -> kbuild.Tree:
-        """Make a tree of hard links to the source. Its files must be replaced, never written to."""
+    def _tree(
+        self, plan: _Plan, work: Path, key: str, patched: apply_patches.PatchedFiles | None
+    ) -> kbuild.Tree:
+        """Return the source with the patched files: as the sandbox shows it, or without one as a copy.
+
+        In the sandbox the tree has the same path for every kernel. Without it, the path must be the one at
+        which the base was built: objtool's dependencies are absolute paths, and every object depends on
+        objtool, so at any other path everything would be compiled again.
+        """
         source = self._sources.tree(plan.source)
         os.utime(source)
-        done = toolchain.capture(["cp", "-al", f"{source}/.", str(work)])
-        if done.returncode:
-            subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", str(work)], check=True)
         logs = self._kernels.log_path(key)
         cache_folder.remove(logs)
         logs.mkdir(parents=True)
-        return kbuild.Tree(work, logs, plan.request.arch)
+        if plan.sandboxed:
+            return kbuild.Tree(work, view_of(source, patched, work / "view"), logs, plan.request.arch)
+        tree = kbuild.Tree(work, None, logs, plan.request.arch)
+        subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(tree.path)], check=True)
+        if patched:
+            source_view.install(patched, tree.path)
+        return tree
 
     def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
         with _naming_log(plan, tree, "config"):
             kbuild.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
-        config = kconfig.parse_config((tree.build / ".config").read_text())
-        kconfig.check(plan.wanted, config, tree.path, plan.request.arch, plan.source.id)
+        with _naming_missing(plan):
+            config = kconfig.parse_config((tree.build / ".config").read_text(errors="replace"))
+        source = self._sources.tree(plan.source)
+        kconfig.check(plan.wanted, config, source, plan.request.arch, plan.source.id)
 
     def _compile(self, plan: _Plan, tree: kbuild.Tree, expected: int = 0) -> int:
         whole = self._kernels.steps(plan.request.arch, variant=False) or _STEPS
@@ -302,14 +329,23 @@ class _Builder:
                 source=plan.source.id,
                 series=series,
                 arch=plan.request.arch,
-                release=(tree.build / "include/config/kernel.release").read_text().strip(),
+                release=_release(tree),
                 compiler=plan.compiler,
                 config_hash=kconfig.digest((folder / "config").read_text()),
                 image_hash=file_hash(image),
+                sandboxed=plan.sandboxed,
             )
             seconds = round(time.monotonic() - began, 1)
             self._kernels.describe(folder, described, seconds=seconds, **more)
         cache_folder.remove(tree.logs)
+
+
+def _release(tree: kbuild.Tree) -> str:
+    """Return the release of a kernel that was built. A makefile can write anything there."""
+    with (tree.build / "include/config/kernel.release").open(errors="replace") as stream:
+        text = stream.readline(_RELEASE_LENGTH + 1).rstrip("\n")
+    # The length and the letters of a release that uname(2) can return.
+    return re.sub(r"[^\w.+~-]", "_", text[:_RELEASE_LENGTH])
 
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
@@ -347,6 +383,19 @@ def _check_exact(request: KernelRequest, source: Source, wanted: Sequence[Wanted
         )
 
 
+def _need_sandbox(plan: _Plan) -> None:
+    """Raise LabError if a series that is not ours would be built without a sandbox."""
+    if plan.sandboxed or sandbox.unsafe_build or plan.request.series == LAYOUT:
+        return
+    ours = {path.read_bytes() for path in paths.data_dir("series").glob("*/**/*.patch")}
+    if any(patch.read_bytes() not in ours for patch in plan.request.patches):
+        raise LabError(
+            f"{plan.request.series} would be built without a sandbox: {sandbox.problem()}",
+            hint="install bubblewrap (see `kteardown doctor`); or give --unsafe-build, with which patches "
+            "can run any program as you (docs/safety.md).",
+        )
+
+
 def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
     if prebuilt.is_prebuilt(request.source):
         return True  # It only has to be unpacked, which takes little time.
@@ -368,6 +417,20 @@ def _naming_log(plan: _Plan, tree: kbuild.Tree, step: str) -> Iterator[None]:
     except BuildError as error:
         where = tree.logs / step / "build.log"
         raise BuildError(f"{plan.title}: {error.message}\n  whole log: {where}", hint=error.hint) from error
+
+
+@contextmanager
+def _naming_missing(plan: _Plan) -> Iterator[None]:
+    """Raise BuildError for a file of the build that is missing, or was a link, or has too long a path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+            raise
+        raise BuildError(
+            f"{plan.title}: the build left no file {error.filename}",
+            hint="look at what the series changes in makefiles.",
+        ) from error
 
 
 @contextmanager

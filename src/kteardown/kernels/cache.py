@@ -18,8 +18,9 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
-_FORMAT = 2
+_FORMAT = 3
 _META = "kernel.json"
+_SERIES_WITH_OBJECTS = 8
 EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
 
 
@@ -73,10 +74,18 @@ class Cache:
         """Return the folder with the objects of a base kernel, from which builds of variants start."""
         return self.folder / "trees" / key
 
-    @property
-    def objects_path(self) -> Path:
-        """Return the folder of ccache, with the objects of variants; ccache limits its size."""
-        return self.folder / "objects" / "ccache"
+    def objects_path(self, series: str) -> Path:
+        """Return the folder of ccache for the kernels of a series, which limits its size.
+
+        Each series has its own, because makefiles of a patch can write anything into it. Those of all but
+        the last few series are removed.
+        """
+        folder = self.folder / "objects"
+        mine = folder / hashlib.sha256(series.encode()).hexdigest()[:16]
+        others = [path for path in folder.glob("*") if path != mine]
+        for path in sorted(others, key=lambda path: path.stat().st_mtime)[: 1 - _SERIES_WITH_OBJECTS]:
+            cache_folder.remove(path)
+        return mine
 
     def log_path(self, key: str) -> Path:
         """Return the folder for the logs of a build in progress; it is kept if the build fails."""

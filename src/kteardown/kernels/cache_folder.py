@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -116,7 +117,8 @@ def remove(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
-        shutil.rmtree(path)
+        # Not shutil.rmtree, which is recursive: makefiles of a patch can nest folders a thousand levels deep.
+        subprocess.run(["rm", "-rf", "--", str(path)], check=True)
 
 
 def need_space(folder: Path, megabytes: int, what: str) -> None:

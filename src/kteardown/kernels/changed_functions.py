@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kteardown.kernels import toolchain
+from kteardown import sandbox
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 Functions = Mapping[str, Sequence[str]]
@@ -53,7 +53,7 @@ def _functions(program: str, folder: Path, objects: Sequence[str]) -> Mapping[st
     if not there:
         return {}
     argv = [program, "--disassemble", "--reloc", "--wide", "--no-show-raw-insn", *there]
-    _, *parts = _FILE.split(toolchain.capture(argv, cwd=folder).stdout)
+    _, *parts = _FILE.split(sandbox.capture(argv, [folder], folder))
     return {name: _bodies(text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 

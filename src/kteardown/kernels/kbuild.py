@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kteardown import sandbox
 from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder
+from kteardown.kernels.source_view import BUILD, TREE
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.progress import Reporter
-
-BUILD = "build"
-"""The build folder, inside the source tree.
-
-Kbuild refers to a source tree that is the parent of the build folder by a relative path
-(srctree = ..), so that no folder name gets into the image.
-"""
+from kteardown.sandbox import Limits, Mount, Sandbox
 
 # Equal sources make equal images: the image must not depend on the time, the user or the host.
 _ENVIRONMENT = {
@@ -35,7 +29,10 @@ _ENVIRONMENT = {
 }
 # A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
 _FLAGS = "-g1 -fdebug-prefix-map={build}=."
-_CCACHE_SIZE = "1G"
+_CCACHE_SIZE = "256M"
+_LOG_BYTES = 64 << 20
+# Where a program in the sandbox sees the folders beside the tree.
+_OUTPUT, _COMPILERS, _OBJECTS = Path("/output"), Path("/compilers"), Path("/objects")
 # A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
 # time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
 _TIME_OF_STEPS = (
@@ -57,18 +54,26 @@ exec {ccache} {compiler} "$@"
 
 @dataclass(frozen=True)
 class Tree:
-    """A source tree that contains its build folder; logs and tuxmake's metadata are written to ``logs``."""
+    """A source tree, and the folders in ``scratch`` for what is built; logs are written to ``logs``."""
 
-    path: Path
+    scratch: Path
+    view: Sequence[Mount] | None
+    """What shows the source in the sandbox; None if the tree is in ``scratch`` and there is no sandbox."""
     logs: Path
     arch: Arch
     objects: Path | None = None
     """Where ccache keeps what it compiles, for a tree whose files may have been compiled before."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def path(self) -> Path:
+        """The source tree, as the programs of the build see it."""
+        return self.scratch / "tree" if self.view is None else TREE
 
     @property
     def build(self) -> Path:
-        """The build folder."""
-        return self.path / BUILD
+        """The build folder, which is in the tree, or appears there in the sandbox."""
+        return self.scratch / "tree" / BUILD if self.view is None else self.scratch / BUILD
 
     @property
     def image(self) -> Path:
@@ -82,9 +87,9 @@ def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
     Raises BuildError if Kconfig fails.
     """
     tree.build.mkdir(exist_ok=True)
-    fragment = tree.build / "wanted.config"
-    fragment.write_text(wanted)
-    options = ["--kconfig", "tinyconfig", "--kconfig-add", str(fragment), "config"]
+    name = "wanted.config"
+    (tree.build / name).write_text(wanted)
+    options = ["--kconfig", "tinyconfig", "--kconfig-add", str(tree.path / BUILD / name), "config"]
     with reporter.task("Configuring") as task:
         for number, line in enumerate(_tuxmake(tree, "config", options, reporter), 1):
             task.update(number, line.strip())
@@ -127,78 +132,94 @@ def error_lines(log: str, most: int = 12) -> list[str]:
 
 
 def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> Iterator[str]:
-    output = tree.logs / step
-    output.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
-    argv += ["--directory", str(tree.path), "--build-dir", str(tree.build), "--output-dir", str(output)]
+    output = tree.scratch / "output"
+    cache_folder.remove(output)
+    output.mkdir()
+    boxed = tree.view is not None
+    argv = [sys.executable, "-P", "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
+    argv += ["--directory", str(tree.path), "--build-dir", str(tree.path / BUILD)]
+    argv += ["--output-dir", str(_OUTPUT if boxed else output)]
     argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
-    flags = {"KCFLAGS": _FLAGS.format(build=tree.build)}
+    flags = {"KCFLAGS": _FLAGS.format(build=tree.path / BUILD)}
     for key, value in {**_ENVIRONMENT, **flags}.items():
         argv += ["--environment", f"{key}={value}"]
     argv += options
     reporter.command(argv)
-    with _running(argv, {**os.environ, **_ccache(tree)}) as process:
-        assert process.stdout is not None
-        yield from process.stdout
-    if process.returncode:
-        text = (output / "build.log").read_text(errors="replace") if (output / "build.log").exists() else ""
-        if "No space left on device" in text:
-            raise cache_folder.disk_full(tree.path)
+    log = ""
+    try:
+        with _running(argv, tree, output) as running:
+            yield from running.lines
+    finally:
+        log = _end_of(output / "build.log")
+        (tree.logs / step).mkdir(parents=True, exist_ok=True)
+        (tree.logs / step / "build.log").write_text(log)
+    if running.process.returncode:
+        if "No space left on device" in log:
+            raise cache_folder.disk_full(tree.scratch)
         raise BuildError(
-            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(text))]),
+            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(log))]),
             hint="fix the first error; if it is not in a patch, check the tools with `kteardown doctor`.",
         )
 
 
-def _ccache(tree: Tree) -> dict[str, str]:
-    """Return the environment in which every compiler of ``tree`` is ccache; empty if ccache is not installed.
+@contextmanager
+def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[sandbox.Running]:
+    """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
+    compilers = tree.scratch / "compilers"
+    through = _write_compilers(compilers) if tree.objects is not None else False
+    if tree.objects is not None:
+        tree.objects.mkdir(parents=True, exist_ok=True)
+        os.utime(tree.objects)
+    if tree.view is None:
+        environment = {**os.environ, **(_ccache(compilers, tree.objects) if through else {})}
+        with sandbox.running(argv, environment) as process:
+            assert process.stdout is not None
+            yield sandbox.Running(process, process.stdout)
+        return
+    mounts = [*sandbox.python_folders(), *tree.view]
+    mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
+    if through and tree.objects is not None:
+        mounts += [Mount(compilers, _COMPILERS), Mount(tree.objects, _OBJECTS, writable=True)]
+    box = Sandbox(mounts, tree.limits)
+    with box.running(argv, _ccache(_COMPILERS, _OBJECTS) if through else {}, TREE) as running:
+        yield running
 
-    Scripts with the names of the compilers come first in the path. tuxmake's own wrapper changes the command
-    lines instead, and Kbuild recompiles every object whose command line has changed.
+
+def _end_of(path: Path) -> str:
+    """Return the end of a log, which may be as large as the sandbox allows; empty if there is none."""
+    with suppress(FileNotFoundError), path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _LOG_BYTES))
+        return stream.read(_LOG_BYTES).decode(errors="replace")
+    return ""
+
+
+def _write_compilers(folder: Path) -> bool:
+    """Write scripts with the names of the compilers that call ccache; return False if it is not installed.
+
+    The scripts come first in the path. tuxmake's own wrapper changes the command lines instead, and Kbuild
+    recompiles every object whose command line has changed.
     """
     program = shutil.which("ccache")
-    if program is None or tree.objects is None:
-        return {}
-    names = tree.objects / "bin"
-    names.mkdir(parents=True, exist_ok=True)
+    if program is None:
+        return False
+    cache_folder.remove(folder)
+    folder.mkdir()
     for compiler in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values())):
         if real := shutil.which(compiler):
-            script = names / f".{compiler}.{os.getpid()}"
+            script = folder / compiler
             script.write_text(_THROUGH_CCACHE.format(ccache=program, compiler=real))
             script.chmod(0o755)
-            # Builds that run at the same time use it.
-            script.replace(names / compiler)
-    os.utime(tree.objects)
+    return True
+
+
+def _ccache(compilers: Path, objects: Path | None) -> dict[str, str]:
+    """Return the environment in which every compiler is ccache, with its cache in ``objects``."""
     return {
-        "PATH": f"{names}{os.pathsep}{os.environ['PATH']}",
-        "CCACHE_DIR": str(tree.objects),
+        "PATH": f"{compilers}{os.pathsep}{os.environ['PATH']}",
+        "CCACHE_DIR": str(objects),
         "CCACHE_MAXSIZE": _CCACHE_SIZE,
         # Compare the text of all headers instead of the preprocessor's output: a first compilation
         # takes 8% longer instead of 40%.
         "CCACHE_DEPEND": "1",
         "CCACHE_NOHASHDIR": "1",
     }
-
-
-@contextmanager
-def _running(argv: list[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        yield process
-        process.wait()
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()

@@ -47,10 +47,18 @@ def same_code(base: Path, variant: Path) -> bool:
 
 
 def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
-    """Return the contents of the sections of an ELF file that are in memory when it runs, by name."""
+    """Return the contents of the sections of an ELF file that are in memory when it runs, by name.
+
+    A file that is no ELF file, or a damaged one, has one section, without a name.
+    """
     data = path.read_bytes()
-    if data[:5] != b"\x7fELF\x02":
+    try:
+        return _sections(data) if data[:5] == b"\x7fELF\x02" else {b"": (data,)}
+    except (struct.error, ValueError, IndexError):
         return {b"": (data,)}
+
+
+def _sections(data: bytes) -> dict[bytes, tuple[bytes, ...]]:
     headers = list(_headers(data))
     names = headers[struct.unpack_from("<H", data, 62)[0]]
     found: dict[bytes, tuple[bytes, ...]] = {}

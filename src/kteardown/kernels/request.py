@@ -62,6 +62,8 @@ class KernelImage:
     """The modules to load before the first trial, in this order; empty for kernels built here."""
     optional_modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     """What to load, in order, for each of the requested modules; empty if it is built in or missing."""
+    sandboxed: bool = True
+    """Whether it was built in the sandbox, or is ready-made."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kteardown.kernels import toolchain
+from kteardown import sandbox
 from kteardown.kernels.inlined_frames import Chain, parse_addr2line
 from kteardown.model.arch import ARCHITECTURES, Arch
 
@@ -71,7 +71,7 @@ class SourceLines:
         wanted = sorted(set(addresses))
         assert self._addr2line is not None
         argv = [self._addr2line, "-a", "-i", "-f", "-e", str(self._vmlinux), *map(hex, wanted)]
-        chains = parse_addr2line(toolchain.capture(argv).stdout)
+        chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux]))
         return {address: _place(chain) for address, chain in chains.items() if chain}
 
 

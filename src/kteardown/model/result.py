@@ -232,6 +232,8 @@ class KernelFacts(_Result):
     image_hash: str
     patch_set: PatchSet | None = None
     """None for base and for a second source."""
+    sandboxed: bool = True
+    """False if it was built without the sandbox (``--unsafe-build``)."""
 
 
 class Unavailable(_Result):

@@ -8,6 +8,7 @@ import pytest
 
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels.apply_patches import apply
+from kteardown.kernels.source_view import install
 
 LINES = [f"line {number}" for number in range(1, 41)]
 
@@ -76,7 +77,7 @@ def test_patches_apply_in_order_and_do_not_change_the_tree(tree: Path, tmp_path:
     assert (tree / "kernel/exit.c").read_text() == edited()
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-al", tree, copy], check=True)
-    patched.install(copy)
+    install(patched, copy)
     assert (copy / "kernel/exit.c").read_text() == edited(3, 4)
     assert (copy / "kernel/new.c").read_text() == "new\n"
     assert not (copy / "kernel/old.c").exists()

@@ -88,7 +88,7 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no kernel 'zz'"):
         cache.prune(["zz"])
     assert cache.prune() == []
-    cache.objects_path.mkdir(parents=True)
+    cache.objects_path("series").mkdir(parents=True)
     assert {e.kind for e in cache.prune(everything=True)} == {"kernel", "object"}
     assert cache.entries() == [] and cache.others() == []
 

@@ -45,7 +45,7 @@ def test_the_end_of_the_log_is_shown_if_it_has_no_errors() -> None:
 
 def fake_tree(tmp_path: Path, recipe: str) -> Tree:
     """Make a folder that tuxmake accepts as a kernel tree, whose Makefile runs ``recipe``."""
-    tree = Tree(tmp_path / "tree", tmp_path / "logs", "x86_64")
+    tree = Tree(tmp_path, None, tmp_path / "logs", "x86_64")
     tree.build.mkdir(parents=True)
     tree.logs.mkdir()
     for name in ("Kconfig", "Kbuild"):
@@ -157,7 +157,7 @@ def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from kteardown.kernels.kbuild import Tree, compile_tree;"
         "from kteardown.progress import SilentReporter;"
-        f"tree = Tree(Path({str(tree.path)!r}), Path({str(tree.logs)!r}), 'x86_64');"
+        f"tree = Tree(Path({str(tmp_path)!r}), None, Path({str(tree.logs)!r}), 'x86_64');"
         "compile_tree(tree, 'x', 3, 3, SilentReporter())"
     )
     lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)

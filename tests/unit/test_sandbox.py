@@ -1,0 +1,176 @@
+"""What a program in the sandbox can reach, change and use up: real programs that try it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kteardown import sandbox
+from kteardown.errors import BuildError
+from kteardown.sandbox import Limits, Mount, Sandbox
+
+SECRET = "a-secret-of-the-host"
+
+
+@pytest.fixture(autouse=True)
+def in_a_sandbox() -> None:
+    assert sandbox.problem() == ""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def shell(
+    work: Path, script: str, *, limits: Limits | None = None, environment: dict[str, str] | None = None
+) -> str:
+    """Run ``script`` where only ``work`` can be written; return what it printed."""
+    box = Sandbox([Mount(work, Path("/work"), writable=True)], limits or Limits())
+    with box.running(["sh", "-c", script], environment or {}, Path("/work")) as running:
+        return "".join(running.lines)
+
+
+def test_it_writes_to_its_folder_and_not_elsewhere(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    pattern = "/proc/sys/kernel/core_pattern"
+    tried = ["/here", "/usr/here", "/etc/here", "/dev/here", pattern, f"{tmp_path}/mine"]
+    shell(work, "; ".join(f"echo x > {name}" for name in ("/work/made", "/tmp/made", *tried)))
+    assert (work / "made").read_text() == "x\n"
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not any(Path(name).exists() for name in (*tried[:4], "/tmp/made"))
+    assert "core" in Path(pattern).read_text()
+
+
+def test_it_sees_no_file_of_the_user(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    monkeypatch.setenv("TOKEN", SECRET)
+    script = (
+        f"env; cat {tmp_path}/key ~/key /etc/shadow /proc/*/environ /proc/1/root{tmp_path}/key; ls ~ / /home"
+    )
+    printed = shell(work, script, environment={"GIVEN": "yes"})
+    assert "GIVEN=yes" in printed
+    assert SECRET not in printed
+
+
+def test_it_is_not_root_and_cannot_become_it(work: Path) -> None:
+    script = (
+        "id -u; grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status; setpriv --reuid 0 id -u; chroot / id -u"
+    )
+    lines = shell(work, script).splitlines()
+    assert lines[0] == str(sandbox.USER if os.geteuid() == 0 else os.geteuid())
+    assert "NoNewPrivs:\t1" in lines
+    assert "CapEff:\t0000000000000000" in lines
+    assert "0" not in lines
+
+
+def test_it_reaches_no_network_and_no_socket_of_the_host(work: Path, tmp_path: Path) -> None:
+    reached = []
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(f"\0{tmp_path.name}-{os.getpid()}")
+        abstract.listen()
+        for server in (tcp, abstract):
+            server.settimeout(0.5)
+        places = ((2, tcp.getsockname()), (1, abstract.getsockname()))
+        program = (
+            "import socket\n"
+            f"for family, place in {places}:\n"
+            " try: socket.socket(family).connect(place); print('connected')\n"
+            " except OSError as error: print(type(error).__name__)\n"
+        )
+        (work / "connect.py").write_text(program)
+        printed = shell(work, "python3 /work/connect.py")
+        for server in (tcp, abstract):
+            try:
+                reached.append(server.accept())
+            except TimeoutError:
+                continue
+    assert reached == []
+    assert printed == "ConnectionRefusedError\nConnectionRefusedError\n"
+
+
+def test_it_sees_and_ends_no_process_of_the_host(work: Path) -> None:
+    printed = shell(work, "ls /proc | grep -c '^[0-9]'; kill -9 1 $PPID -1 2>/dev/null; echo still here")
+    assert int(printed.split()[0]) < 10
+    assert psutil.pid_exists(os.getpid())
+
+
+def test_all_that_it_started_is_killed(work: Path) -> None:
+    mark = f"left-{work.parent.name}-{os.getpid()}"
+    daemons = (f"{way} sh -c ': {mark}; sleep 600' >/dev/null 2>&1 & " for way in ("setsid", "nohup", ""))
+    shell(work, "".join(daemons) + "sleep 0.2")
+    running = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True, check=False)
+    assert running.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "reason"),
+    [
+        ("sleep 600", Limits(silence_s=2), "it printed nothing for 2 s"),
+        ("yes", Limits(output_mb=1), "it printed more than 1 MB"),
+        ("tr '\\0' x < /dev/zero", Limits(output_mb=1), "it printed more than 1 MB"),
+        (
+            "head -c 60M /dev/zero > big; head -c 60M /dev/zero > bigger; sleep 600",
+            Limits(disk_mb=100),
+            "it wrote more",
+        ),
+        ("tail /dev/zero", Limits(memory_mb=400), "its processes used more than 400 MB of memory"),
+    ],
+)
+def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
+    work: Path, script: str, limits: Limits, reason: str
+) -> None:
+    with pytest.raises(BuildError, match=reason):
+        shell(work, script, limits=limits)
+
+
+def test_a_file_and_the_number_of_processes_are_limited(work: Path) -> None:
+    shell(work, "head -c 3M /dev/zero > big", limits=Limits(file_mb=2))
+    assert (work / "big").stat().st_size <= 2 << 20
+    bomb = (
+        "import os, time\nfor n in range(500):\n try: child = os.fork()\n"
+        " except OSError: print('no more'); break\n if child == 0: time.sleep(60)\n"
+    )
+    (work / "bomb.py").write_text(bomb)
+    assert shell(work, "python3 /work/bomb.py", limits=Limits(processes=50)) == "no more\n"
+
+
+def test_what_it_wrote_is_files_and_folders(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    script = (
+        f"ln -s {tmp_path}/key link; ln -s . here; mkfifo pipe; mknod device c 1 3; ln {tmp_path}/key hard; "
+        "mkdir deep; for i in $(seq 300); do mkdir -p deep/deep || break; cd deep; done; "
+        "cd /work; echo x > file; chmod 0 file deep"
+    )
+    shell(work, script)
+    assert sorted(path.name for path in work.iterdir()) == ["deep", "file"]
+    assert (work / "file").read_text() == "x\n"
+    assert not (tmp_path / "key").is_symlink()
+    subprocess.run(["rm", "-r", work / "deep"], check=True)
+
+
+def test_it_is_killed_with_the_block(work: Path) -> None:
+    box = Sandbox([Mount(work, Path("/work"), writable=True)])
+    folder = Path("/work")
+    with (
+        pytest.raises(KeyboardInterrupt),
+        box.running(["sh", "-c", "echo; sleep 600"], {}, folder) as running,
+    ):
+        assert next(running.lines) == "\n"
+        raise KeyboardInterrupt
+    assert running.process.poll() is not None
+
+
+def test_an_analysis_reads_its_files_and_no_others(work: Path, tmp_path: Path) -> None:
+    (work / "given").write_text("given")
+    (tmp_path / "key").write_text(SECRET)
+    argv = ["sh", "-c", f"cat {work}/given {tmp_path}/key; echo x > {work}/made; cat"]
+    assert sandbox.capture(argv, [work / "given"], text_in="input") == "giveninput"
+    assert not (work / "made").exists()
