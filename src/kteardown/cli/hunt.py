@@ -71,7 +71,7 @@ class Asked:
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Also use the kinds whose C files are in FOLDER/kinds. Default: the current folder.",
+            help="Also use the kinds whose C files are in FOLDER/kinds. They are executed on this host.",
         ),
     ] = None
     unprivileged: Annotated[
@@ -182,12 +182,8 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     from kteardown.hunt import flow, locks
     from kteardown.hunt.measure import requests_of
 
-    own = asked.own or (Path() if own_kinds(Path()) else None)
-    if own is not None and not (own / "kinds").is_dir():
-        raise InputError(
-            f"--own {own}: there is no folder {own / 'kinds'}", hint="put the C files of the kinds there."
-        )
-    folder = str(own.absolute()) if own else ""
+    own_kinds(asked.own)
+    folder = str(asked.own.absolute()) if asked.own else ""
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
@@ -268,7 +264,7 @@ def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
     if target is None:
         return
     result, own = _saved(folder), folder.request().own
-    files = own_kinds(Path(own)) if own else []
+    files = own_kinds(Path(own) if own else None)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:

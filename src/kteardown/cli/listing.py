@@ -73,6 +73,10 @@ def listing(
     source: Annotated[
         str, typer.Option(help="With --covers: the kernel to which the function belongs.")
     ] = "debian:6.12",
+    own: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="With kinds: also compile and execute those in FOLDER/kinds."),
+    ] = None,
 ) -> None:
     """List experiments, workloads, kinds, series, fragments, postings, the kernels in the cache, and runs."""
     if covers and kind not in (None, ListKind.workloads):
@@ -80,6 +84,8 @@ def listing(
             f"--covers is about workloads, not {kind}",
             hint=f"write: kteardown list workloads --covers {covers}",
         )
+    if own and kind != ListKind.kinds:
+        raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
     if covers:
         rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
         if not rows[ListKind.workloads]:
@@ -89,7 +95,8 @@ def listing(
         if not rows[ListKind.workloads] and not as_json:
             return
     else:
-        rows = {chosen: _LISTS[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
+        lists: Lists = {**_LISTS, ListKind.kinds: lambda: _kinds(own)}
+        rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
     if as_json:
         typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
         return
@@ -124,8 +131,8 @@ def _workloads() -> list[Fields]:
     ]
 
 
-def _kinds() -> list[Fields]:
-    """Return the kinds of the hunt, with those that are C files in ./kinds."""
+def _kinds(own: Path | None) -> list[Fields]:
+    """Return the kinds of the hunt, with the user's own in the folder ``own``."""
     return [
         {
             "part": k.part,
@@ -136,7 +143,7 @@ def _kinds() -> list[Fields]:
             "needs": k.needs,
             "limit": k.limit,
         }
-        for k in load_kinds(own_kinds(Path.cwd()), options.reporter(verbose=False, quiet=False))
+        for k in load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
     ]
 
 
@@ -201,10 +208,10 @@ def _run(found: RunFolder) -> Fields:
     return row
 
 
-_LISTS: dict[ListKind, Callable[[], list[Fields]]] = {
+Lists = dict[ListKind, Callable[[], list[Fields]]]
+_LISTS: Lists = {
     ListKind.experiments: _experiments,
     ListKind.workloads: _workloads,
-    ListKind.kinds: _kinds,
     ListKind.series: _series,
     ListKind.fragments: _fragments,
     ListKind.postings: _postings,
@@ -215,5 +222,5 @@ _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limi
 """The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind
 needs is said where it fails.
 """
-_DEFAULT = tuple(chosen for chosen in ListKind if chosen != ListKind.kinds)
-"""The kinds are many, and are compiled first."""
+_DEFAULT = tuple(_LISTS)
+"""Not the kinds: they are many, and are compiled first."""

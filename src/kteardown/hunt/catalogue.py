@@ -49,9 +49,17 @@ class Kind(BaseModel):
 _kinds = TypeAdapter(tuple[Kind, ...])
 
 
-def own_kinds(folder: Path) -> list[Path]:
-    """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they share."""
-    return sorted((folder / "kinds").glob("*.[ch]"))
+def own_kinds(folder: Path | None) -> list[Path]:
+    """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they share.
+
+    They are executed on this host, so only from a folder that the user names. Raises InputError.
+    """
+    if folder and not (folder / "kinds").is_dir():
+        raise InputError(
+            f"--own {folder}: there is no folder {folder / 'kinds'}",
+            hint="put the C files of the kinds there.",
+        )
+    return sorted((folder / "kinds").glob("*.[ch]")) if folder else []
 
 
 def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:

@@ -78,13 +78,13 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
 
     Raises InputError, BuildError, LabError.
     """
-    own = own_kinds(Path(request.own)) if request.own else []
+    own = own_kinds(Path(request.own) if request.own else None)
     return possible(choose(load_kinds(own, reporter), request.kinds), request.user)
 
 
 def kernels_of(request: Request, reporter: Reporter) -> HuntKernels:
     """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
-    own = own_kinds(Path(request.own)) if request.own else []
+    own = own_kinds(Path(request.own) if request.own else None)
     # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
     modules = {module for kind in load_kinds(own, reporter) for module in kind.modules}
     return build_kernels(requests_of(request.source, request.against, request.config, modules), reporter)
@@ -152,7 +152,7 @@ def _save(hunt: _Hunt, result: HuntResult) -> None:
 
 def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     request = folder.request()
-    own = own_kinds(Path(request.own)) if request.own else []
+    own = own_kinds(Path(request.own) if request.own else None)
     kinds = kinds_of(request, reporter)
     kernels = kernels_of(request, reporter)
     lab = Lab(

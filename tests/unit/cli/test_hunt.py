@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.result import Find, GrowthResult, HuntResult
+from kteardown.paths import cache_dir
 from unit.cli.test_main import kteardown
 
 
@@ -48,6 +50,24 @@ def test_a_hunt_that_has_been_begun_stays_as_it_is(
     assert error in hunt(begun, *arguments).stderr
 
 
+def with_kind(folder: Path) -> Path:
+    """Return a new folder with a file that writes ``executed`` when the program of all kinds starts."""
+    (folder / "kinds").mkdir(parents=True)
+    code = f'__attribute__((constructor)) static void run(void) {{ fopen("{folder}/executed", "w"); }}'
+    (folder / "kinds" / "foreign.c").write_text(f"#include <stdio.h>\n{code}\n")
+    return folder
+
+
+def test_kinds_are_executed_only_from_a_folder_that_is_named(tmp_path: Path) -> None:
+    folder, kept = with_kind(tmp_path / "here"), str(cache_dir())
+    listed = kteardown("list", "kinds", home=tmp_path, cwd=folder, KTEARDOWN_CACHE=kept)
+    assert listed.returncode == 0 and "flocks" in listed.stdout
+    assert not (folder / "executed").exists()
+    other = kteardown("list", "runs", "--own", ".", home=tmp_path, cwd=folder)
+    assert other.returncode == 2 and "kteardown list kinds --own ." in other.stderr
+    assert (own_kinds(None), own_kinds(folder)) == ([], [folder / "kinds" / "foreign.c"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -60,8 +80,10 @@ def test_a_hunt_that_has_been_begun_stays_as_it_is(
     ],
 )
 def test_what_cannot_be_hunted_leaves_no_folder(
-    tmp_path: Path, arguments: tuple[str, ...], error: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], error: str
 ) -> None:
+    # What is in a folder that was not named is not compiled.
+    monkeypatch.chdir(with_kind(tmp_path / "here"))
     assert error in hunt(tmp_path, *arguments).stderr
     assert not list(tmp_path.rglob("*-hunt"))
 
