@@ -11,6 +11,7 @@ ENDS: tuple[tuple[str, dict[str, object], str, str], ...] = (
     ("exit", {}, "agent-error", "the agent exited with 3"),
     ("crash", {}, "agent-error", "the agent was killed by signal 11"),
     ("oom", {}, "oom", "System is deadlocked on memory"),
+    ("flood", {}, "agent-error", "the guest wrote a record of more than 1 MB"),
     ("reset", {}, "panic", "the last record was cut after 12 bytes"),
     ("bye", {"kernel_args": ("rdinit=/missing",)}, "panic", "Kernel panic - not syncing"),
     ("hang", {"silence_s": SILENCE_S}, "hang", f"no record for {SILENCE_S:g} s, at ffffffff8"),

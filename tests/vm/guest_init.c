@@ -66,6 +66,14 @@ static void eat_memory(void)
 	}
 }
 
+static void print_for_ever(void)
+{
+	FILE *console = fopen("/dev/console", "w");
+
+	while (console)
+		fprintf(console, "never the last line of the console\n");
+}
+
 int main(void)
 {
 	const char *how = getenv("guest");
@@ -86,6 +94,11 @@ int main(void)
 		eat_memory();
 	if (!strcmp(how, "error"))
 		put("{\"type\":\"error\",\"detail\":\"the plan is empty\"}\n");
+	if (!strcmp(how, "flood"))
+		for (;;)
+			put("never a newline ");
+	if (!strcmp(how, "print"))
+		print_for_ever();
 	if (!strcmp(how, "reset")) {
 		put("{\"type\":\"ali");
 		reboot(RB_AUTOBOOT);

@@ -18,7 +18,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
-from kteardown.vm import acceleration
+from kteardown.vm import acceleration, qemu
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.qemu import QemuMachine
 from vm.ends import ENDS, SILENCE_S
@@ -66,6 +66,16 @@ def test_every_other_end_has_its_outcome(
     assert not guests()
 
 
+def test_a_guest_that_prints_for_ever_ends(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu, "_CONSOLE_MB", 1)
+    job = make_job("print")
+    result, _ = boot(job)
+    assert result.outcome == "agent-error"
+    assert result.detail.startswith("the guest printed more than 1 MB; last on the console: never the last")
+    assert job.console.stat().st_size > 1 << 20
+    assert not guests()
+
+
 def test_a_hang_leaves_the_registers_on_the_console(make_job: MakeJob) -> None:
     job = make_job("hang", cpus=2, silence_s=SILENCE_S)
     boot(job)
@@ -110,10 +120,10 @@ def test_an_image_that_is_no_kernel(make_job: MakeJob, tmp_path: Path) -> None:
         boot(make_job("bye", image=junk))
 
 
-def test_the_message_of_a_qemu_that_refuses_to_start_is_kept(make_job: MakeJob, tmp_path: Path) -> None:
-    result, lines = boot(make_job("bye", initramfs=tmp_path / "missing"))
+def test_the_message_of_a_qemu_that_refuses_to_start_is_kept(make_job: MakeJob) -> None:
+    result, lines = boot(make_job("bye", memory_mb=1 << 40))
     assert result.outcome == "infrastructure-error"
-    assert "missing" in result.detail
+    assert "memory" in result.detail
     assert lines == []
 
 

@@ -21,6 +21,7 @@ from kteardown.vm.host import load_average
 from kteardown.vm.host_watch import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob, BootResult
+from kteardown.vm.kernel_log import plain_line
 
 # How much longer than on hardware a guest may be silent under each acceleration before its outcome is
 # `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded host, which
@@ -158,4 +159,5 @@ def _parse(raw: bytes) -> Record:
     try:
         return parse(raw)
     except ValidationError:
-        return AgentError(detail="not a record: " + raw[:200].decode(errors="backslashreplace"))
+        _, text = plain_line(raw[:200].decode(errors="backslashreplace"))
+        return AgentError(detail=f"not a record: {text}")

@@ -27,11 +27,12 @@ class Ending:
     """How the machine ended.
 
     ``powered-off`` and ``reset``: by the guest; ``silent``: without a record for the time allowed;
-    ``broken``: QEMU itself failed. ``detail`` describes the last two. What a silent guest printed after
+    ``flooded``: with more output than is allowed; ``broken``: QEMU itself failed. ``detail`` describes the
+    last three. What a silent guest printed after
     ``console_bytes`` of its console is the answer to the lab's interrupt.
     """
 
-    how: Literal["powered-off", "reset", "silent", "broken"]
+    how: Literal["powered-off", "reset", "silent", "flooded", "broken"]
     detail: str = ""
     note: str = ""
     """Text that is added to the end of the console: the registers of a silent guest."""
@@ -81,6 +82,8 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
     if ending.how == "silent":
         # Not the last line of the console: it is often an old message of the boot.
         return "hang", "; ".join(filter(None, (ending.detail, _first_problem(lines))))
+    if ending.how == "flooded":
+        return "agent-error", f"{ending.detail}; {_last_message(lines)}"
     if ending.how == "reset":
         return "panic", f"the guest reset itself without a panic message; {_last_message(lines)}"
     agent_error = _first(lines, _AGENT_ERROR)

@@ -26,7 +26,7 @@ from kteardown.vm.kernel_log import last_lines_of, problems
 from kteardown.vm.main_loop import preloaded
 from kteardown.vm.qemu_command import Channels, qemu_command
 from kteardown.vm.qemu_monitor import Monitor
-from kteardown.vm.record_port import RecordLines
+from kteardown.vm.record_port import RecordLines, TooMuchError
 from kteardown.vm.silence import QemuStuckError, silence_of
 
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
@@ -37,6 +37,9 @@ _STDERR_BYTES = 8 << 10
 _EXIT_S = 10.0
 # The time that a hung guest may take to print the stacks of its CPUs, on a loaded host.
 _ANSWER_S = 60.0
+# The most that a guest may print, and how often the lab looks.
+_CONSOLE_MB = 64
+_LOOK_S = 1.0
 
 # The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
 # or a destructor would not run. The shell covers the time before setpriv has requested this: if the lab has
@@ -163,7 +166,10 @@ async def _run(
             on_line(line)
 
         lines = RecordLines(on_record, guest.started)
-        ending = await _receive(guest, job, lines)
+        try:
+            ending = await _receive(guest, job, lines)
+        except TooMuchError as flood:
+            ending = Ending("flooded", str(flood))
         duration = asyncio.get_running_loop().time() - guest.started
     before, after = _console_text(job.console, ending)
     outcome, detail = classify(before, lines.seen(), ending)
@@ -226,8 +232,10 @@ async def _started(
             os.close(writing)
             theirs.close()
         assert process.stderr is not None
-        process_fd = os.pidfd_open(process.pid)
-        stack.callback(os.close, process_fd)
+        process_fd = -1
+        with contextlib.suppress(ProcessLookupError):  # It has ended, and been waited for.
+            process_fd = os.pidfd_open(process.pid)
+            stack.callback(os.close, process_fd)
         errors = asyncio.create_task(_last_lines(process.stderr))
         try:
             records = asyncio.StreamReader()
@@ -236,14 +244,14 @@ async def _started(
             yield _Guest(process, tuple(command), started, records, ours, errors)
         finally:
             # Not process.kill(): it would reap a QEMU that has just ended, which the event loop must do.
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(process_fd, signal.SIGKILL)
             await process.wait()
             await errors
 
 
 async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
-    """Pass on records until the guest ends, is stopped, or is hung."""
+    """Pass on records until the guest ends, is stopped, or is hung. Raises TooMuchError."""
     monitor = Monitor()
     try:
         async with asyncio.timeout(job.silence_s):
@@ -255,23 +263,31 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         silence = silence_of(job, monitor, guest.process.pid)
         received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
         paused = asyncio.create_task(monitor.paused())
+        flooded = asyncio.create_task(_flooded(job.console))
+        tasks = (received, paused, flooded)
         try:
-            await asyncio.wait({received, paused}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if received.done():
                 if received.result():
                     return await _ended(guest, monitor)
                 return await _silent(guest, job, monitor, silence.detail)
+            if flooded.done():
+                raise TooMuchError(f"the guest printed more than {_CONSOLE_MB} MB")
             return Ending("broken", f"QEMU stopped the guest: {paused.result()}")
         finally:
-            received.cancel()
-            paused.cancel()
-            await asyncio.gather(received, paused, return_exceptions=True)
+            await asyncio.gather(*(task for task in tasks if task.cancel()), return_exceptions=True)
     except QemuStuckError as stuck:
         return Ending("broken", str(stuck))
     except TimeoutError:
         return Ending("broken", f"QEMU did not start within {job.silence_s:g} s")
     finally:
         await monitor.close()
+
+
+async def _flooded(console: Path) -> None:
+    """Wait until the guest has printed more than it may."""
+    while console.stat().st_size <= _CONSOLE_MB << 20:
+        await asyncio.sleep(_LOOK_S)
 
 
 async def _ended(guest: _Guest, monitor: Monitor) -> Ending:

@@ -11,6 +11,12 @@ from kteardown.model.record import AgentError, Bye, parse
 from kteardown.vm.console import RecordsSeen
 
 _CHUNK = 1 << 16
+_LINE_MB, _PORT_MB = 1, 256
+"""The most that a record, and all of a guest, may have; the largest boots write a few MB."""
+
+
+class TooMuchError(Exception):
+    """The guest writes more than records can have."""
 
 
 class RecordLines:
@@ -22,7 +28,8 @@ class RecordLines:
     def __init__(self, on_line: Callable[[bytes], None], started: float) -> None:
         self._on_line = on_line
         self._started = started
-        self._rest = b""
+        self._rest = bytearray()
+        self._bytes = 0
         self._seen = RecordsSeen()
         self.first_s: float | None = None
         """Seconds from ``started`` to the first complete line."""
@@ -55,11 +62,19 @@ class RecordLines:
             self.feed(chunk)
 
     def feed(self, chunk: bytes) -> None:
-        """Process the next bytes, which may be any number."""
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        """Process the next bytes, which may be any number. Raises TooMuchError."""
+        *lines, rest = chunk.split(b"\n")
         for line in lines:
-            self._note(line)
-            self._on_line(line)
+            whole = bytes(self._rest + line)
+            self._rest.clear()
+            self._note(whole)
+            self._on_line(whole)
+        self._rest += rest
+        self._bytes += len(chunk)
+        if len(self._rest) > _LINE_MB << 20:
+            raise TooMuchError(f"the guest wrote a record of more than {_LINE_MB} MB")
+        if self._bytes > _PORT_MB << 20:
+            raise TooMuchError(f"the guest wrote more than {_PORT_MB} MB of records")
 
     def seen(self) -> RecordsSeen:
         """Return a summary of what was received so far."""

@@ -111,10 +111,10 @@ def test_an_interrupted_plan_is_finished_without_repeating_boots(
 def test_an_unparsable_line_becomes_an_agent_error(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
-    _execute(run, lab(lambda job: FakeBoot(lines=(b"\xffnoise",), outcome="agent-error")))
+    _execute(run, lab(lambda job: FakeBoot(lines=(b"\xffnoise\x1b[2J\x07",), outcome="agent-error")))
     record = run.boots()[0].records[0]
     assert isinstance(record, AgentError)
-    assert "noise" in record.detail
+    assert record.detail == "not a record: \\xffnoise"
 
 
 def test_a_swept_machine_is_booted_and_is_a_parameter_of_every_trial(

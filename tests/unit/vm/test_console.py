@@ -36,6 +36,8 @@ def recorded(name: str) -> str:
         ("no-init", RecordsSeen(), RESET, "panic", "not syncing: No working init found"),
         ("oom", STARTED, RESET, "oom", "System is deadlocked on memory"),
         ("reset", STARTED, RESET, "panic", "last on the console: reboot: Restarting system"),
+        ("reset", STARTED, Ending("flooded", "printed too much"), "agent-error", "printed too much; last on"),
+        ("oom", STARTED, Ending("flooded", "printed too much"), "oom", "System is deadlocked on memory"),
         ("hang", STARTED, Ending("silent", "no record for 15 s"), "hang", "no record for 15 s"),
     ],
 )

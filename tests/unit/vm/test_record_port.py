@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.vm import record_port
 from kteardown.vm.console import RecordsSeen
-from kteardown.vm.record_port import RecordLines
+from kteardown.vm.record_port import RecordLines, TooMuchError
 
 
 @given(st.lists(st.binary(max_size=30)))
@@ -41,3 +43,23 @@ def test_other_records_that_contain_the_words_do_not_count() -> None:
 
 def test_a_record_without_a_newline_is_cut() -> None:
     assert seen(b'{"type":"bye","trials":3}') == RecordsSeen(cut=25)
+
+
+def test_a_record_that_never_ends_is_refused() -> None:
+    """It arrives in single bytes: what is kept must not be copied with each."""
+    lines = RecordLines(lambda _: None, 0.0)
+    for _ in range(1 << 20):
+        lines.feed(b"x")
+    with pytest.raises(TooMuchError, match="a record of more than 1 MB"):
+        lines.feed(b"x")
+
+
+def test_a_guest_that_never_stops_writing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_port, "_PORT_MB", 1)
+    received: list[bytes] = []
+    lines = RecordLines(received.append, 0.0)
+    for _ in range(16):
+        lines.feed((b"x" * 1023 + b"\n") * 64)
+    with pytest.raises(TooMuchError, match="more than 1 MB of records"):
+        lines.feed(b"\n")
+    assert len(received) == 1025
