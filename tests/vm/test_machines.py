@@ -18,7 +18,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
-from kteardown.vm import acceleration, qemu
+from kteardown.vm import acceleration, confinement, qemu
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.qemu import QemuMachine
 from vm.ends import ENDS, SILENCE_S
@@ -74,6 +74,27 @@ def test_a_guest_that_prints_for_ever_ends(make_job: MakeJob, monkeypatch: pytes
     assert result.detail.startswith("the guest printed more than 1 MB; last on the console: never the last")
     assert job.console.stat().st_size > 1 << 20
     assert not guests()
+
+
+@pytest.mark.parametrize("acceleration", ["mttcg", "icount"])
+def test_qemu_has_few_rights(make_job: MakeJob, acceleration: str) -> None:
+    seen: list[dict[str, str]] = []
+
+    def look(_: bytes) -> None:
+        for pid in guests():
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            seen.append(dict(line.split(":\t", 1) for line in lines))
+
+    job = make_job("bye", acceleration=acceleration)
+    # Another user may read neither the file nor its folder.
+    job.initramfs.chmod(0o600)
+    assert QemuMachine().boot(job, look).outcome == "ok"
+    assert {status["NoNewPrivs"] for status in seen} == {"1"}
+    assert {status["CapEff"] for status in seen} == {"0" * 16}
+    user = confinement.USER if os.geteuid() == 0 else os.geteuid()
+    assert {status["Uid"] for status in seen} == {"\t".join([str(user)] * 4)}
+    _, sandbox = confinement.confinement(job.arch, job.acceleration)
+    assert {status["Seccomp"] for status in seen} == {"2" if sandbox else "0"}
 
 
 def test_a_hang_leaves_the_registers_on_the_console(make_job: MakeJob) -> None:

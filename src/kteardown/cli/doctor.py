@@ -26,6 +26,7 @@ from kteardown.progress import SilentReporter
 from kteardown.run import places
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
+from kteardown.vm.confinement import USER, confinement
 from kteardown.vm.installed_qemu import qemu_version
 from kteardown.vm.qemu import need_descriptors
 from kteardown.vm.wall_checks import host_checks
@@ -113,6 +114,7 @@ def _check_all() -> Iterator[Finding]:
     yield from _architectures(_CHECKS)
     yield from _sandbox()
     yield from _records_port()
+    yield from _confinement()
     yield from _acceleration()
     yield from wall_findings()
     yield from _memory_and_disk()
@@ -192,6 +194,14 @@ def _records_port() -> Iterator[Finding]:
         yield Finding("records of guests", True, "QEMU can open the file descriptors of the lab")
     except LabError as error:
         yield Finding("records of guests", False, error.message, error.hint)
+
+
+def _confinement() -> Iterator[Finding]:
+    prefix, sandbox = confinement(DEFAULT_ARCH, "icount")
+    user = "as root" if os.geteuid() == 0 and f"--reuid={USER}" not in prefix else "not as root"
+    detail = f"QEMU runs {user}, {'with' if sandbox else 'without'} a filter of system calls"
+    hint = "use a QEMU with seccomp, in a folder that all users can read."
+    yield Finding("confinement of guests", bool(sandbox) and user != "as root", detail, hint, needed=False)
 
 
 def _acceleration() -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
+from kteardown.vm.confinement import readable
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_library import build_library
 
@@ -36,7 +37,7 @@ def preloaded(job: BootJob) -> Iterator[Preloaded]:
         yield Preloaded()
         return
     # By its descriptor, because a blank or a colon in a path would end it.
-    with library(SilentReporter()).open("rb") as opened:
+    with readable(library(SilentReporter())) as opened:
         number = opened.fileno()
         names = [f"/dev/fd/{number}", os.environ.get("LD_PRELOAD", "")]
         yield Preloaded(("env", f"LD_PRELOAD={':'.join(filter(None, names))}"), (number,))

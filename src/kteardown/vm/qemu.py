@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES
+from kteardown.vm.confinement import confinement, opened
 from kteardown.vm.console import Ending, classify
 from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.image_header import check_image
@@ -41,11 +42,6 @@ _ANSWER_S = 60.0
 _CONSOLE_MB = 64
 _LOOK_S = 1.0
 
-# The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
-# or a destructor would not run. The shell covers the time before setpriv has requested this: if the lab has
-# exited by then, the parent of the shell is another process.
-_KILL_WITH_LAB = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-
 
 def need_descriptors(folder: Path = Path("/dev/fd")) -> None:
     """Raise LabError if QEMU cannot open a file descriptor by its name, as it does the records port's."""
@@ -59,8 +55,8 @@ def need_descriptors(folder: Path = Path("/dev/fd")) -> None:
 class QemuMachine:
     """Boots kernels in QEMU. May be used from several threads at once.
 
-    ``on_command`` is called with every command before it is run. QEMU inherits the file descriptors
-    ``inherit`` and does nothing with them: it holds the locks on their files until it ends.
+    ``on_command`` is called with every command before it is run, without ``confinement``. QEMU inherits the
+    file descriptors ``inherit`` and does nothing with them: it holds the locks on their files until it ends.
     """
 
     def __init__(
@@ -77,7 +73,7 @@ class QemuMachine:
         """Run one boot to its end, as ``vm.job.Machine`` specifies.
 
         Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
-        or taskset is not installed, /dev/fd is missing or the console cannot be written, what
+        or taskset is not installed, /dev/fd is missing or a file cannot be opened, what
         ``main_loop.library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
         check_image(job.image, job.arch)
@@ -87,13 +83,6 @@ class QemuMachine:
             if not shutil.which(tool):
                 raise MissingError(f"{tool} is not installed", ["util-linux"])
         need_descriptors()
-        try:
-            job.console.write_bytes(b"")
-        except OSError as error:
-            raise LabError(
-                f"cannot write the console to {job.console}: {error.strerror}",
-                hint="free some space, or set KTEARDOWN_RUNS to a folder on another disk.",
-            ) from error
         try:
             return asyncio.run(self._boot(job, on_line))
         except asyncio.CancelledError:
@@ -217,14 +206,19 @@ async def _started(
         stack.callback(ours.close)
         pipe = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
         try:
-            command = qemu_command(job, Channels(records=writing, monitor=theirs.fileno()))
+            channels = Channels(records=writing, monitor=theirs.fileno())
+            command = qemu_command(job, channels)
             on_command([*prefix, *command])
+            confined, sandbox = confinement(job.arch, job.acceleration)
+            os.fchmod(writing, 0o622)  # QEMU may be another user, and no other process can reach the pipe.
+            lent, files, options = stack.enter_context(opened(job))
+            words = [*confined, *prefix, *qemu_command(lent, channels), *options, *sandbox]
             process = await asyncio.create_subprocess_exec(
-                *(*_KILL_WITH_LAB, str(os.getpid()), *prefix, *command),
+                *words,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(writing, theirs.fileno(), *inherit),
+                pass_fds=(writing, theirs.fileno(), *inherit, *files),
                 # Ctrl-C in the terminal must reach only the lab, which then ends QEMU.
                 start_new_session=True,
             )

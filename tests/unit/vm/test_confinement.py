@@ -1,0 +1,108 @@
+"""QEMU gets the rights that it needs and no others, and what a host cannot do is left out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import LabError
+from kteardown.vm.confinement import _NO_RIGHTS, _OTHER_USER, _ROOT, _WITH_LAB, USER, confinement, opened
+from kteardown.vm.job import BootJob
+from unit.vm.test_qemu_command import JOB
+
+IS_ROOT = os.geteuid() == 0
+LEAST = _ROOT if IS_ROOT else _NO_RIGHTS
+STRICTEST = (*_OTHER_USER, "--clear-groups") if IS_ROOT else _NO_RIGHTS
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> BootJob:
+    """A job whose files other users cannot find, and of which they may not read the initramfs."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o700)
+    for name in ("image", "initramfs", "plugin.so"):
+        (folder / name).write_text(name)
+    (folder / "initramfs").chmod(0o600)
+    return replace(
+        JOB,
+        image=folder / "image",
+        initramfs=folder / "initramfs",
+        console=folder / "console",
+        plugin=(f"file={folder / 'plugin.so'}", f"out={folder / 'counts'}", "trial=0x10"),
+    )
+
+
+def output(words: list[str], inherit: Sequence[int] = ()) -> str:
+    command = [*STRICTEST, *_WITH_LAB, str(os.getpid()), *words]
+    return subprocess.check_output(command, pass_fds=tuple(inherit), text=True)
+
+
+def test_the_process_has_no_rights_that_it_does_not_need() -> None:
+    status = dict(line.split(":\t", 1) for line in output(["cat", "/proc/self/status"]).splitlines())
+    assert status["NoNewPrivs"] == "1"
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
+    assert output(["sh", "-c", "ulimit -c"]) == "0\n"
+    if IS_ROOT:
+        assert status["Uid"].split() == status["Gid"].split() == [str(USER)] * 4
+        assert not status["Groups"].strip()
+        assert status["CapBnd"] == "0" * 16
+
+
+def test_it_reads_and_writes_the_files_of_the_job_by_their_descriptors(job: BootJob) -> None:
+    with opened(job) as (lent, inherit, (option, console)):
+        plugin, out, mark = lent.plugin
+        names = [str(lent.image), str(lent.initramfs), plugin.removeprefix("file=")]
+        assert output(["cat", *names], inherit) == "imageinitramfsplugin.so"
+        output(["sh", "-c", f"echo counted >{out.removeprefix('out=')}"], inherit)
+        number = int(console.removeprefix("fd=").removesuffix(",set=1"))
+        output(["bash", "-c", f"echo printed >&{number}"], inherit)
+    assert job.console.read_text() == "printed\n"
+    assert (job.console.parent / "counts").read_text() == "counted\n"
+    assert (option, lent.console, mark) == ("-add-fd", Path("/dev/fdset/1"), "trial=0x10")
+    for inherited in inherit:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(inherited)
+
+
+def test_a_missing_file_is_named(job: BootJob, tmp_path: Path) -> None:
+    missing = replace(job, initramfs=tmp_path / "missing")
+    with pytest.raises(LabError, match=r"cannot open .*missing: No such"), opened(missing):
+        pass
+
+
+def test_what_does_not_work_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU is in a folder that other users cannot open, and was built without the filter."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o700)
+    program = folder / "qemu-system-x86_64"
+    program.write_text('#!/bin/sh\ncase "$*" in *-sandbox*) exit 1;; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    assert confinement(JOB.arch, JOB.acceleration) == ((*LEAST, *_WITH_LAB, str(os.getpid())), ())
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can change to another user")
+@pytest.mark.parametrize(
+    ("mode", "group", "words"),
+    [
+        (0o666, 0, (*_OTHER_USER, "--clear-groups")),
+        (0o660, 104, (*_OTHER_USER, "--groups=104")),
+        (0o660, 0, _ROOT),
+        (0o600, 104, _ROOT),
+    ],
+)
+def test_qemu_is_another_user_only_if_that_may_use_kvm(
+    monkeypatch: pytest.MonkeyPatch, mode: int, group: int, words: tuple[str, ...]
+) -> None:
+    # Not below tmp_path, which other users cannot open.
+    with tempfile.NamedTemporaryFile() as kvm:
+        os.chown(kvm.name, 0, group)
+        os.chmod(kvm.name, mode)
+        monkeypatch.setattr("kteardown.vm.confinement._KVM", kvm.name)
+        assert confinement(JOB.arch, "kvm")[0][: -len(_WITH_LAB) - 1] == words
