@@ -131,7 +131,7 @@ def _in_l1(figure: Figure, l1: L1, runs: Path) -> tuple[float, float]:
 
 def _command(figure: Figure, clock: str, *design: str) -> list[str]:
     words = (*shlex.split(figure.arguments), "--clock", clock, *design, "--repetitions", "3")
-    return [sys.executable, "-m", "kteardown", "run", *words]
+    return [sys.executable, "-P", "-m", "kteardown", "run", *words]
 
 
 def _values(figure: Figure, runs: Path) -> tuple[float, float]:

@@ -113,7 +113,7 @@ def measure(root: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(begun.model_dump_json())
     since, env = time.monotonic(), {**os.environ, "KTEARDOWN_RUNS": str(folder)}
-    done = subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=root, env=env, check=False)
+    done = subprocess.run([sys.executable, "-P", "-m", *shlex.split(command)], cwd=root, env=env, check=False)
     begun = begun.model_copy(update={"seconds": begun.seconds + time.monotonic() - since})
     file.write_text(begun.model_dump_json())
     if done.returncode:
@@ -137,7 +137,7 @@ def analyse(root: Path, name: str) -> None:
         raise Refused(f"{name}: {', '.join(claim.moved)} changed since; measure it")
     found = []
     for file in result_files(folder / runs[-1]):
-        subprocess.run([sys.executable, "-m", "kteardown", "analyse", file.parent], cwd=root, check=True)
+        subprocess.run([sys.executable, "-P", "-m", "kteardown", "analyse", file.parent], cwd=root, check=True)
         found.append(max(file.parent.glob("analysis-*/result.json"), key=lambda path: path.stat().st_mtime))
     keep(claim, found, claim.now, claim.measured.duration_s)
 
