@@ -13,6 +13,7 @@ import typer
 from kteardown import version
 from kteardown.cli.verbs import Verbs
 from kteardown.errors import KteardownError, LabError
+from kteardown.visible import echo
 
 app = typer.Typer(
     name="kteardown",
@@ -40,7 +41,7 @@ _HOST_HINT = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can wri
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(f"kteardown {version()}")
+        echo(f"kteardown {version()}")
         raise typer.Exit
 
 
@@ -72,7 +73,7 @@ def main() -> None:
             command = context.command_path if context else "kteardown"
             _print_error(_as_message(error.format_message()), f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = 130
     except BrokenPipeError:
         # The reader of the pipe (`| head`) has exited; without this the interpreter prints a warning.
@@ -89,12 +90,14 @@ def main() -> None:
 
 
 def _print_error(message: str, hint: str) -> None:
-    from rich.console import Console  # Imported here: `--version` needs neither it nor its import time.
+    from kteardown.report.console import (
+        TextConsole,  # Imported here: `--version` needs no rich, which takes time.
+    )
 
-    errors = Console(stderr=True)
-    errors.print(f"kteardown: {message}", style="red", highlight=False, markup=False, soft_wrap=True)
+    errors = TextConsole(stderr=True)
+    errors.print(f"kteardown: {message}", style="red", soft_wrap=True)
     if hint:
-        errors.print(f"  what to do: {hint}", highlight=False, markup=False, soft_wrap=True)
+        errors.print(f"  what to do: {hint}", soft_wrap=True)
 
 
 def _as_message(text: str) -> str:

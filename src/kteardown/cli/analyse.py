@@ -46,18 +46,18 @@ def _analyse(directory: RunDir) -> None:
     if saved.read(directory) is None:
         if reason := _why_not_compared(directory):
             text = f"the saved result is replaced, not compared: {reason}"
-            out.print(text, highlight=False, markup=False, soft_wrap=True)
+            out.print(text, soft_wrap=True)
         pipeline.analyse_and_save(directory)
-        out.print(f"wrote {directory.result_file}", highlight=False, soft_wrap=True)
+        out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return
     before = directory.result_file.read_bytes()
     result = conclude(snapshot).result
     folder = saved.next_folder(directory)
     saved.write(directory, result, snapshot, folder)
     file = folder / directory.result_file.name
-    out.print(f"wrote {file}", highlight=False, soft_wrap=True)
+    out.print(f"wrote {file}", soft_wrap=True)
     if file.read_bytes() == before:
-        out.print("nothing changed: both results are identical byte for byte", highlight=False)
+        out.print("nothing changed: both results are identical byte for byte")
         return
     old, new = read(before, str(directory.result_file)), read(file.read_bytes(), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

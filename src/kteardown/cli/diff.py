@@ -23,6 +23,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load
+from kteardown.visible import echo
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +76,7 @@ def diff(
     found = {clock: _difference(one, other, given) for clock, one, other in _pairs(a, b)}
     if as_json:
         fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
-        typer.echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
+        echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
         return
     for each in found.values():
         print_difference(each, options.output())
@@ -157,11 +158,11 @@ def _difference(one: _Named, other: _Named, given: Mapping[str, str]) -> Differe
 def print_difference(found: Difference, out: Console) -> None:
     """Print a difference: the environments, the kernels, every comparison, and a summary."""
     for sentence in found.revisions:
-        out.print(f"{sentence}.\n", highlight=False, markup=False, soft_wrap=True, style="bold")
-    out.print(f"A: {found.a}\nB: {found.b}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"{sentence}.\n", soft_wrap=True, style="bold")
+    out.print(f"A: {found.a}\nB: {found.b}", soft_wrap=True)
     for title, sentences in passages(found):
         lines = "\n".join(f"  {sentence}" for sentence in sentences)
-        out.print(f"\n{title}:\n{lines}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"\n{title}:\n{lines}", soft_wrap=True)
     for table in comparison_tables(found):
         text.show(table, out)
-    out.print(f"\n{summary(found.rows)}", highlight=False, markup=False, soft_wrap=True)
+    out.print(f"\n{summary(found.rows)}", soft_wrap=True)

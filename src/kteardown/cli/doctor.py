@@ -13,6 +13,7 @@ from typing import Annotated, get_args
 
 import psutil
 import typer
+from rich.text import Text
 
 from kteardown import sandbox
 from kteardown.cli import doctor_fix, options
@@ -24,6 +25,7 @@ from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import places
+from kteardown.visible import echo
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
 from kteardown.vm.confinement import USER, confinement
@@ -99,11 +101,11 @@ def doctor(
         packages = [package for finding in findings for package in finding.packages]
         commands = [*doctor_fix.install(packages), *doctor_fix.allow_kvm()]
         if commands:
-            out.print("these commands fix what is missing:", highlight=False)
+            out.print("these commands fix what is missing:")
             doctor_fix.carry_out(commands, out, yes=yes)
             findings = _print(_check_all(), as_json=False)
         else:
-            out.print("there is nothing that --fix can fix", highlight=False)
+            out.print("there is nothing that --fix can fix")
     missing = [finding.name for finding in findings if not finding.ok and finding.needed]
     if missing:
         raise LabError(f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`.")
@@ -126,16 +128,17 @@ def _print(findings: Iterable[Finding], *, as_json: bool) -> list[Finding]:
     made: list[Finding] = []
     if as_json:
         made += findings
-        typer.echo(json.dumps([asdict(finding) for finding in made], indent=1))
+        echo(json.dumps([asdict(finding) for finding in made], indent=1))
     else:
         out = options.output()
         for finding in findings:
             made.append(finding)
-            mark = "[green]ok[/]" if finding.ok else "[red]no[/]" if finding.needed else "[yellow]no[/]"
-            out.print(f"{mark}  {finding.name:22} {finding.detail}", highlight=False, soft_wrap=True)
+            colour = "green" if finding.ok else "red" if finding.needed else "yellow"
+            mark = ("ok" if finding.ok else "no", colour)
+            out.print(Text.assemble(mark, f"  {finding.name:22} {finding.detail}"), soft_wrap=True)
             for text in (finding.cost, finding.hint):
                 if not finding.ok and text:
-                    out.print(f"    {'':22} {text}", highlight=False, markup=False, soft_wrap=True)
+                    out.print(f"    {'':22} {text}", soft_wrap=True)
     return made
 
 

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-import typer
 from rich import box
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.paths import runs_dir
 from kteardown.run import places
 from kteardown.run.survey import NodeFacts, Surveyed, survey
+from kteardown.visible import echo
 
 _LOUD = 0.5
 """A load above this, beside the job that looks, disturbs a guest."""
@@ -30,7 +30,7 @@ def doctor_cluster(on: str, *, as_json: bool) -> None:
         raise LabError(f"--on {on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`.")
     problems = {node.node: _problems(node, nodes, config) for node in nodes}
     if as_json:
-        typer.echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
+        echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
     else:
         options.output().print(_table(nodes, problems))
     bad = [name for name, found in problems.items() if found]

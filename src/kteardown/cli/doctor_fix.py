@@ -41,7 +41,7 @@ def carry_out(commands: Sequence[Sequence[str]], out: Console, *, yes: bool) -> 
     Raises InputError if standard input is not a terminal, LabError if a command fails.
     """
     for argv in commands:
-        out.print(f"  {shlex.join(argv)}", highlight=False, markup=False, soft_wrap=True)
+        out.print(f"  {shlex.join(argv)}", soft_wrap=True)
     if not yes:
         if not sys.stdin.isatty():
             raise InputError(

@@ -13,6 +13,7 @@ from kteardown.cli import options
 from kteardown.errors import InputError, LabError
 from kteardown.extras import need
 from kteardown.rundir.find import all_runs, find_runs
+from kteardown.visible import echo
 
 
 class ExportFormat(StrEnum):
@@ -64,8 +65,8 @@ def export(
             rows = found.save(table, file, form.value)
             written.append({"table": table, "file": str(file), "rows": rows})
     if as_json:
-        typer.echo(json.dumps(written, indent=1))
+        echo(json.dumps(written, indent=1))
         return
     out = options.output()
     for entry in written:
-        out.print(f"{entry['file']}: {entry['rows']:,} rows", highlight=False, soft_wrap=True)
+        out.print(f"{entry['file']}: {entry['rows']:,} rows", soft_wrap=True)

@@ -16,6 +16,7 @@ from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.report import history_tables as tables
 from kteardown.report.formats import text
 from kteardown.rundir.find import all_runs
+from kteardown.visible import echo
 
 _IN_DETAIL = 3
 
@@ -89,7 +90,7 @@ def history(
     )
     found = _find(wanted, order.value, least / 100)
     if as_json:
-        typer.echo(found.model_dump_json(indent=1, by_alias=True))
+        echo(found.model_dump_json(indent=1, by_alias=True))
     else:
         show(found, options.output(), every_metric=metric is not None)
 
@@ -117,4 +118,4 @@ def show(found: History, out: Console, *, every_metric: bool) -> None:
         for table in tables.overview(shown, plain=plain):
             text.show(table, out)
     for sentence in tables.left_out(found, shown):
-        out.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        out.print(sentence, style="dim", soft_wrap=True)

@@ -34,6 +34,7 @@ from kteardown.report import saved
 from kteardown.report.metric_names import name_of
 from kteardown.rundir.find import RunFolder, all_folders
 from kteardown.rundir.snapshot import load
+from kteardown.visible import echo
 
 
 class ListKind(StrEnum):
@@ -91,14 +92,14 @@ def listing(
         if not rows[ListKind.workloads]:
             executed = {known: shipped_functions(known) for known in shipped_sources()}
             # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.
-            typer.echo(not_covered(covers, shipped_map(source).source, executed), err=as_json)
+            echo(not_covered(covers, shipped_map(source).source, executed), err=as_json)
         if not rows[ListKind.workloads] and not as_json:
             return
     else:
         lists: Lists = {**_LISTS, ListKind.kinds: lambda: _kinds(own)}
         rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
     if as_json:
-        typer.echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
+        echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
         return
     out = options.output()
     for chosen, found in rows.items():

@@ -99,8 +99,8 @@ def new(
                 hint="change to a folder in which you can write.",
             ) from error
         options.write_text(path, text)
-        out.print(f"made {path}", highlight=False, soft_wrap=True)
-    out.print(f"try it: {then}", highlight=False, soft_wrap=True)
+        out.print(f"made {path}", soft_wrap=True)
+    out.print(f"try it: {then}", soft_wrap=True)
 
 
 def _check_name(kind: SkeletonKind, name: str) -> None:

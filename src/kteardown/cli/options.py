@@ -463,11 +463,10 @@ def on_clocks(
 
 def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
     """Return a reporter of progress that prints to standard error."""
-    from rich.console import Console
-
     from kteardown.cli.terminal import TerminalReporter
+    from kteardown.report.console import TextConsole
 
-    return TerminalReporter(Console(stderr=True), verbose=verbose, quiet=quiet)
+    return TerminalReporter(TextConsole(stderr=True), verbose=verbose, quiet=quiet)
 
 
 def output() -> Console:
@@ -475,10 +474,10 @@ def output() -> Console:
 
     It has at least 120 columns unless it is a terminal, so that a table in a file is not cut at 80.
     """
-    from rich.console import Console
+    from kteardown.report.console import TextConsole
 
     width = None if sys.stdout.isatty() else max(120, shutil.get_terminal_size().columns)
-    return Console(width=width)
+    return TextConsole(width=width)
 
 
 def need_writable(*files: Path | None) -> None:

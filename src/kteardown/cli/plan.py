@@ -18,6 +18,7 @@ from kteardown.report import forecast_text, power_text
 from kteardown.report.formats import text
 from kteardown.run.create import design_power, forecast_cost, plan_boots, plan_profiled_boots
 from kteardown.run.resolve import Resolved, resolve
+from kteardown.visible import echo
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +55,7 @@ def plan(
     resolved = [resolve(one, ablate=kernels.ablate) for one in wanted]
     if as_json:
         found = {str(one.experiment.design.clock): _fields(one, jobs) for one in resolved}
-        typer.echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
+        echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
         return
     for one in resolved:
         _print(one, jobs, options.output())
@@ -85,7 +86,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
         *forecast_text.building(cost.building),
         *forecast_text.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
     ):
-        out.print(line, highlight=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     if power.rows and len(resolved.experiment.variants) > 0:
         text.show(power_text.table(power, design, resolved.workloads), out)
         out.print()
@@ -107,4 +108,4 @@ def _table(planned: Plan, out: Console) -> None:
     out.print("the trials of the boots of the first block, in order:")
     for trial in planned.boots[0].trials:
         words = " ".join(f"{name}={value}" for name, value in trial.params.items())
-        out.print(f"  {trial.index:3} {trial.workload} {words}", highlight=False)
+        out.print(f"  {trial.index:3} {trial.workload} {words}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sys
@@ -11,15 +10,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from kteardown.errors import InputError
 from kteardown.extras import need
 from kteardown.inputs.load import load_workload, workload_names
+from kteardown.report.console import TextConsole
+from kteardown.report.formats.csv import csv_text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load_workloads
+from kteardown.visible import echo
 
 if TYPE_CHECKING:
     from kteardown.sql.database import Answer
@@ -110,14 +111,12 @@ def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
 
 def _json(answer: Answer) -> None:
     rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
-    typer.echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
+    echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
 
 
 def _csv(answer: Answer) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    if answer.columns:
-        writer.writerow(answer.columns)
-    writer.writerows([_flat(value) for value in row] for row in answer.rows)
+    rows = ([_flat(value) for value in row] for row in answer.rows)
+    echo(csv_text([answer.columns, *rows] if answer.columns else rows), nl=False)
 
 
 def _table(answer: Answer) -> None:
@@ -127,11 +126,11 @@ def _table(answer: Answer) -> None:
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*("" if value is None else _escaped(_flat(value)) for value in row))
+        table.add_row(*("" if value is None else str(_flat(value)) for value in row))
     # Into a pipe or a file, no column is cut.
-    out = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    out = TextConsole() if sys.stdout.isatty() else TextConsole(width=_WIDE)
     if answer.columns:
-        out.print(table, highlight=False)
+        out.print(table)
 
 
 def _plain(value: Any) -> Any:
@@ -141,8 +140,3 @@ def _plain(value: Any) -> Any:
 
 def _flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else value
-
-
-def _escaped(value: Any) -> str:
-    # rich reads brackets as markup.
-    return str(value).replace("[", r"\[")

@@ -15,6 +15,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.extras import need
 from kteardown.report.material import BothMaterial, Material
 from kteardown.rundir.find import find_runs
+from kteardown.visible import echo
 
 
 class ReportFormat(StrEnum):
@@ -107,7 +108,7 @@ def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | 
                 hint=f"name one: {' or '.join(one.name for one in material.clocks)}.",
             )
         for file in _pictures(material, "svg" if form is ReportFormat.svg else "png", output, chart):
-            typer.echo(str(file))
+            echo(str(file))
         return
     if form is ReportFormat.text:
         raise InputError(
@@ -117,9 +118,9 @@ def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | 
     made = written(material, form.value)
     if output is None and form is ReportFormat.html:
         output = Path(f"{_file_name(material)}.html")
-        typer.echo(str(output))
+        echo(str(output))
     if output is None or str(output) == "-":
-        typer.echo(made, nl=False)
+        echo(made, nl=False)
     else:
         options.write_text(output, made)
 

@@ -9,6 +9,7 @@ from kteardown.report.material import BothMaterial, Material, material_of, side_
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
+from kteardown.visible import visible
 
 
 def material_of_folder(found: RunFolder, *, samples: bool = False) -> Material | BothMaterial:
@@ -36,14 +37,14 @@ def print_report(material: Material | BothMaterial) -> None:
 
 
 def written(material: Material | BothMaterial, form: str) -> str:
-    """Return the report in one of the text formats."""
+    """Return the report in one of the text formats, without control characters, which no format needs."""
     if isinstance(material, BothMaterial):
         from kteardown.report.formats import both_clocks
 
-        return both_clocks.TEXTS[form](material)
+        return visible(both_clocks.TEXTS[form](material))
     from kteardown.report.formats.registry import TEXTS
 
-    return TEXTS[form](material)
+    return visible(TEXTS[form](material))
 
 
 def _material(run: RunDir, *, samples: bool) -> Material:

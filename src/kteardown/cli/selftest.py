@@ -22,6 +22,7 @@ from kteardown.report.material import BothMaterial
 from kteardown.report.metric_names import shipped_name
 from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
+from kteardown.visible import echo
 from kteardown.vm import acceleration, host, pmu
 from kteardown.vm.wall_checks import host_checks
 
@@ -67,9 +68,9 @@ def selftest(
     if not host_only:
         found = _with_comparison(found, _compare(boots, reporter))
     if as_json:
-        typer.echo(found.model_dump_json(indent=1))
+        echo(found.model_dump_json(indent=1))
     else:
-        typer.echo(text(found), nl=False)
+        echo(text(found), nl=False)
     if found.disagreements:
         first = found.disagreements[0]
         name = shipped_name(first.workload, first.metric, first.statistic)

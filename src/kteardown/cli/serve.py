@@ -42,12 +42,8 @@ def serve(
     out = options.output()
     listening = server.listen(port)
     with listening:
-        out.print(
-            f"{server.address(listening)} shows {runs_dir()}; press Ctrl-C to stop",
-            highlight=False,
-            soft_wrap=True,
-        )
+        out.print(f"{server.address(listening)} shows {runs_dir()}; press Ctrl-C to stop", soft_wrap=True)
         try:
             server.run(listening)
         except KeyboardInterrupt:
-            out.print("stopped", highlight=False)
+            out.print("stopped")

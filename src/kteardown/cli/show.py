@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from kteardown.cli import complete, options
 from kteardown.cli.descriptions import Fields, Thing, cell, describe, heading, kinds_of
@@ -17,6 +16,7 @@ from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, find_run, find_runs
 from kteardown.rundir.snapshot import load_plan
+from kteardown.visible import echo
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +65,7 @@ def show(
     if kind is not None and name:
         fields = describe(kind, name)
         if as_json:
-            typer.echo(json.dumps(fields, indent=1))
+            echo(json.dumps(fields, indent=1))
         else:
             _print_fields(fields, options.output())
         return
@@ -76,7 +76,7 @@ def show(
     runs = folder.runs
     if as_json:
         boots = [{"run": run.name, **row} for run in runs for row in _rows(run)]
-        typer.echo(json.dumps(boots, indent=1))
+        echo(json.dumps(boots, indent=1))
         return
     for found in runs:
         _print_boots(found)
@@ -102,40 +102,38 @@ def _find(what: str, name: str, kind: Thing | None) -> RunFolder:
             raise InputError(f"{what!r} is not a run", hint=f"use {words}.") from error
         raise
     if kinds:
-        typer.echo(f"{what!r} is a run; {words} shows what else has this name", err=True)
+        echo(f"{what!r} is a run; {words} shows what else has this name", err=True)
     return found
 
 
 def _print_fields(fields: Fields, out: Console) -> None:
     """Print plain fields as lines, and lists as tables; empty ones are left out."""
-    out.print(Text(f"{fields['name']}: {fields.get('summary', '')}".rstrip(": "), style="bold"))
+    out.print(f"{fields['name']}: {fields.get('summary', '')}".rstrip(": "), style="bold")
     for name, value in fields.items():
         if isinstance(value, list) and value:
             out.print()
-            out.print(Text(heading(name), style="bold"))
+            out.print(heading(name), style="bold")
             table = Table(box=None, pad_edge=False)
             for column in value[0]:
                 table.add_column(heading(column), overflow="fold")
             for row in value:
-                table.add_row(*(Text(cell(value)) for value in row.values()))
+                table.add_row(*map(cell, row.values()))
             out.print(table)
         elif not isinstance(value, list) and name not in ("name", "summary"):
-            out.print(Text(f"{heading(name)}: {cell(value) or 'none'}"))
+            out.print(f"{heading(name)}: {cell(value) or 'none'}")
 
 
 def _print_boots(found: RunDir) -> None:
     planned = load_plan(found)
     ended = {boot.boot: boot for boot in found.boots()}
     out = options.output()
-    out.print(
-        f"{found.path}: {len(ended)} of {len(planned.boots)} boots done", highlight=False, soft_wrap=True
-    )
+    out.print(f"{found.path}: {len(ended)} of {len(planned.boots)} boots done", soft_wrap=True)
     table = Table("boot", "block", "kernel", "outcome", "seconds", "detail", "console", box=None)
     for row in _rows(found):
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     out.print(table)
     if len(ended) < len(planned.boots):
-        out.print(f"finish it with: kteardown run --resume {found.name}", highlight=False, soft_wrap=True)
+        out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
 
 
 def _rows(found: RunDir) -> list[Fields]:
@@ -170,4 +168,8 @@ def _print_console(found: RunDir, boot: int) -> None:
             f"{file}: cannot be read: {error.strerror}",
             hint="restore the file from a copy of the run; nothing else of the run needs it.",
         ) from error
-    sys.stdout.buffer.write(content)
+    if sys.stdout.isatty():
+        # A serial console ends its lines with \r\n.
+        echo(content.decode("utf-8", "replace").replace("\r\n", "\n"), nl=False)
+    else:
+        sys.stdout.buffer.write(content)

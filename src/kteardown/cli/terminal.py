@@ -26,6 +26,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown.progress import InterimResult, Task
+from kteardown.report.console import TextConsole
 from kteardown.report.forecast_text import duration
 
 _PLAIN_INTERVAL_S = 15.0
@@ -120,7 +121,7 @@ class _LineTask:
         words = self.pace.words(spent_s)
         what = "; ".join(detail.split("\n"))
         line = f"{text}{', ' + words if words else ''}{'; ' + what if what else ''}"
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(line, soft_wrap=True)
 
 
 class _Display:
@@ -129,7 +130,9 @@ class _Display:
     def __init__(self, console: Console, rows: Sequence[InterimResult]) -> None:
         self.progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            TextColumn(
+                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+            ),
             BarColumn(bar_width=20),
             _TimeColumn(),
             console=console,
@@ -206,13 +209,13 @@ class TerminalReporter:
     def note(self, text: str) -> None:
         """Print a line above the live display, if there is one."""
         if not self._quiet:
-            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(text, soft_wrap=True)
 
     def command(self, argv: list[str]) -> None:
         """Print a command as it could be typed, if ``verbose``."""
         if self._verbose:
             line = "+ " + shlex.join(argv)
-            self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+            self._console.print(line, style="dim", soft_wrap=True)
 
     def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Show the comparisons so far on the live display.
@@ -235,9 +238,11 @@ class TerminalReporter:
         pace = _Pace(total)
         if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
             if not self._quiet:
-                self._console.print(f"{title} ...", highlight=False, markup=False)
+                self._console.print(f"{title} ...")
             now = time.monotonic()
-            yield _LineTask(self._console if not self._quiet else Console(quiet=True), title, pace, now, now)
+            yield _LineTask(
+                self._console if not self._quiet else TextConsole(quiet=True), title, pace, now, now
+            )
             return
         # Tasks of several threads overlap; the last one closes the display.
         with self._lock:

@@ -12,6 +12,7 @@ from kteardown.cli.try_steps import check, measure, prepare
 from kteardown.kernels.find_base import KNOWN
 from kteardown.report import try_page
 from kteardown.run import places
+from kteardown.visible import echo
 
 WhatArg = Annotated[
     str,
@@ -77,13 +78,13 @@ def try_patch(
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
-    typer.echo(text, err=not dry_run, nl=False)
+    echo(text, err=not dry_run, nl=False)
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         quick = replace(designed, quick=designed.quick or not full)
         tried = measure(tried, chosen, wanted, quick, execution, reporter)
         text = try_page.page(tried)
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
     _write(tried, text, execution)
     check(tried, execution)
 

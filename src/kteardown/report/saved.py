@@ -16,15 +16,16 @@ from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
+from kteardown.visible import visible
 
 
 def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None = None) -> None:
     """Save an analysis in the run directory, or in ``folder`` below it. Raises LabError."""
     folder = folder or run.path
     run.make_folder(folder)
-    run.save(folder / run.result_file.name, json.dumps(in_words(result, snapshot.workloads)))
+    run.save(folder / run.result_file.name, visible(json.dumps(in_words(result, snapshot.workloads))))
     report = markdown.render(result, snapshot.workloads, snapshot.published)
-    run.save(folder / run.report_file.name, report)
+    run.save(folder / run.report_file.name, visible(report))
 
 
 def read(run: RunDir) -> Result | None:

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.result import Verdict
+from kteardown.visible import on_one_line
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. ``tone`` is the verdict that gives it a colour, or None."""
+    """One cell, on one line. ``tone`` is the verdict that gives it a colour, or None."""
 
     text: str
     tone: Verdict | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", on_one_line(self.text))
 
 
 @dataclass(frozen=True)

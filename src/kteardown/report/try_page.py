@@ -18,6 +18,7 @@ from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.summary import claims, limits
+from kteardown.visible import on_one_line, visible
 
 _ORDER: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
 """Which verdict is the sentence at the top, if there are several."""
@@ -81,8 +82,8 @@ def page(tried: Tried) -> str:
     parts.append(_section("What was exercised:", _exercised(tried)))
     parts.append(_section("What was compared:", compared(tried)))
     parts.append(_section("Limits:", _limits(tried)))
-    parts.append(f"To repeat it, with kteardown:\n\n  {tried.command}")
-    return "\n\n".join(filter(None, parts)) + "\n"
+    parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
+    return visible("\n\n".join(filter(None, parts)) + "\n")
 
 
 def plan(tried: Tried) -> str:
@@ -97,7 +98,7 @@ def plan(tried: Tried) -> str:
         _section("Not executed by any workload:", _listed(tried.not_executed)),
         _section("Notes:", tried.notes),
     ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return visible("\n\n".join(filter(None, parts)) + "\n")
 
 
 def as_json(tried: Tried) -> str:
@@ -175,7 +176,7 @@ def _heading(posted: PostedSeries) -> str:
     facts = f"{posted.author}{', ' + posted.date if posted.date else ''}{count}"
     lines.append(wrapped(facts, "  "))
     if posted.message_id:
-        lines.append(f"  <{posted.message_id}>")
+        lines.append(f"  <{on_one_line(posted.message_id)}>")
     return "\n".join(lines)
 
 

@@ -9,7 +9,6 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from rich.console import Console
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -23,6 +22,7 @@ from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
+from kteardown.report.console import TextConsole
 from kteardown.report.diff import Side, compare_results, read, summary
 from kteardown.report.formats import both_clocks, text
 from kteardown.report.formatting import VERDICTS, without_options
@@ -47,6 +47,7 @@ from kteardown.serve.runs import (
     on_both_clocks,
     short,
 )
+from kteardown.visible import visible
 
 _PAGE = 100
 _WIDTH = 118
@@ -197,7 +198,7 @@ class Pages:
         found = finished(run)
         if found is None:
             raise HTTPException(404, f"{run.name} has no result yet")
-        return HTMLResponse(charts(run, found), headers={"content-security-policy": _REPORT_POLICY})
+        return HTMLResponse(visible(charts(run, found)), headers={"content-security-policy": _REPORT_POLICY})
 
     def result_json(self, request: Request) -> Response:
         """Return ``result.json`` unchanged."""
@@ -316,7 +317,7 @@ class Pages:
         )
 
     def _page(self, template: str, **values: Any) -> HTMLResponse:
-        return HTMLResponse(self._templates.get_template(template).render(values))
+        return HTMLResponse(visible(self._templates.get_template(template).render(values)))
 
 
 def _result_of(run: RunDir) -> bytes:
@@ -332,7 +333,7 @@ def _result_of(run: RunDir) -> bytes:
 def _report(found: FinishedRun) -> str:
     """Return the report as it is printed on a terminal."""
     out = io.StringIO()
-    console = Console(file=out, width=_WIDTH, color_system=None, force_terminal=False)
+    console = TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False)
     text.render(found.result, found.workloads, found.reference, console)
     return out.getvalue()
 
@@ -340,7 +341,7 @@ def _report(found: FinishedRun) -> str:
 def _side_by_side(both: BothMaterial) -> str:
     """Return both clocks side by side as they are printed on a terminal."""
     out = io.StringIO()
-    both_clocks.show(both, Console(file=out, width=_WIDTH, color_system=None, force_terminal=False))
+    both_clocks.show(both, TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
     return out.getvalue()
 
 

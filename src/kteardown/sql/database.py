@@ -47,10 +47,11 @@ class Database:
 
     def query(self, sql: str) -> Answer:
         """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
-        if not sql.strip():
-            raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
         try:
-            for statement in self._connection.extract_statements(sql):
+            statements = self._connection.extract_statements(sql)
+            if not statements:
+                raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
+            for statement in statements:
                 if statement.type not in _READING:
                     raise _not_reading(statement.query)
             described = self._connection.execute(sql).description or []

@@ -37,6 +37,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
         "kteardown.cli.help_text",
         "kteardown.cli.verbs",
         "kteardown.errors",
+        "kteardown.visible",
     }
     assert modules & {*HEAVY, "pydantic", "jinja2", "psutil"} == set()
     assert ("rich" in modules) == (option == "--help")

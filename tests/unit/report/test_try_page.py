@@ -71,6 +71,18 @@ def test_the_page_has_the_answer_first_and_72_columns() -> None:
         assert part in " ".join(text.split()), part
 
 
+def test_a_page_shows_what_is_hostile_on_its_own_line() -> None:
+    evil = replace(
+        POSTED, title="nice\x1b]52;c;eA==\x07", message_id="x1@\n\tBcc: e@example.org", author="E\x1b[2J"
+    )
+    for made in (page(replace(tried(), posted=evil)), plan(replace(tried(), posted=evil))):
+        assert made.splitlines()[:3] == [
+            r"v2: nice\u001b]52;c;eA==\u0007",
+            r"  E\u001b[2J, 2026-03-05, 2 patches",
+            "  <x1@  Bcc: e@example.org>",
+        ]
+
+
 def same_everywhere() -> Material:
     whole = instructions()
     verdict: Verdict = "same"

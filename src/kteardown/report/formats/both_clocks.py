@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv as csv_files
-import io
 import json as json_text
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +11,7 @@ from rich.text import Text
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formats import badge, benchstat, comment, cover, html, junit, markdown, text
+from kteardown.report.formats import badge, benchstat, comment, cover, csv, html, junit, markdown, text
 from kteardown.report.in_words import in_words
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
@@ -94,12 +92,10 @@ def _csv(material: BothMaterial) -> str:
     """Return a header, then a row for each comparison with both sides and their reading."""
     both = material.both
     names = list(dict.fromkeys(name for r in both.readings for name in r.point))
-    out = io.StringIO()
-    writer = csv_files.writer(out, lineterminator="\n")
     sides = [f"{clock}_{field}" for clock in ("instructions", "wall") for field in _SIDE]
-    writer.writerow(["experiment", *_NAMED, *names, *sides, "reading", "reason"])
+    rows: list[Sequence[object]] = [["experiment", *_NAMED, *names, *sides, "reading", "reason"]]
     for r in both.readings:
-        writer.writerow(
+        rows.append(
             [
                 material.instructions.result.experiment,
                 *(getattr(r, field) for field in _NAMED),
@@ -110,7 +106,7 @@ def _csv(material: BothMaterial) -> str:
                 r.reason,
             ]
         )
-    return out.getvalue()
+    return csv.csv_text(rows)
 
 
 def _side(side: OneClock | None) -> list[object]:

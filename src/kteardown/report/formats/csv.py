@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kteardown.model.result import Comparison, Result
 from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Workload
 from kteardown.report.metric_names import metric_name
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _PLAIN = ("workload", "variant", "metric", "statistic", "unit", "better")
 _SIDES = ("median", "mean", "sd", "n", "boots", "percentile")
 _JUDGED = ("ratio", "confidence", "verdict", "exact", "mde", "p", "p_holm", "p_rank", "p_same", "outliers")
@@ -24,9 +25,7 @@ _INTERVALS = ("ci", "null_ci", "layout_ci")
 def render(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return a header, then a row for each comparison of the result, including those of ablations."""
     names = list(dict.fromkeys(name for c in result.comparisons for name in c.point))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
+    rows: list[Sequence[object]] = [
         [
             *("experiment", "clock", *_PLAIN, "metric_name", *names),
             *(f"{side}_{field}" for side in ("base", "changed") for field in _SIDES),
@@ -35,13 +34,24 @@ def render(result: Result, workloads: Mapping[str, Workload]) -> str:
             "reason",
             "variant_broken",
         ]
-    )
+    ]
     for c in result.comparisons:
         name = metric_name(workloads, c.workload, c.metric, c.statistic)
         own = c.model_copy(update={"unit": value_unit(c.unit, result.clock)})
         broken = bool(result.broken(c.variant))
-        writer.writerow([result.experiment, result.clock, *_row(own, name, names), broken])
+        rows.append([result.experiment, result.clock, *_row(own, name, names), broken])
+    return csv_text(rows)
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return ``rows`` as CSV. A text that a spreadsheet would take for a formula has an apostrophe first."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
     return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _row(c: Comparison, metric: str, names: Sequence[str]) -> list[object]:

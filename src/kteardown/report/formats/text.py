@@ -16,6 +16,7 @@ from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.sentence import sentence, tone_of
 from kteardown.report.table import Block, Table
+from kteardown.visible import on_one_line, visible
 
 _GAP = 2
 _FAULT_LINES = 24
@@ -72,7 +73,7 @@ def _show_fault(fault: FaultReport, console: Console) -> None:
     console.print()
     console.print(Text(f"The log of {fault.kernel}, {fault.source}:", style="bold"))
     for line in fault.lines[:_FAULT_LINES]:
-        console.print(Text(f"  | {line}"), soft_wrap=True)
+        console.print(Text(f"  | {on_one_line(line)}"), soft_wrap=True)
 
 
 def show(table: Table, console: Console) -> None:
@@ -117,5 +118,5 @@ def _facts(lines: list[tuple[str, str]]) -> RichTable:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in lines:
-        grid.add_row(name, Text(value))
+        grid.add_row(on_one_line(name), Text(visible(value)))
     return grid
