@@ -14,6 +14,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from kteardown.cli.run_report import written
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
@@ -212,9 +213,9 @@ def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
 
 
 def test_a_comment_has_the_log_of_a_broken_kernel() -> None:
-    text = TEXTS["comment"](broken(rich()))
+    text = written(broken(rich()), "comment")
     assert text.startswith("**freezer-skip-exited is broken: it panics in 1 of 2 boots")
-    assert "````\n\x1b[31mKernel panic\n```\n<here>\n````" in text
+    assert "````\n\\u001b[31mKernel panic\n```\n<here>\n````" in text
 
 
 def test_junit_fails_where_the_gate_does() -> None:
@@ -234,7 +235,7 @@ def test_junit_fails_where_the_gate_does() -> None:
 
 
 def test_junit_of_a_broken_kernel_is_xml_whatever_the_console_has() -> None:
-    root = Xml.fromstring(TEXTS["junit"](broken(instructions())))
+    root = Xml.fromstring(written(broken(instructions()), "junit"))
     failure = root.find("testsuite/testcase/failure")
     assert failure is not None
     assert failure.get("type") == "broken"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from kteardown.model.result import Verdict
 from kteardown.report.material import BothMaterial, Material
@@ -49,7 +49,7 @@ def _svg(text: str, tone: Verdict, title: str) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.0f}" height="{_HEIGHT}" role="img" '
-        f'aria-label="{_LABEL}: {escape(text)}"><title>{escape(title)}</title>'
+        f"aria-label={quoteattr(f'{_LABEL}: {text}')}><title>{escape(title)}</title>"
         f'<rect width="{whole:.0f}" height="{_HEIGHT}" rx="3" fill="{_COLOURS[tone]}"/>'
         f'<path d="M3 0h{left - 3:.0f}v{_HEIGHT}H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#3b3f45"/>'
         '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'

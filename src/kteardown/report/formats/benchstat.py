@@ -13,6 +13,7 @@ from statistics import median
 from kteardown.model.samples import Samples
 from kteardown.report.material import Material
 from kteardown.report.sections.fault_lines import broken_message
+from kteardown.visible import on_one_line
 
 _SUFFIX = re.compile(r"_(ns|us|kb|per_s|per_cycle|count|share)$")
 _NOT_IN_A_NAME = re.compile(r"[^\w.@:+-]+")
@@ -25,7 +26,7 @@ def render(material: Material) -> str:
     """
     broken = broken_message(material.result)
     lines = [*([broken.replace("BROKEN", "broken", 1)] if broken else []), *_lines(material)]
-    return "".join(f"{line}\n" for line in lines) or "# no samples\n"
+    return "".join(f"{on_one_line(line)}\n" for line in lines) or "# no samples\n"
 
 
 def _lines(material: Material) -> Iterator[str]:

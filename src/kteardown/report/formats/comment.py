@@ -6,12 +6,13 @@ folded. What does not fit into the limit of these services is left out, the last
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Result
 from kteardown.report import contents
 from kteardown.report.comparison_groups import headlines, variants
-from kteardown.report.formats.markdown import layout, plain
+from kteardown.report.formats.markdown import code, inert, layout, plain
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.both_clocks_table import clock_tables
@@ -20,11 +21,12 @@ from kteardown.report.sentence import sentence
 from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.report.summary import limits
 from kteardown.report.table import Block, Cell, Table
+from kteardown.visible import visible
 
 LIMIT = 65_536
 """The largest comment that GitHub takes, in characters; GitLab takes more."""
-_KEPT = 400
-"""Characters for the note about what was left out."""
+_NOTE = 100
+"""Characters for the note about what was left out, without its command."""
 
 
 def render(material: Material) -> str:
@@ -76,16 +78,15 @@ def _folded(material: Material) -> Iterator[str]:
     result = material.result
     for fault in fault_reports(result):
         if fault.lines:
-            # Four backticks: a console may have three.
-            text = "\n".join(("````", *fault.lines, "````"))
-            yield _folding(f"The log of {fault.kernel}, {fault.source}", text)
+            log = _fenced(visible("\n".join(fault.lines)))
+            yield _folding(f"The log of {fault.kernel}, {fault.source}", log)
     tables = contents.all_tables(result, material.workloads, material.reference)
     yield from map(_folded_table, tables)
-    facts = "\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result))
+    facts = "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in contents.facts(result))
     kernels = layout(contents.kernels_table(result))
     claims = "\n".join(f"- {plain(text)}" for text in limits(result))
     yield _folding("How it was measured, and the limits", "\n\n".join((claims, kernels, facts)))
-    yield _folding("Repeat it", f"    {result.command}")
+    yield _folding("Repeat it", code([result.command]))
 
 
 def _folded_table(table: Table) -> str:
@@ -94,24 +95,30 @@ def _folded_table(table: Table) -> str:
 
 def _folding(title: str, text: str) -> str:
     """Return a folded part. The empty lines are needed: without them its Markdown is not read as such."""
-    escaped = title.replace("&", "&amp;").replace("<", "&lt;")
-    return f"<details><summary>{escaped}</summary>\n\n{text}\n\n</details>"
+    return f"<details><summary>{inert(title)}</summary>\n\n{text}\n\n</details>"
+
+
+def _fenced(text: str) -> str:
+    """Return ``text`` between two fences that are longer than every run of backticks in it."""
+    fence = "`" * max(4, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _fitted(first: Sequence[str], folded: Sequence[str], run: str, result: Result) -> str:
     """Return the parts that fit into the limit, and how many did not."""
+    command = plain(f"`kteardown report {run} --format markdown`")
+    end = f"\n\n<sub>kteardown, run {plain(run)}: {plain(result.experiment)}</sub>\n"
+    room = LIMIT - _NOTE - len(command) - len(end)
     text = "\n\n".join(part for part in first if part)
-    if len(text) > LIMIT - _KEPT:
-        text = text[: LIMIT - _KEPT].rpartition("\n")[0]
+    if len(text) > room:
+        text = text[:room].rpartition("\n")[0]
     left_out = 0
     for part in folded:
-        if len(text) + len(part) + 2 > LIMIT - _KEPT:
+        if len(text) + len(part) + 2 > room:
             left_out += 1
         else:
             text += f"\n\n{part}"
     if left_out:
-        text += (
-            f"\n\n{left_out} part{'s' if left_out > 1 else ''} of the report did not fit into a comment: "
-            f"`kteardown report {run} --format markdown` has all."
-        )
-    return f"{text}\n\n<sub>kteardown, run {plain(run)}: {plain(result.experiment)}</sub>\n"
+        parts = f"{left_out} part{'s' if left_out > 1 else ''}"
+        text += f"\n\n{parts} of the report did not fit into a comment: {command} has all."
+    return text + end

@@ -24,6 +24,7 @@ from kteardown.report.sentence import sentence
 from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.report.summary import as_sentence, claims, limits
 from kteardown.report.table import Block, Cell, Table
+from kteardown.visible import on_one_line
 
 WIDTH = 72
 _GAP = 2
@@ -39,13 +40,13 @@ def render(material: Material) -> str:
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [layout(table) for table in tables(material)]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in limits(result))]))
-    parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
+    parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(result.command)}")
     return "\n\n".join(parts) + "\n"
 
 
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as a quotation: its lines are not wrapped."""
-    quoted = [f"  | {line}".rstrip() for line in fault.lines[:_FAULT_LINES]]
+    quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.lines[:_FAULT_LINES]]
     return "\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted])
 
 
@@ -62,7 +63,7 @@ def render_both(material: BothMaterial) -> str:
     parts += [_console(fault) for one in both.results.values() for fault in fault_reports(one) if fault.lines]
     parts += [layout(table) for table in clock_tables(both, workloads, narrow=True)]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in _limits_of_both(material))]))
-    parts.append(f"To repeat it, with kteardown:\n\n  {result.command}")
+    parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(result.command)}")
     return "\n\n".join(parts) + "\n"
 
 

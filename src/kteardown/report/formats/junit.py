@@ -82,7 +82,7 @@ def _of_kernel(variant: str, faults: Sequence[Fault]) -> Xml.Element:
     first = [*broken, *(fault for fault in faults if fault.status == "suspected")][:1]
     for fault in first:
         kind = "failure" if fault.status == "broken" else "error"
-        _outcome(case, kind, fault.status, fault_sentence(fault)).text = _clean("\n".join(fault.excerpt))
+        _outcome(case, kind, fault.status, fault_sentence(fault)).text = "\n".join(fault.excerpt)
     return case
 
 
@@ -114,14 +114,9 @@ def _judge(case: Xml.Element, verdict: Verdict, text: str) -> None:
     elif verdict == "inconclusive":
         _outcome(case, "skipped", verdict, text)
     else:
-        Xml.SubElement(case, "system-out").text = _clean(text)
+        Xml.SubElement(case, "system-out").text = text
 
 
 def _outcome(case: Xml.Element, name: str, kind: str, text: str) -> Xml.Element:
     about = {} if name == "skipped" else {"type": kind}
-    return Xml.SubElement(case, name, {"message": _clean(text), **about})
-
-
-def _clean(text: str) -> str:
-    """Return ``text`` without the control characters that XML cannot have, which a console may."""
-    return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)
+    return Xml.SubElement(case, name, {"message": text, **about})

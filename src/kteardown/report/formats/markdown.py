@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+import re
+from collections.abc import Iterable, Mapping
 
 from kteardown.inputs.published import Posting
 from kteardown.model.result import Result
@@ -11,9 +13,21 @@ from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.sentence import sentence
 from kteardown.report.table import Block, Table
+from kteardown.visible import on_one_line, visible
 
 _WIDTH = 100 - len("|  |")
 _GAP = len(" | ")
+# Commands in backquotes and addresses of the mail archive, which stay as they are.
+_KEPT = r"(`kteardown [\w ./=,:-]+`|https://lore\.kernel\.org/[\w./@%+=-]+)"
+# What Markdown would read as markup. Intervals such as [-61.2, -60.8] and names with underscores are not.
+_MARKUP = re.compile(_KEPT + r"|^[#+-](?=\s)|[\\`*~]|\[(?![+-]?\d)|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
+# What services link or notify after they read the Markdown, so that a backslash does not stop them.
+_LIVE = re.compile(
+    _KEPT + r"|(?<!\w)[@!$%^~](?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|:(?=//)|www(?=\.)|\bGH(?=-\d)",
+    re.IGNORECASE | re.ASCII,
+)
+_NOTHING = "&#8203;"
+"""A space without width, which ends a mention or an address."""
 
 
 def render(
@@ -28,16 +42,15 @@ def render(
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))
     parts.append(
-        "\n".join(f"- {name}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
+        "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
     )
-    parts.append(f"To repeat it:\n\n    {result.command}")
+    parts.append(f"To repeat it:\n\n{code([result.command])}")
     return "\n\n".join(parts) + "\n"
 
 
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as an indented block."""
-    quoted = "\n".join(f"    {line}" for line in fault.lines)
-    return f"**{plain(fault.title.text)}**\n\n{quoted}\n\nThe whole console: {fault.source}"
+    return f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\nThe whole console: {plain(fault.source)}"
 
 
 def layout(table: Table) -> str:
@@ -71,8 +84,16 @@ def _cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape text that Markdown would read as markup.
+    """Return a text from outside for a line of Markdown: nothing of it is markup, a link or a mention."""
+    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", inert(text))
 
-    Underscores need no escape: inside a word they are not markup.
-    """
-    return text.replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")
+
+def inert(text: str) -> str:
+    """Return a text from outside for a line of HTML: nothing of it is a tag, a link or a mention."""
+    escaped = html.escape(on_one_line(text).strip(), quote=False)
+    return _LIVE.sub(lambda found: found[1] or f"{found[0]}{_NOTHING}", escaped)
+
+
+def code(lines: Iterable[str]) -> str:
+    """Return ``lines`` as an indented block; a line break in one of them does not end it."""
+    return "\n".join(f"    {line}" for text in lines for line in visible(text).split("\n"))
