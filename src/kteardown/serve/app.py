@@ -58,7 +58,10 @@ def make_app() -> Starlette:
     }
 
     async def error_page(request: Request, error: Exception) -> Response:
-        return pages.error(*_status_and_texts(error))
+        response = pages.error(*_status_and_texts(error))
+        # What is not expected is answered outside of the middleware.
+        response.headers.update(_HEADERS)
+        return response
 
     return Starlette(
         routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in routes.items()],

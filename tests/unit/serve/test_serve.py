@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.client
 import json
@@ -17,17 +18,22 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message
 
 from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
+from kteardown.serve.app import make_app
+from kteardown.serve.pages import Pages
 from unit import processes
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_both, write_run
 from unit.run import killable
 from unit.simulation import freezer
 
-_EVIL = "<script>alert(1)</script>"
+_EVIL = "<script>alert(1)</script>[/bold]\x1b"
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,7 @@ def test_markup_in_a_run_is_escaped(site: Site) -> None:
     page = site.ask(f"/runs/{site.names()[-1]}")
     assert page.status == 200
     assert _EVIL not in page.text
-    assert "&lt;script&gt;alert(1)" in page.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;[/bold]\\u001b" in page.text
 
 
 def test_two_runs_are_compared(site: Site) -> None:
@@ -331,6 +337,27 @@ def test_every_response_has_the_security_headers(site: Site) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert "server" not in headers
+
+
+def test_an_internal_error_has_the_security_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_pages: Pages, _request: Request) -> Response:
+        raise RuntimeError
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    monkeypatch.setattr(Pages, "runs", broken)
+    sent: list[Message] = []
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}
+    with pytest.raises(RuntimeError):
+        asyncio.run(make_app()(scope, receive, send))
+    headers = dict(sent[0]["headers"])
+    assert sent[0]["status"] == 500
+    assert b"default-src 'none'" in headers[b"content-security-policy"]
+    assert headers[b"x-content-type-options"] == b"nosniff"
 
 
 def test_every_link_of_a_page_works(site: Site) -> None:
