@@ -3,9 +3,9 @@
 It builds the kernels, boots them in virtual machines, measures, and says whether the difference is real.
 """
 
-from importlib import metadata
-
 
 def version() -> str:
     """Return the installed version."""
+    from importlib import metadata  # It takes longer to import than the rest of the program's start.
+
     return metadata.version("kteardown")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import errno
-import os
+import shlex
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kteardown import version
+from kteardown.cli import streams
 from kteardown.cli.verbs import Verbs
-from kteardown.errors import KteardownError, LabError
+from kteardown.errors import INTERNAL, KteardownError, LabError
 from kteardown.visible import echo
 
 app = typer.Typer(
@@ -28,15 +29,14 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a verdict matched --fail-on; 2 the input is wrong; "
     "3 a kernel or the agent did not build, or a patch did not apply; 4 guests failed so often that "
     "there is nothing to report; 5 the host or a tool on it failed; "
-    "6 a variant is broken; 7 nothing of the patch is in the kernel; 8 no workload executes what it changes; "
-    "130 interrupted, resumable.",
+    "6 a variant is broken; 7 nothing of a patch is in the kernel; 8 no workload executes what it changes; "
+    "70 an error in kteardown itself; 130 interrupted, resumable.",
 )
-_OF_THE_HOST = (
-    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR),
-    *(errno.ENOSPC, errno.EDQUOT, errno.EIO),
+_INTERRUPTED = 130
+_HOST_HINT = (
+    "check that it is there, that you may write to it, and that its disk has space; KTEARDOWN_CACHE and "
+    "KTEARDOWN_RUNS name other folders for the cache and for runs."
 )
-"""What is wrong with the host, in whatever step it is met: a folder without permission, a full disk."""
-_HOST_HINT = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write, on a disk with space."
 
 
 def _print_version(requested: bool) -> None:
@@ -60,8 +60,11 @@ def main() -> None:
     """Run the command line and exit with its exit code."""
     # A shell without job control starts `kteardown ... &` with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    output = streams.tolerate_loss()
     try:
-        code = app(prog_name="kteardown", standalone_mode=False)
+        code = _run()
+        if output.lost is not None:
+            raise output.lost
     except KteardownError as error:
         _print_error(error.message, error.hint)
         code = error.exit_code
@@ -74,19 +77,44 @@ def main() -> None:
             _print_error(_as_message(error.format_message()), f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
         echo("interrupted", err=True)
-        code = 130
-    except BrokenPipeError:
-        # The reader of the pipe (`| head`) has exited; without this the interpreter prints a warning.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except OSError as error:
-        if error.errno not in _OF_THE_HOST:
-            raise
-        _print_error(
-            f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror), _HOST_HINT
+        code = _INTERRUPTED
+    except Exception as error:
+        code = _unexpected(error)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the verb and return the exit code. Raises what the verb raises."""
+    try:
+        code = app(prog_name="kteardown", standalone_mode=False)
+    except (SystemExit, typer.Abort) as made:
+        # typer makes the exit code 1 of a broken pipe, and an interrupt of the end of a file.
+        raise (made.__context__ or made) from None
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
+
+
+def _unexpected(error: Exception) -> int:
+    """Print an error that no verb expects, of the host or of this program, and return its exit code."""
+    import traceback
+
+    trace = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, OSError) and error.errno is not None:
+        # The system calls that take no file name are found by their line.
+        what = (
+            error.filename or f"{Path(trace[-1].filename).name}, line {trace[-1].lineno} ({trace[-1].line})"
         )
-        code = LabError.exit_code
-    sys.exit(code if isinstance(code, int) else 0)
+        _print_error(f"{what}: {error.strerror}", _HOST_HINT)
+        return LabError.exit_code
+    echo("".join(traceback.format_exception(error)), err=True)
+    command = shlex.join(["kteardown", *sys.argv[1:]])
+    _print_error(
+        f"internal error: {type(error).__name__} in kteardown {version()}, from: {command}",
+        "report it as a bug, with all of the lines above. What a run has measured is kept: "
+        "`kteardown run --resume last` continues it.",
+    )
+    return INTERNAL
 
 
 def _print_error(message: str, hint: str) -> None:
