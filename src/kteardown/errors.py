@@ -75,6 +75,16 @@ class NotBuiltError(KteardownError):
 
     exit_code = 7
 
+    @classmethod
+    def of(cls, what: str, why: str = "") -> NotBuiltError:
+        """Return the error about a kernel that was built; ``what`` is a variant, or words for a patch."""
+        return cls(
+            f"nothing of {what} is in the kernel that was built: no object differs from that of base in code "
+            f"or data{why}",
+            hint="add the symbols that compile it (--config CONFIG_NAME=y); `kteardown try PATCH --dry-run` "
+            "names them.",
+        )
+
 
 class NotExercisedError(KteardownError):
     """No workload executes what a patch changes, so there is nothing to measure."""

@@ -27,8 +27,16 @@ from kteardown.model.counts import METRICS
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import blocks_of
 from kteardown.model.point import Point
-from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN
-from kteardown.model.result import Comparison, Fault, KernelFacts, MetricVerdict, Result, Unavailable
+from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
+from kteardown.model.result import (
+    Comparison,
+    Fault,
+    KernelFacts,
+    MetricVerdict,
+    Result,
+    Unavailable,
+    not_built,
+)
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
@@ -107,7 +115,7 @@ def _data(
     rules: Rules,
 ) -> Data:
     """Return the input of all comparisons. ``moved``: boots of the layout twin, and of base in its blocks."""
-    variants = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    variants = [name for name in kernels if name not in (*NOT_VARIANTS, *not_built(kernels))]
     return Data(
         experiment=experiment,
         workloads=workloads,

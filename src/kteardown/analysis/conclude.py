@@ -17,7 +17,7 @@ from kteardown.analysis.profile.summarize import profiles_of
 from kteardown.model.experiment import Design
 from kteardown.model.plan import blocks_of
 from kteardown.model.result import Result
-from kteardown.rundir.completeness import boots_left, complete_blocks, spent
+from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.snapshot import Snapshot
@@ -61,10 +61,10 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "unavailable": snapshot.unavailable,
         "predict_at": snapshot.experiment.predict,
     }
-    boots = snapshot.run.boots()
+    boots, plan = snapshot.run.boots(), measurable(snapshot.plan, snapshot.kernels)
     design = snapshot.experiment.design
     if not design.until:
-        left = len(boots_left(snapshot.plan, boots, blocks_of(design)))
+        left = len(boots_left(plan, boots, blocks_of(design)))
         result = analyse(snapshot.experiment, snapshot.workloads, boots, **about)
         return result.model_copy(update={"boots_left": left})
     return _at_its_look(snapshot, boots, about)
@@ -92,7 +92,7 @@ def _at_its_look(snapshot: Snapshot, boots: Sequence[BootRecords], about: Mappin
     def analyse_at(blocks: int, confidence: float) -> Result:
         return analyse(experiment, workloads, own, blocks=blocks, confidence=confidence, **about)
 
-    reached = complete_blocks(snapshot.plan, own, most)
+    reached = complete_blocks(measurable(snapshot.plan, snapshot.kernels), own, most)
     result, stopping = sequential.conclude(
         analyse_at,
         reached,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kteardown.cli import options
-from kteardown.errors import BrokenError, GateError
+from kteardown.errors import BrokenError, GateError, NotBuiltError
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, is_headline, variants
@@ -19,11 +19,13 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
     """Raise GateError if a headline metric, or for worse one of its points, has the verdict of ``fail_on``.
 
     A mixed metric is worse if one of its points goes in that direction. A run that is not finished and a
-    point that could not be compared fail every gate. Raises BrokenError if a variant is broken.
+    point that could not be compared fail every gate. Raises BrokenError if a variant is broken,
+    NotBuiltError if nothing of one is in its kernel.
     """
     if fail_on is None:
         return
     check_broken(run, result)
+    check_built(result)
     suspected = [f for f in result.faults if f.status == "suspected" and result.is_asked_for(f.kernel)]
     if suspected:
         raise GateError(
@@ -63,6 +65,12 @@ def check_broken(run: str, result: Result) -> None:
     if message:
         boot = next(fault.boots[0] for variant in result.requested for fault in result.broken(variant))
         raise BrokenError(message, hint=f"see its console with `kteardown show {run} --console {boot}`.")
+
+
+def check_built(result: Result) -> None:
+    """Raise NotBuiltError if nothing of a variant is in the kernel that was built."""
+    if result.not_built:
+        raise NotBuiltError.of(", ".join(result.not_built))
 
 
 def _gate_metrics(

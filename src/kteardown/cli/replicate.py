@@ -14,7 +14,7 @@ from kteardown import pipeline
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
 from kteardown.cli.compare import experiment_for
-from kteardown.cli.gate import check_broken
+from kteardown.cli.gate import check_broken, check_built
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.mail.posted import read
@@ -90,6 +90,7 @@ def replicate(
     reporter.note(f"the whole report: kteardown report {found.name}")
     for result in results:
         check_broken(found.name, result)
+        check_built(result)
 
 
 def experiment_of(posting: Posting, variant: str) -> Experiment:

@@ -11,7 +11,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.gate import check_broken, gate
+from kteardown.cli.gate import check_broken, check_built, gate
 from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
@@ -92,7 +92,8 @@ def run(
 def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
     """Boot the rest of the plan, print the report, write the files of ``execution``, apply the gate.
 
-    Raises InputError, BuildError, GuestError, LabError, BrokenError, GateError.
+    Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
+    GateError.
     """
     reporter.note(f"run directory: {found.path}")
     on = places.remembered(found.path, execution.on)
@@ -113,6 +114,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
             options.write_text(file, written(material, form))
     for one in each_clock(material):
         check_broken(one.name, one.result)
+        check_built(one.result)
     for one in each_clock(material):
         gate(one.name, one.result, one.workloads, execution.fail_on)
 

@@ -192,11 +192,7 @@ def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
 
 
 def _not_built(config: SeriesConfig) -> NotBuiltError:
-    return NotBuiltError(
-        "nothing of this patch is in the kernel that was built: no object differs from that of base in "
-        f"code or data ({reasons(config.files)})",
-        hint="add the symbols that compile it: --config CONFIG_NAME=y.",
-    )
+    return NotBuiltError.of("this patch", f" ({reasons(config.files)})")
 
 
 def _not_exercised() -> NotExercisedError:

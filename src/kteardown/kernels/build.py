@@ -131,13 +131,16 @@ def base_objects(request: KernelRequest, sources: Sources) -> Path | None:
 def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
     """Return which objects of ``variant`` differ from those of ``base``; empty if nothing that runs differs.
 
-    Of a kernel that an earlier version built, only whether the whole kernel differs is known.
+    Of a kernel that an earlier version built, only whether the whole kernel differs is known; on another
+    source than that of ``base`` it does.
     """
     fields = json.loads((variant.image.parent / "kernel.json").read_text())
+    if base.image_hash == variant.image_hash:
+        return []
     if "changed_objects" in fields:
         return list(fields["changed_objects"])
     one, other = (image.image.parent / "vmlinux" for image in (base, variant))
-    return [] if object_changes.same_code(one, other) else ["vmlinux"]
+    return [] if base.source == variant.source and object_changes.same_code(one, other) else ["vmlinux"]
 
 
 def functions_of(variant: KernelImage) -> Functions | None:

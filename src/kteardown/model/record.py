@@ -39,6 +39,7 @@ TWIN = "base-twin"
 """The same kernel once more: a difference between the two is noise."""
 LAYOUT = "base-layout"
 """Base with a function that is never called: a difference is an effect of code layout."""
+NOT_VARIANTS = (BASE, TWIN, LAYOUT)
 
 
 class _Record(BaseModel):

@@ -5,13 +5,14 @@ Field names are fixed by schema 1; fields may be added.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from kteardown.model.experiment import Clock
 from kteardown.model.profile_result import Profile
-from kteardown.model.record import BASE, LAYOUT, TWIN, Outcome, ParamValue, ProblemKind
+from kteardown.model.record import BASE, NOT_VARIANTS, Outcome, ParamValue, ProblemKind
 from kteardown.model.timing import Timing
 from kteardown.model.workload import Better
 
@@ -20,9 +21,6 @@ Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
 FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial"]
 FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
-
-
-_NOT_VARIANTS = (BASE, TWIN, LAYOUT)
 
 
 class _Result(BaseModel):
@@ -234,6 +232,23 @@ class KernelFacts(_Result):
     """None for base and for a second source."""
     sandboxed: bool = True
     """False if it was built without the sandbox (``--unsafe-build``)."""
+    unchanged: bool = False
+    """Whether no object differs from that of base, although the kernel has patches."""
+
+
+def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
+    """Return the requested variants with patches of which nothing is in the kernel that was built.
+
+    A run of an earlier version shows it by an image that is equal to that of base.
+    """
+    base = kernels.get(BASE)
+    return tuple(
+        name
+        for name, facts in kernels.items()
+        if facts.patch_set is not None
+        and not facts.patch_set.for_ablation
+        and (facts.unchanged or (base is not None and facts.image_hash == base.image_hash))
+    )
 
 
 class Unavailable(_Result):
@@ -454,7 +469,12 @@ class Result(_Result):
     @property
     def requested(self) -> tuple[str, ...]:
         """Return the requested variants, in the order of the report, also those that were never compared."""
-        return tuple(name for name in self.kernels if name not in _NOT_VARIANTS and self.is_asked_for(name))
+        return tuple(name for name in self.kernels if name not in NOT_VARIANTS and self.is_asked_for(name))
+
+    @property
+    def not_built(self) -> tuple[str, ...]:
+        """Return the requested variants of which nothing is in their kernel: they have no verdict."""
+        return not_built(self.kernels)
 
     @property
     def unfinished(self) -> bool:

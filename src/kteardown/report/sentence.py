@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kteardown.errors import NotBuiltError
 from kteardown.model.record import BASE
 from kteardown.model.result import FaultStatus, Result, Verdict
 from kteardown.model.workload import Workload
@@ -36,7 +37,16 @@ BASE_ALONE = "Only base was run: there is nothing to compare it with"
 UNHURT = "nothing got worse"
 _LONGEST_REASON = 100
 _LOST = "not compared"
-_SORTS = ("broken", "worse", "better and worse", "better", "the same", "inconclusive", _LOST)
+_SORTS = (
+    "broken",
+    "not in the kernel",
+    "worse",
+    "better and worse",
+    "better",
+    "the same",
+    "inconclusive",
+    _LOST,
+)
 _WITH_CHANGE = ("worse", "better and worse", "better")
 
 
@@ -44,7 +54,8 @@ def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the sentence, which ends with a full stop."""
     requested = requested_of(result)
     base = [f"base itself fails: {few(found, 'fault')}" for found in [faults(result, BASE, "base")] if found]
-    if not requested:
+    absent = not_built_texts(result.not_built)
+    if not requested and not absent:
         return "; ".join([BASE_ALONE, *base]) + "."
     texts = (
         [_of_variant(result, workloads, variant) for variant in requested]
@@ -53,12 +64,12 @@ def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
     )
     left = f"; boots left: {result.boots_left}" if result.boots_left else ""
     so_far = f"So far (the run is not finished{left}): " if result.unfinished else ""
-    return so_far + "; ".join([*texts, *revisions_in(result, workloads), *base]) + "."
+    return so_far + "; ".join([*absent, *texts, *revisions_in(result, workloads), *base]) + "."
 
 
 def in_brief(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the result in a few words: ``better: freezing user space -61%``, or ``1 broken, 2 better``."""
-    requested = requested_of(result)
+    requested = (*result.not_built, *requested_of(result))
     found = {variant: found_of(result, workloads, variant) for variant in requested}
     sorts = [sort_of(result, found[variant], variant) for variant in requested]
     if any(faults(result, variant, "suspected") for variant in requested):
@@ -76,14 +87,21 @@ def tone_of(result: Result) -> Verdict:
     verdicts = {m.verdict for m in result.metric_verdicts} | {c.verdict for c in result.asked_for}
     if any(f.status in ("broken", "suspected") and result.is_asked_for(f.kernel) for f in result.faults):
         return "broken"
-    if result.uncompared and "worse" not in verdicts:
+    if (result.uncompared or result.not_built) and "worse" not in verdicts:
         return "inconclusive"
     return next((verdict for verdict in ALARMING if verdict in verdicts), "inconclusive")
 
 
 def requested_of(result: Result) -> tuple[str, ...]:
-    """Return the variants that a sentence is about."""
-    return result.requested or tuple(dict.fromkeys(c.variant for c in result.asked_for))
+    """Return the variants that a sentence is about and of which something is in the kernel."""
+    found = result.requested or tuple(dict.fromkeys(c.variant for c in result.asked_for))
+    return tuple(variant for variant in found if variant not in result.not_built)
+
+
+def not_built_texts(absent: Sequence[str]) -> list[str]:
+    """Return what is said first: that nothing of these variants is in a kernel, if there are any."""
+    text = NotBuiltError.of(listed(absent)).message if absent else ""
+    return [text[:1].upper() + text[1:]] if text else []
 
 
 def faults(result: Result, kernel: str, status: FaultStatus) -> list[str]:
@@ -120,6 +138,8 @@ def sort_of(result: Result, found: Sequence[Found], variant: str) -> str:
     """Return what a variant is, in a list of many: ``broken``, ``better and worse`` ..."""
     if result.broken(variant):
         return "broken"
+    if variant in result.not_built:
+        return "not in the kernel"
     verdicts = {f.verdict for f in found if f.headline} | {c.verdict for f in found for c in f.worse}
     if "mixed" in verdicts or verdicts >= {"better", "worse"}:
         return "better and worse"

@@ -23,6 +23,7 @@ from kteardown.report.sentence import (
     beside_counted,
     counted,
     faults,
+    not_built_texts,
     not_compared,
     nothing,
     requested_of,
@@ -52,7 +53,8 @@ def sentence_of_both(both: BothClocks, workloads: Mapping[str, Workload]) -> str
     results = [both.results["instructions"], both.results["wall"]]
     requested = tuple(dict.fromkeys(v for result in results for v in requested_of(result)))
     base = [f"base itself fails {text}" for text in _faults(results, BASE, "base")]
-    if not requested:
+    absent = not_built_texts(tuple(dict.fromkeys(v for result in results for v in result.not_built)))
+    if not requested and not absent:
         return "; ".join([BASE_ALONE, *base]) + "."
     texts = (
         [_of_variant(results, workloads, variant) for variant in requested]
@@ -62,7 +64,7 @@ def sentence_of_both(both: BothClocks, workloads: Mapping[str, Workload]) -> str
     whole = (
         _unfinished(results)
         + _disagreement(both, workloads)
-        + "; ".join([*texts, *_revisions(results, workloads), *base])
+        + "; ".join([*absent, *texts, *_revisions(results, workloads), *base])
     )
     # The name of a variant is as the user wrote it.
     return f"{whole if whole.startswith(requested) else whole[:1].upper() + whole[1:]}."

@@ -16,6 +16,7 @@ from kteardown.report.sections.fault_lines import (
     uncompared_sentences,
 )
 from kteardown.report.sections.timing_lines import timing_lines
+from kteardown.report.sentence import not_built_texts
 
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -37,23 +38,32 @@ def claims(material: Material) -> list[ClaimSentence]:
     A broken variant has no claims but its faults, which are first.
     """
     result = material.result
+    absent = [
+        ClaimSentence(variant, "", "inconclusive", f"{text}.")
+        for variant in result.not_built
+        for text in not_built_texts([variant])
+    ]
     broken = [
         ClaimSentence(fault.kernel, "", "broken", f"{fault_sentence(fault)}.")
         for variant in result.requested
         for fault in result.broken(variant)
     ]
-    return broken + [
-        _claim(
-            group.name,
-            group,
-            rows,
-            verdict_of(result, group, variant),
-        )
-        for variant in variants(result)
-        if not is_broken(result, variant)
-        for group in headlines(result, material.workloads)
-        if (rows := group.of(variant))
-    ]
+    return (
+        absent
+        + broken
+        + [
+            _claim(
+                group.name,
+                group,
+                rows,
+                verdict_of(result, group, variant),
+            )
+            for variant in variants(result)
+            if not is_broken(result, variant)
+            for group in headlines(result, material.workloads)
+            if (rows := group.of(variant))
+        ]
+    )
 
 
 def limits(result: Result, *, alone: bool = True) -> list[str]:

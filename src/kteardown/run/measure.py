@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from kteardown.errors import BuildError, InputError
+from kteardown.errors import BuildError, InputError, NotBuiltError
 from kteardown.kernels import build
 from kteardown.kernels.request import Built, KernelRequest
 from kteardown.model.plan import Plan, blocks_of
 from kteardown.model.record import LAYOUT, TWIN
-from kteardown.model.result import Result
+from kteardown.model.result import Result, not_built
 from kteardown.paths import cache_dir
 from kteardown.progress import InterimResult, Reporter
 from kteardown.run import lab as labs
@@ -26,10 +26,10 @@ from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import Forecast
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.run.past_boots import forecast_of
-from kteardown.rundir.completeness import up_to
+from kteardown.rundir.completeness import measurable, up_to
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
-from kteardown.rundir.snapshot import Snapshot, load_plan
+from kteardown.rundir.snapshot import Snapshot, load_kernels, load_plan
 from kteardown.rundir.writer import RecordWriter, open_writer
 
 
@@ -49,7 +49,7 @@ def measure(
     ``after`` is the result of the last look; ``interim`` returns the comparisons so far. Raises LabError,
     BuildError; records that were written before are kept.
     """
-    due = _due(snapshot, after)
+    due = measurable(_due(snapshot, after), snapshot.kernels)
     while True:
         finished = log.finished()
         if Journal(snapshot.run).unsettled or not all(boot.index in finished for boot in due.boots):
@@ -84,10 +84,14 @@ def _measure(
             booting = pool.submit(boot, early)
             try:
                 build_beside(booting, partial(_build, snapshot, missing), reporter)
+            except NotBuiltError:
+                # The boots of base that run are of no use.
+                lab.stop()
+                return
             except BaseException:
                 lab.stop()
                 raise
-    boot(due)
+    boot(measurable(due, load_kernels(snapshot.run)))
 
 
 def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Plan:
@@ -105,9 +109,9 @@ def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Pl
 
 def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> bool:
     """Boot the rest of the profiled boots; return whether anything was booted. Raises LabError."""
-    planned = snapshot.profile_plan
-    if planned is None:
+    if snapshot.profile_plan is None:
         return False
+    planned = measurable(snapshot.profile_plan, snapshot.kernels)
     with open_writer(snapshot.run.profile) as log:
         finished, unsettled = log.finished(), Journal(log.run).unsettled
         if not unsettled and all(boot.index in finished for boot in planned.boots):
@@ -122,7 +126,8 @@ def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None 
 def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tuple[Forecast, int]:
     """Return the forecast for the rest of the boots, and their number."""
     finished = log.finished()
-    left = tuple(boot for boot in snapshot.plan.boots if boot.index not in finished)
+    planned = measurable(snapshot.plan, snapshot.kernels)
+    left = tuple(boot for boot in planned.boots if boot.index not in finished)
     rest = snapshot.plan.model_copy(update={"boots": left})
     return forecast_of(snapshot.experiment, snapshot.workloads, rest, jobs), len(left)
 
@@ -177,7 +182,10 @@ def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
 
 
 def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:
-    """Build the missing kernels and add them to the run directory."""
+    """Build the missing kernels and add them to the run directory.
+
+    Raises NotBuiltError if nothing is left to measure.
+    """
     try:
         built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
     except BuildError as error:
@@ -190,3 +198,6 @@ def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Repor
         ) from error
     run_kernels.check_same_source(snapshot, missing, built)
     run_kernels.save_built(snapshot.run, built)
+    kernels = load_kernels(snapshot.run)
+    if not measurable(snapshot.plan, kernels).boots:
+        raise NotBuiltError.of(", ".join(not_built(kernels)))

@@ -13,6 +13,7 @@ source or fragments have changed by then is refused.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -23,7 +24,7 @@ from urllib.parse import quote
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments
 from kteardown.kernels import backports, build, layout_twin, prebuilt
-from kteardown.kernels.request import Built, Exact, KernelRequest
+from kteardown.kernels.request import Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import PatchSet, Unavailable
@@ -62,9 +63,15 @@ def save_built(run: RunDir, built: Built) -> None:
     """Add kernels that were built, with their configurations. Raises LabError."""
     requests = _json(run.path / "requests.json")
     known = _json(run.kernels_file)
+    # Base is built first, maybe in an earlier call.
+    base = built.images.get(BASE) or _image(known[BASE])
     for name, image in built.images.items():
-        patch_set = requests.get(name, {}).get("patch_set")
-        known[name] = {**asdict(image), "patch_set": patch_set}
+        request = requests.get(name, {})
+        known[name] = {
+            **asdict(image),
+            "patch_set": request.get("patch_set"),
+            "unchanged": bool(request.get("patches")) and not build.changed_objects(base, image),
+        }
         config = image.image.parent / "config"
         if config.is_file():
             run.copy(config, run.path / "config" / f"{_file_name(name)}.config")
@@ -192,6 +199,12 @@ def deferrable(requests: Sequence[KernelRequest]) -> bool:
 
 def _file_name(kernel: str) -> str:
     return quote(kernel, safe="@:.+-")
+
+
+def _image(fields: Mapping[str, Any]) -> KernelImage:
+    """Return a kernel of ``kernels.json``, without its modules."""
+    texts = {field.name: fields.get(field.name, "") for field in dataclasses.fields(KernelImage)[:-2]}
+    return KernelImage(**{**texts, "image": Path(fields["image"])})
 
 
 def _json(file: Path) -> dict[str, Any]:

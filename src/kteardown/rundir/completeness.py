@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kteardown.model.plan import Plan, PlannedBoot, rests
-from kteardown.model.record import Outcome
+from kteardown.model.record import NOT_VARIANTS, Outcome
+from kteardown.model.result import KernelFacts, not_built
 from kteardown.rundir.counting import BootRecords
 
 _HOPELESS = 2
@@ -16,6 +17,19 @@ _HOPELESS = 2
 def up_to(plan: Plan, blocks: int) -> Plan:
     """Return the first ``blocks`` blocks of ``plan``."""
     return plan.model_copy(update={"boots": tuple(boot for boot in plan.boots if boot.block < blocks)})
+
+
+def measurable(plan: Plan, kernels: Mapping[str, KernelFacts]) -> Plan:
+    """Return ``plan`` without the boots of variants of which nothing is in the kernel that was built.
+
+    If no variant is left there is nothing to measure, and so no boot. A kernel that is still to be built is
+    left: it is not in ``kernels``.
+    """
+    absent = not_built(kernels)
+    parts = {name for name, facts in kernels.items() if facts.patch_set and facts.patch_set.for_ablation}
+    left = {boot.kernel for boot in plan.boots}.difference(absent, parts, NOT_VARIANTS)
+    boots = tuple(boot for boot in plan.boots if left and boot.kernel not in absent)
+    return plan.model_copy(update={"boots": boots}) if absent else plan
 
 
 def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:

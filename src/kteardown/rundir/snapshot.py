@@ -78,7 +78,7 @@ def load(run: RunDir) -> Snapshot:
         workloads=workloads,
         published=published,
         plan=plan,
-        kernels=_kernels(run.kernels_file),
+        kernels=load_kernels(run),
         unavailable=_read(unavailable, list[Unavailable]) if unavailable.is_file() else [],
         notes=_notes_on_rests(plan),
     )
@@ -141,8 +141,9 @@ def _check_environment(file: Path) -> None:
         raise _damaged(file, f"{missing[0]} is missing")
 
 
-def _kernels(file: Path) -> dict[str, KernelFacts]:
-    known = KernelFacts.model_fields
+def load_kernels(run: RunDir) -> dict[str, KernelFacts]:
+    """Read the kernels alone, those that are built. Raises InputError."""
+    file, known = run.kernels_file, KernelFacts.model_fields
     kernels = {
         name: {key: value for key, value in fields.items() if key in known}
         for name, fields in _read(file, dict[str, dict[str, Any]]).items()

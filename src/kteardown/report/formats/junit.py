@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
+from kteardown.errors import NotBuiltError
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import change, point_text, with_remedy
@@ -63,6 +64,10 @@ def _cases(material: Material) -> Iterator[tuple[str, Xml.Element]]:
     result = material.result
     for variant in result.requested:
         yield "kernels", _of_kernel(variant, [f for f in result.faults if f.kernel == variant])
+    for variant in result.not_built:
+        case = Xml.Element("testcase", classname=f"kernels.{variant}", name="is in the kernel")
+        _outcome(case, "error", "not built", NotBuiltError.of(variant).message)
+        yield "kernels", case
     for group in headlines(result, material.workloads):
         for variant in variants(result):
             rows = group.of(variant)
