@@ -75,7 +75,7 @@ def compare(
 
       kteardown compare zombies --source debian:6.12 --series ./v1 --series ./v2
     """
-    options.need_writable(execution.json_file, execution.markdown_file)
+    options.need_writable(*execution.files.values())
     places.check(execution.on)
     reporter = execution.reporter()
     source, variants = base_and_variants(source, series or [], branch or [])

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -195,6 +196,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         budget_minstr=asked.budget,
         owners=_owners(asked.owners),
         command=shlex.join(["kteardown", *sys.argv[1:]]),
+        started=datetime.now(UTC).isoformat(),
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)

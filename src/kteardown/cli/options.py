@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -22,7 +23,7 @@ import typer
 
 from kteardown import sandbox
 from kteardown.cli import complete
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.model.arch import Arch
 
 # Every verb imports this module, and its help needs nothing else; the functions below import what they use.
@@ -87,6 +88,10 @@ QuietOption = Annotated[
     bool,
     typer.Option("-q", "--quiet", help="Print only errors and the result.", rich_help_panel=_OUT),
 ]
+
+
+def _file(form: str, what: str) -> Any:
+    return typer.Option(f"--{form}", help=f"Also write {what} to this file.", rich_help_panel=_OUT)
 
 
 @dataclass(frozen=True)
@@ -357,18 +362,50 @@ class Execution:
             rich_help_panel=_OUT,
         ),
     ] = None
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write result.json to this file.", rich_help_panel=_OUT)
-    ] = None
-    markdown_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--markdown", help="Also write the report to this file, as Markdown.", rich_help_panel=_OUT
-        ),
-    ] = None
+    json_file: Annotated[Path | None, _file("json", "result.json")] = None
+    markdown_file: Annotated[Path | None, _file("markdown", "the report as Markdown")] = None
+    comment_file: Annotated[Path | None, _file("comment", "a comment for GitHub or GitLab")] = None
+    junit_file: Annotated[Path | None, _file("junit", "the comparisons as JUnit tests")] = None
     fail_on: FailOnOption = None
     verbose: VerboseOption = False
     quiet: QuietOption = False
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files to write, by the format of a report."""
+        given = {form: getattr(self, f"{form}_file") for form in ("json", "markdown", "comment", "junit")}
+        return {form: file for form, file in given.items() if file}
+
+    def publish(
+        self,
+        text_of: Callable[[str], str],
+        show: Callable[[], None],
+        gates: Callable[[], None],
+        *,
+        kept: str = "",
+    ) -> None:
+        """Write the files, show the page, and apply the gates. Each is done whatever becomes of the others.
+
+        ``text_of`` makes the text of a format. ``kept``: the command that makes it again from the run. Raises
+        what the gates raise, or else the first error; the others are printed.
+        """
+        steps: list[Callable[[], None]] = [
+            *(partial(_write, file, form, text_of, kept) for form, file in self.files.items()),
+            show,
+            gates,
+        ]
+        errors: dict[int, KteardownError] = {}
+        for number, step in enumerate(steps):
+            try:
+                step()
+            except KteardownError as error:
+                errors[number] = error
+        if not errors:
+            return
+        raised = errors.pop(len(steps) - 1, None) or errors.pop(min(errors))
+        for other in errors.values():
+            typer.echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
+        raise raised
 
     def reporter(self) -> TerminalReporter:
         """Return the reporter of progress."""
@@ -482,7 +519,22 @@ def output() -> Console:
 
 def need_writable(*files: Path | None) -> None:
     """Check that files can be written, before a run and not after it. Raises InputError."""
+    from kteardown.rundir.directory import CLOCKS_FILE, RunDir
+
+    seen: set[Path] = set()
     for file in filter(None, files):
+        place = file.resolve()
+        # A device takes several reports.
+        if place in seen and (place.is_file() or not place.exists()):
+            raise InputError(f"{file}: is named for two reports", hint="name a file of its own for each.")
+        seen.add(place)
+        for parent in place.parents:
+            run = RunDir(parent)
+            if (run.is_whole and run.plan_file.is_file()) or (parent / CLOCKS_FILE).is_file():
+                raise InputError(
+                    f"{file}: is inside of the run directory {parent}, whose files are kept as they are",
+                    hint="name a file in another folder.",
+                )
         folder = file.absolute().parent
         if not folder.is_dir():
             raise InputError(
@@ -495,6 +547,14 @@ def need_writable(*files: Path | None) -> None:
                 f"{file}: cannot be written: {reason}",
                 hint="name a file in a folder in which you can write.",
             )
+
+
+def _write(file: Path, form: str, text_of: Callable[[str], str], kept: str) -> None:
+    try:
+        write_text(file, text_of(form))
+    except KteardownError as error:
+        again = f" The result is kept: {kept} --format {form}" if kept else ""
+        raise type(error)(error.message, hint=f"{error.hint}{again}") from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.model.both_clocks import CLOCK_NAMES
 from kteardown.model.experiment import Experiment
+from kteardown.report.material import Material
 from kteardown.run import lab, places
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
@@ -67,7 +69,7 @@ def run(
       kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
 
       kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2"""
-    options.need_writable(execution.json_file, execution.markdown_file)
+    options.need_writable(*execution.files.values())
     places.check(execution.on)
     reporter = execution.reporter()
     if resume is not None:
@@ -108,15 +110,18 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
         reporter.note(f"interrupted; finish it with: kteardown run --resume {found.name}")
         raise
     material = material_of_folder(found)
-    print_report(material)
-    for file, form in ((execution.json_file, "json"), (execution.markdown_file, "markdown")):
-        if file:
-            options.write_text(file, written(material, form))
-    for one in each_clock(material):
+    text_of, show = partial(written, material), partial(print_report, material)
+    gates = partial(apply_gates, each_clock(material), execution.fail_on)
+    execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
+
+
+def apply_gates(materials: Sequence[Material], fail_on: options.FailOn | None) -> None:
+    """Raise BrokenError or NotBuiltError of any of ``materials``, or else GateError."""
+    for one in materials:
         check_broken(one.name, one.result)
         check_built(one.result)
-    for one in each_clock(material):
-        gate(one.name, one.result, one.workloads, execution.fail_on)
+    for one in materials:
+        gate(one.name, one.result, one.workloads, fail_on)
 
 
 def check_counters(experiments: Sequence[Experiment], execution: options.Execution) -> None:

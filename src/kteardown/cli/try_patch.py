@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -73,24 +75,21 @@ def try_patch(
 
       kteardown try ./thread.mbox.gz --source git:~/linux --markdown reply.txt
     """
-    options.need_writable(execution.json_file, execution.markdown_file)
+    options.need_writable(*execution.files.values())
     places.check(execution.on)
     reporter = execution.reporter()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
+    show: Callable[..., None] = _nothing
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         quick = replace(designed, quick=designed.quick or not full)
         tried = measure(tried, chosen, wanted, quick, execution, reporter)
         text = try_page.page(tried)
-        echo(text, nl=False)
-    _write(tried, text, execution)
-    check(tried, execution)
+        show = partial(echo, text, nl=False)
+    execution.publish(partial(try_page.written, tried, text), show, partial(check, tried, execution))
 
 
-def _write(tried: try_page.Tried, text: str, execution: options.Execution) -> None:
-    """Write the files of ``execution``. Raises InputError, LabError."""
-    for file, content in ((execution.json_file, try_page.as_json(tried)), (execution.markdown_file, text)):
-        if file:
-            options.write_text(file, content)
+def _nothing() -> None:
+    """Show no page: there is only the plan, which is printed already."""

@@ -20,7 +20,7 @@ from kteardown.hunt.plan import with_what_is_missing
 from kteardown.inputs.load import located
 from kteardown.model.plan import Plan
 from kteardown.paths import runs_dir
-from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.rundir.directory import RunDir, new_folder, started
 from kteardown.vm import host
 
 _SHARED = ("screen", "narrow", "confirm", "profile-sync", "profile-deferred", "profile-make", "kernels")
@@ -50,6 +50,8 @@ class Request(BaseModel):
     owners: tuple[int, ...] = ()
     """How many processes also release at once on the wall clock."""
     command: str = ""
+    started: str = ""
+    """UTC; empty in hunts of earlier versions."""
 
 
 class HuntFolder:
@@ -82,7 +84,7 @@ class HuntFolder:
         """Return a hunt by its id, its path or ``last``. Raises InputError."""
         path = Path(name)
         if not (path / "hunt.json").is_file():
-            known = sorted(file.parent for file in runs_dir().glob("*/hunt.json"))
+            known = [file.parent for file in sorted(runs_dir().glob("*/hunt.json"), key=started)]
             found = known[-1:] if name == "last" else [one for one in known if one.name.startswith(name)]
             if len(found) != 1:
                 raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import indent
 from typing import Any
 
 from kteardown.coverage.changed import ChangedFunction
@@ -14,6 +15,7 @@ from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
 from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
+from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import clock_tables
@@ -99,6 +101,18 @@ def plan(tried: Tried) -> str:
         _section("Notes:", tried.notes),
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
+
+
+def written(tried: Tried, page: str, form: str) -> str:
+    """Return the answer in a format: ``json``, ``markdown`` (which is ``page``), ``comment``, ``junit``."""
+    if form == "json":
+        return as_json(tried)
+    if form == "comment":
+        return indent(page, "    ")
+    if form == "junit":
+        materials = [material for one in tried.measured for material in one.materials]
+        return junit.render_all(materials, sentence(tried), tried.error.message if tried.error else "")
+    return page
 
 
 def as_json(tried: Tried) -> str:

@@ -1,6 +1,6 @@
 """A run directory, which is the only state of a run.
 
-- ``run.json``: the schema of the directory and the version of kteardown that made it;
+- ``run.json``: the schema of the directory, the version of kteardown that made it, and when (UTC);
 - ``experiment.json``: the experiment; ``workloads.json``: the descriptions of its workloads;
   ``published.json``: the published figures, if the experiment names any;
 - ``plan.json``: every boot in its order, and every point;
@@ -220,6 +220,23 @@ class RunDir:
             hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
             "the run, which repeats the missing boots. Another program has written to this file.",
         )
+
+
+def started(file: Path) -> float:
+    """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder.
+
+    An earlier version did not record it: then by the local time in the name of the folder, or else by the age
+    of the file. 0 if there is none.
+    """
+    try:
+        return datetime.fromisoformat(json.loads(file.read_bytes())["started"]).timestamp()
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        pass
+    with suppress(ValueError, OverflowError):
+        return datetime.strptime(file.parent.name[:15], "%Y%m%d-%H%M%S").timestamp()
+    with suppress(OSError):
+        return file.stat().st_mtime
+    return 0.0
 
 
 def new_folder(root: Path, experiment: str, *, now: datetime | None = None) -> Path:

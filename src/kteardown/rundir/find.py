@@ -16,7 +16,7 @@ from kteardown import version
 from kteardown.errors import InputError, LabError
 from kteardown.model.experiment import Clock
 from kteardown.paths import runs_dir
-from kteardown.rundir.directory import CLOCKS_FILE, RunDir
+from kteardown.rundir.directory import CLOCKS_FILE, RunDir, started
 
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 """The exact clock first, because it is the faster one to a first answer."""
@@ -125,12 +125,19 @@ def all_folders() -> Sequence[RunFolder]:
         raise LabError(f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs.")
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
-        return [found for found in map(_read, paths) if found is not None]
+        found = [run for run in map(_read, paths) if run is not None]
+        return sorted(found, key=lambda run: started(_first_file(run)))
     except OSError as error:
         raise LabError(
             f"{root}: cannot be read: {error.strerror}",
             hint="set KTEARDOWN_RUNS to a folder that you can read.",
         ) from error
+
+
+def _first_file(found: RunFolder) -> Path:
+    """Return the file that says when the run began; that of both clocks has its time in its name, too."""
+    run = found.runs[0]
+    return run.run_file if run.run_file.is_file() else run.experiment_file
 
 
 def _read(path: Path) -> RunFolder | None:

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,7 +123,8 @@ def write_inputs(
 def mark_whole(run: RunDir, experiment: Experiment) -> None:
     """Write ``run.json``, last: a folder that has it is a whole run directory. Raises LabError."""
     run.save(run.experiment_file, experiment.model_dump_json(indent=1))
-    run.save(run.run_file, json.dumps({"schema": SCHEMA, "kteardown": version()}, indent=1))
+    fields = {"schema": SCHEMA, "kteardown": version(), "started": datetime.now(UTC).isoformat()}
+    run.save(run.run_file, json.dumps(fields, indent=1))
 
 
 def _schema(run: RunDir) -> int:

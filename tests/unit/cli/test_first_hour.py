@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -100,20 +101,22 @@ def test_runs_that_are_a_file_are_an_error(tmp_path: Path, monkeypatch: pytest.M
     assert "is not a folder" in failure("list", "runs").message
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.ENOTDIR])
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.ENOTDIR, errno.ENOENT])
 def test_an_error_of_the_host_is_no_traceback(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(**_: object) -> None:
         raise OSError(number, "text of the system", "/cache/kernels")
 
     monkeypatch.setattr(cli, "app", fail)
+    for stream in ("stdout", "stderr"):  # main() replaces them for good.
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 5
-    printed = capsys.readouterr().err
+    printed = capfd.readouterr().err
     assert "kteardown: /cache/kernels: text of the system" in printed
-    assert "set KTEARDOWN_CACHE" in printed
+    assert "KTEARDOWN_CACHE" in printed
 
 
 def test_a_failed_gate_always_has_a_reason() -> None:

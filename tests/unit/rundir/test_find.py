@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,12 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     return write_both(tmp_path / "runs")
+
+
+def began(run: RunDir, when: str | None) -> None:
+    """Change when a run began, or remove it, as in a run of an earlier version."""
+    fields = json.loads(run.run_file.read_bytes()) | {"started": when}
+    run.run_file.write_text(json.dumps({key: value for key, value in fields.items() if value is not None}))
 
 
 def names(found: RunFolder) -> list[str]:
@@ -58,7 +65,36 @@ def test_a_run_on_one_clock_has_no_part_for_a_clock(both: RunFolder, tmp_path: P
 
 def test_every_run_is_listed_with_those_of_both_clocks(both: RunFolder, tmp_path: Path) -> None:
     one = write_run(tmp_path / "runs", at=tmp_path / "runs" / "19991231-000000-freezer")
+    began(one, None)
     assert [run.path for run in all_runs()] == [one.path, *(run.path for run in both.runs)]
+
+
+@pytest.mark.parametrize(
+    "name", ["from-the-author", "20991231-000000-other-zone", "20000101-000000-clock-set-back"]
+)
+def test_the_last_run_is_the_one_that_began_last_whatever_its_name(name: str, both: RunFolder) -> None:
+    folder = both.path.parent
+    other = write_run(folder, at=folder / name)
+    began(other, "2001-01-01T00:00:00+00:00")
+    assert find_runs("last").name == both.name
+    began(other, "2099-01-01T00:00:00+09:00")
+    assert find_runs("last").name == name
+
+
+def test_a_run_without_its_time_goes_by_its_name_or_its_age(both: RunFolder) -> None:
+    folder = both.path.parent
+    for run in both.runs:
+        began(run, "2020-06-01T00:00:00+00:00")
+    for name, last in (
+        ("20200101-000000-x", both.name),
+        ("20210101-000000-x", "20210101-000000-x"),
+        ("y", "y"),
+    ):
+        for damage in (None, "yesterday", "9" * 5000):
+            run = write_run(folder, at=folder / name)
+            began(run, damage)
+            assert find_runs("last").name == last
+            shutil.rmtree(run.path)
 
 
 def test_a_folder_without_its_file_is_not_whole(both: RunFolder) -> None:

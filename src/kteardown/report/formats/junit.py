@@ -26,16 +26,21 @@ _OUTCOMES = ("failure", "error", "skipped")
 
 def render(material: Material) -> str:
     """Return the XML, with a newline at the end."""
-    return _file([material], sentence(material.result, material.workloads))
+    return render_all([material], sentence(material.result, material.workloads))
 
 
 def render_both(material: BothMaterial) -> str:
     """Return the XML of a run on both clocks, with a suite for each clock and workload."""
-    return _file(material.clocks, sentence_of_both(material.both, material.instructions.workloads))
+    return render_all(material.clocks, sentence_of_both(material.both, material.instructions.workloads))
 
 
-def _file(materials: Sequence[Material], answer: str) -> str:
-    root = Xml.Element("testsuites", name=f"kteardown: {answer}")
+def render_all(materials: Sequence[Material], answer: str, error: str = "") -> str:
+    """Return the XML of several results, summed up by ``answer``; ``error``: why it is not whole."""
+    root = Xml.Element("testsuites", name=_clean(f"kteardown: {answer}"))
+    if error:
+        case = Xml.Element("testcase", classname="kteardown", name="measures the patch")
+        _outcome(case, "error", "not measured", error)
+        _suite(root, "kteardown", [case])
     for material in materials:
         cases: dict[str, list[Xml.Element]] = {}
         for suite, case in _cases(material):
