@@ -66,10 +66,10 @@ def parse_until(text: str) -> StopRule:
         return StopRule("verdict")
     found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
     width = float(found[1]) / 100 if found else 0.0
-    if width <= 0:
+    if not 0 < width < 1:
         raise InputError(
             f"--until: {text!r} is not a stopping rule",
-            hint="give verdict, or ci=W% with W above zero, as in ci=2%.",
+            hint="give verdict, or ci=W% with W above 0 and below 100, as in ci=2%.",
         )
     return StopRule("ci", width)
 

@@ -29,6 +29,7 @@ from kteardown.inputs.load import (
 from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
+from kteardown.kernels.source import check
 from kteardown.paths import cache_dir
 from kteardown.report import saved
 from kteardown.report.metric_names import name_of
@@ -88,6 +89,10 @@ def listing(
     if own and kind != ListKind.kinds:
         raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
     if covers:
+        check(source)
+        used = shipped_map(source).source
+        if not used.startswith(source):
+            typer.echo(f"What workloads execute was counted on {used}, not on {source}.", err=True)
         rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
         if not rows[ListKind.workloads]:
             executed = {known: shipped_functions(known) for known in shipped_sources()}

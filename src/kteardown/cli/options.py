@@ -448,6 +448,13 @@ def changed(
     from kteardown.inputs.sweep_syntax import parse_assignments
 
     parts, kernels, designed = parts or Parts(), kernels or Kernels(), designed or Designed()
+    given = {"source": [parts.source], "lost-limit": [designed.lost_limit], "variant": parts.variant or ()}
+    for option, values in given.items():
+        if "" in values:
+            raise InputError(
+                f"--{option}: is empty",
+                hint="give a value, or leave the option out; a variable of the shell may be unset.",
+            )
     return apply(
         experiment,
         Overrides(

@@ -111,7 +111,10 @@ def measure(
     wanted = []
     for choice in chosen.choices:
         experiment = experiment_for(choice.workload, tried.base.source)
-        settings = [*needed_settings(choice, experiment), *(designed.assignments or ())]
+        given = designed.assignments or []
+        names = {assignment.partition("=")[0] for assignment in given}
+        needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
+        settings = [*needed, *given]
         # The clock may be that of the workload, which the user does not know beforehand.
         own = designed.only_of(experiment.design.clock) if designed.clock is None else designed
         design = replace(own, assignments=settings)

@@ -11,6 +11,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from kteardown.errors import InputError
+from kteardown.inputs.load import read_text
 
 _WORD = re.compile(r"[\w.,:@/+&|()*\[\]-]*", re.ASCII)
 _SHA = re.compile(r"[0-9a-f]{64}")
@@ -102,12 +103,12 @@ def load_config(file: Path | None = None) -> Config:
     """Return the configuration; every setting has a default. Raises InputError that names the setting."""
     file = file or config_file()
     try:
-        fields = tomllib.loads(file.read_text(encoding="utf-8"))
+        fields = tomllib.loads(read_text(file))
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {error}", hint="check the file.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{file}: not TOML: {error}", hint="correct the line.") from error
     try:
         return Config.model_validate(fields)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +17,13 @@ from kteardown.errors import InputError
 from kteardown.inputs.counted import check_counts, with_counts
 from kteardown.inputs.sweep_syntax import parse_values
 from kteardown.model.experiment import MACHINE_PARAMETERS, SYMBOL, Experiment, Sweep
+from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
 from kteardown.paths import data_dir
 
+_MOST_BYTES = 10_000_000
 _M = TypeVar("_M", bound=BaseModel)
 
 
@@ -235,6 +239,8 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
     return tuple(sorted(wanted))
 
 
+MOST_TRIALS = 500_000
+"""The trials of a whole plan: each is an object in memory, and takes a guest time."""
 MOST_CPUS = 255
 """The CPUs of the machine that QEMU emulates. A kernel may be configured for fewer."""
 
@@ -254,6 +260,7 @@ def check_experiment(experiment: Experiment, where: str) -> None:
     for sweep in experiment.workloads:
         _check_params(sweep.params, workloads[sweep.workload], where)
         _check_weights(sweep, workloads[sweep.workload], where)
+    _check_size(experiment, workloads, where)
     _check_weighed_points(experiment, workloads, where)
     known = {name for workload in workloads.values() for name in workload.parameters}
     for name in experiment.quick.params:
@@ -385,6 +392,31 @@ def _check_weighed_points(experiment: Experiment, workloads: Mapping[str, Worklo
             )
 
 
+def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
+    """Check the number of trials, computed without making a plan or a point."""
+    machines = prod(map(len, experiment.machine.swept.values()))
+    points = [prod(map(len, sweep.params.values())) for sweep in experiment.workloads]
+    kernels = 1 + len(controls(experiment.design)) + len(experiment.variants)
+    trials = blocks_of(experiment.design) * kernels * machines * sum(points)
+    if trials > MOST_TRIALS:
+        raise InputError(
+            f"{where}: is a plan of {trials:,} trials, more than {MOST_TRIALS:,}",
+            hint="choose fewer values (--set), seeds (--seeds) or boots (--boots).",
+        )
+    needed = max(workload.cpus for workload in workloads.values())
+    for machine in experiment.machine.points():
+        cpus, possible, nodes = (
+            machine.get(name) or experiment.machine.largest(name) for name in MACHINE_PARAMETERS
+        )
+        online = cpus or needed
+        for name, least in (("machine.cpus", online), ("machine.numa_nodes", nodes or 1)):
+            if least > (possible or online):
+                raise InputError(
+                    f"{where}: {name} = {least} is more than the possible CPUs, {possible or online}",
+                    hint="leave possible_cpus out, or make it at least as large.",
+                )
+
+
 def _check_cpus(experiment: Experiment, where: str) -> None:
     for name in ("cpus", "possible_cpus"):
         if (experiment.machine.largest(name) or 1) > MOST_CPUS:
@@ -419,9 +451,20 @@ def _sweep_values(params: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
+def read_text(path: Path) -> str:
+    """Return the text of an input file. Raises InputError if it is a device, a pipe or too large, OSError."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_BYTES:
+        raise InputError(
+            f"{path}: cannot be read: it is {'too large' if stat.S_ISREG(about.st_mode) else 'not a file'}",
+            hint=f"name a file of at most {_MOST_BYTES:,} bytes.",
+        )
+    return path.read_text(encoding="utf-8")
+
+
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise InputError(
             f"{path}: there is no such file",
@@ -431,6 +474,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: cannot be read: {error.strerror}", hint="name a file that you can read."
         ) from error
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply", hint="write flat tables and lists.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: not valid TOML: {error}", hint="correct the file at this position."

@@ -53,5 +53,9 @@ def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict
                 f"{option} {assignment}: expected PARAM=VALUES",
                 hint=f"write it as in {option} zombies=0:9000:3000.",
             )
+        if name in result:
+            raise InputError(
+                f"{option} {assignment}: {name} is given twice", hint=f"write all values in one {option}."
+            )
         result[name] = parse_values(values, f"{option} {name}")
     return result

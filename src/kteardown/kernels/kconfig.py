@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
-from kteardown.inputs.load import fragment_file, fragment_places, is_fragment_path
+from kteardown.inputs.load import fragment_file, fragment_places, is_fragment_path, read_text
 from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import SYMBOL
@@ -64,8 +64,10 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
                 optional = line.lstrip("# ").lower().startswith("optional")
             comment = True
         elif line:
+            # Any file can be named as a fragment, and its lines may be secrets.
+            quoted = f"{line!r} " if re.match(r"#?\s*CONFIG_\w|[A-Z0-9_]+=[ymn]$", line) else ""
             raise InputError(
-                f"{file}:{number}: {line!r} is neither a symbol nor a comment",
+                f"{file}:{number}: {quoted}is neither a symbol nor a comment",
                 hint="write CONFIG_NAME=value, or a comment that begins with #.",
             )
         else:
@@ -105,7 +107,7 @@ def _fragment(name: str, folder: Path) -> list[WantedSymbol]:
     path = fragment_file(name, fragment_places(shipped=folder))
     shipped = not is_fragment_path(name) and path.parent == folder
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read: {why}", hint="name a file of text.") from error

@@ -64,7 +64,7 @@ class Design(SpecModel):
     profile: bool = False
     """Also sample where the time goes, in separate boots."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    same_within: float = Field(default=0.02, gt=0)
+    same_within: float = Field(default=0.02, gt=0, lt=1)
     """The margin of the verdict "same": 0.02 is two percent."""
     until: Annotated[str, Field(pattern=UNTIL)] = ""
     """Stop as soon as the verdicts are certain: ``verdict`` or ``ci=2%``.

@@ -35,6 +35,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
         "kteardown.cli.help_text",
+        "kteardown.cli.streams",
         "kteardown.cli.verbs",
         "kteardown.errors",
         "kteardown.visible",
