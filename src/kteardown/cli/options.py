@@ -560,8 +560,9 @@ def _write(file: Path, form: str, text_of: Callable[[str], str], kept: str) -> N
     try:
         write_text(file, text_of(form))
     except KteardownError as error:
-        again = f" The result is kept: {kept} --format {form}" if kept else ""
-        raise type(error)(error.message, hint=f"{error.hint}{again}") from error
+        if kept:
+            error.hint = f"{error.hint} The result is kept: {kept} --format {form}"
+        raise
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -81,7 +80,7 @@ def try_patch(
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
-    show: Callable[..., None] = _nothing
+    show = partial(echo, "", nl=False)
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         quick = replace(designed, quick=designed.quick or not full)
@@ -89,7 +88,3 @@ def try_patch(
         text = try_page.page(tried)
         show = partial(echo, text, nl=False)
     execution.publish(partial(try_page.written, tried, text), show, partial(check, tried, execution))
-
-
-def _nothing() -> None:
-    """Show no page: there is only the plan, which is printed already."""
