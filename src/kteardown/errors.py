@@ -12,7 +12,8 @@ has no full stop at its end. The hint is in the imperative with a full stop, or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 INTERNAL = 70
 """The exit code of an error in kteardown itself."""
@@ -96,3 +97,15 @@ class GateError(KteardownError):
     """A headline comparison has the verdict that ``--fail-on`` names."""
 
     exit_code = 1
+
+
+@contextmanager
+def damaged(what: str, *, hint: str) -> Iterator[None]:
+    """Turn what a parser raises in the block, of whatever kind, into an InputError that names ``what``."""
+    try:
+        yield
+    except (KteardownError, OSError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise InputError(f"{what} is damaged: {reason}", hint=hint) from error

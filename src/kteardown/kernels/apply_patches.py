@@ -6,19 +6,27 @@ that replace the old ones, so that the tree it was linked from does not change.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import PatchedFile, PatchSet
+from unidiff.patch import Hunk, PatchSet
 
-from kteardown.errors import BuildError, InputError
-from kteardown.kernels.toolchain import capture
+from kteardown.errors import BuildError, InputError, damaged
+from kteardown.kernels import git
 
+_MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
+_LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
+_SAVE_AGAIN = "save the patch again, without line wrapping."
+_AT_THE_TOP = "make the patch again with `git format-patch` at the top of the tree."
+_CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
+_DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
+# Neither a file nor a symbolic link: a submodule, for example.
+_SPECIAL = re.compile(r"^ (?:create mode|mode change \d+ =>) (?!100|120)\d+ ?(.*)$", re.MULTILINE)
 _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
@@ -40,104 +48,217 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     """Apply ``patches`` in order, without fuzz, to copies in the empty ``folder``.
 
     ``source`` names the tree in messages. Raises BuildError, which names the patch, the file and
-    the hunk, if a patch does not apply, and InputError if a file is not a patch.
+    the hunk, if a patch does not apply, and InputError if a file is not a patch or makes an unsafe link.
     """
-    touched: dict[str, None] = {}
-    for patch in patches:
-        parsed = _parse(patch)
-        for name in _names(parsed, str(patch)):
-            if name not in touched and (tree / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(tree / name, folder / name)
-                shutil.copymode(tree / name, folder / name)
-            touched[name] = None
-        _apply_one(patch, parsed, folder, source)
-    changed = tuple(name for name in touched if (folder / name).is_file())
-    removed = tuple(name for name in touched if name not in changed and (tree / name).exists())
-    return PatchedFiles(folder, changed, removed)
+    series = read_series(tree, patches)
+    names = touched(tree, series)
+    copy_files(names, folder)  # Before any patch is applied, so that no link of a patch is there.
+    for patch in series:
+        done = git_apply(folder, patch)
+        if not done.ok:
+            raise _does_not_apply(patch, done.said, source)
+        there = check_links(folder, patch)
+        wrong = [*(there - names.keys()), *(set(patch.names) - patch.removed - there)]
+        if wrong:
+            raise _refused(patch.path, f"does not leave {wrong[0]} as it says")
+    there = set(_links_of(folder))
+    removed = tuple(name for name in names if name not in there and os.path.lexists(tree / name))
+    return PatchedFiles(folder, tuple(name for name in names if name in there), removed)
 
 
-def files_in(patch: Path, called: str = "") -> list[tuple[str, bool]]:
-    """Return the name of each file that ``patch`` touches, and whether it exists both before and after.
+@dataclass(frozen=True)
+class ReadPatch:
+    """A patch as git reads it: the names of its files, without their first ``strip`` parts."""
 
-    Raises InputError if ``patch`` is not a patch; the message has its path, or what it is ``called``.
+    path: Path
+    strip: int
+    names: tuple[str, ...]
+    created: frozenset[str]
+    """The names that do not exist before the patch."""
+    removed: frozenset[str]
+    """The names that do not exist after it, and those from which a file is copied."""
+
+    def hunks(self) -> dict[str, list[Hunk]]:
+        """Return the hunks by the name of their file. Raises InputError."""
+        found: dict[str, list[Hunk]] = {}
+        with damaged(str(self.path), hint=_SAVE_AGAIN):
+            # This text is only printed; git reads the file itself.
+            for file in PatchSet.from_filename(str(self.path), "utf-8", errors="replace", newline="\n"):
+                side = file.source_file if file.target_file == "/dev/null" else file.target_file
+                name = unquoted(side).split("/", self.strip)[-1]
+                found.setdefault(name, []).extend(file)
+        return found
+
+
+def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), called: str = "") -> ReadPatch:
+    """Return what git finds in ``patch``.
+
+    The first part of a name (``a/``) is stripped, whatever it is, unless the whole names are in ``tree`` or
+    are ``known``. Raises InputError if ``patch`` is not a patch, or if it has a file that a kernel tree
+    cannot have; the message has its path, or what it is ``called``.
     """
     called = called or str(patch)
-    parsed = _parse(patch, called)
-    stays = {file.path: file.is_modified_file for file in parsed}
-    return [(name, stays.get(name, False)) for name in dict.fromkeys(_names(parsed, called))]
-
-
-def hunks_of(patch: Path) -> dict[str, list[str]]:
-    """Return the text of every hunk of ``patch`` by the name of its file. Raises InputError."""
-    return {file.path: [str(hunk) for hunk in file] for file in _parse(patch)}
-
-
-def added_by(patch: Path) -> list[str]:
-    """Return the files that ``patch`` creates. Raises InputError."""
-    return [file.path for file in _parse(patch) if file.is_added_file]
-
-
-def _parse(patch: Path, called: str = "") -> list[PatchedFile]:
-    try:
-        # Latin-1 maps every byte to a character. This text is only inspected; git reads the file itself.
-        parsed = list(PatchSet.from_filename(str(patch), encoding="latin-1", newline="\n"))
-    except UnidiffParseError as error:
-        raise InputError(
-            f"{called or patch} is a damaged patch: {str(error).strip()}",
-            hint="save the patch again, without line wrapping.",
-        ) from error
-    if not parsed:
-        raise InputError(
-            f"{called or patch} does not contain a diff",
-            hint="give a patch in the format of `git format-patch`.",
+    with patch.open("rb") as stream:
+        text = stream.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
+        limits = (
+            f"it has more than {_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
         )
-    return parsed
+        raise InputError(f"{called} is a damaged patch: {limits}", hint=_SAVE_AGAIN)
+    whole, found = (_listed(text, patch, strip, called) for strip in (0, 1))
+    if isinstance(whole, ReadPatch) and isinstance(found, InputError):
+        found = whole
+    elif isinstance(whole, ReadPatch) and isinstance(found, ReadPatch) and tree:
+        # The names of a rename have no prefix, so that they are the same in both.
+        own = set(whole.names) - set(found.names)
+        found = whole if any(_is_there(name, tree, known) for name in own) else found
+    if isinstance(found, InputError):
+        raise found
+    for name in found.names:
+        parts = PurePosixPath(name).parts
+        if name.startswith("/") or ".." in parts:
+            raise _refused(called, f"changes a file outside of the kernel tree: {name}")
+        too_long = any(len(os.fsencode(part)) > 255 for part in parts) or len(name) > 1000
+        normal = name == str(PurePosixPath(*parts)) and name.isprintable()
+        if too_long or not normal or ".git" in map(str.lower, parts):
+            raise _refused(called, f"has a file name that a kernel tree cannot have: {name[:99]!r}")
+    return found
 
 
-def _names(parsed: Sequence[PatchedFile], called: str) -> list[str]:
-    names = []
-    for file in parsed:
-        for side in (file.source_file, file.target_file):
-            if side == "/dev/null":
-                continue
-            name = re.sub(r"^[ab]/", "", side.split("\t")[0])
-            if name.startswith("/") or ".." in PurePosixPath(name).parts:
-                raise InputError(
-                    f"{called} changes a file outside of the kernel tree: {name}",
-                    hint="make the patch again with `git format-patch` at the top of the tree.",
-                )
-            names.append(name)
-    return names
+def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:
+    """Return what git finds in each of ``patches``, which are for ``tree``. Raises InputError as ``read``."""
+    series: list[ReadPatch] = []
+    known: dict[str, None] = {}
+    for path in patches:
+        series.append(read(path, tree, known))
+        known |= dict.fromkeys(series[-1].names)
+    folders = {above for name in known for above in _above(name)}
+    links = {folder for folder in folders if (tree / folder).is_symlink()}
+    for patch in series:
+        for name in patch.names:
+            if not links.isdisjoint(_above(name)):
+                raise _refused(patch.path, f"changes {name}, which is behind a symbolic link")
+            if name in folders or ((tree / name).is_dir() and not (tree / name).is_symlink()):
+                raise _refused(patch.path, f"makes a file of {name}, which is a folder")
+    return series
 
 
-def _apply_one(patch: Path, parsed: Sequence[PatchedFile], folder: Path, source: str) -> None:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    # Inside a repository, git would take the paths as relative to its top and silently skip them.
-    environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent), "LC_ALL": "C"}
-    done = capture(["git", "apply", "--whitespace=nowarn", str(patch)], env=environment, cwd=folder)
-    if done.returncode == 0:
-        return
-    lines = [f"{patch.name} does not apply to {source}:"]
-    failures = [(name, int(line)) for name, line in _FAILED_AT.findall(done.stderr)]
-    for name, line in failures:
-        lines += _explain(parsed, name, line)
-    if not failures:
-        lines += [f"  {line.removeprefix('error: ')}" for line in done.stderr.strip().splitlines()]
-    raise BuildError(
-        "\n".join(lines),
-        hint="port the patch to this source, or choose a source that it was written for.",
-    )
+def touched(tree: Path, series: Sequence[ReadPatch]) -> dict[str, Path]:
+    """Return the names of all files that a series touches, and where they are, or would be, in ``tree``."""
+    return {name: tree / name for patch in series for name in patch.names}
 
 
-def _explain(parsed: Sequence[PatchedFile], name: str, line: int) -> list[str]:
-    """Return lines that name the file and the hunk at ``line``, and show the text that the hunk expects."""
-    for file in parsed:
-        if file.path != name:
+def copy_files(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy those ``files`` that exist to their names in ``folder``. A symbolic link stays a link."""
+    top = folder.resolve()
+    for name, path in files.items():
+        target = folder / name
+        if not target.parent.resolve().is_relative_to(top):
+            raise _refused(name, "is outside of the kernel tree")
+        if not (path.is_symlink() or path.is_file()):
             continue
-        for number, hunk in enumerate(file, 1):
-            if hunk.source_start == line:
-                header = f"@@ -{hunk.source_start},{hunk.source_length} @@ {hunk.section_header}".rstrip()
-                expected = [f"    {text.rstrip()}" for text in hunk.source[:12]]
-                return [f"  {name}, hunk {number} of {len(file)} ({header}), expects:", *expected]
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target, follow_symlinks=False)
+            shutil.copymode(path, target, follow_symlinks=False)
+        except OSError as error:
+            raise git.no_space(folder) if error.errno == errno.ENOSPC else error from error
+
+
+def check_links(folder: Path, patch: ReadPatch) -> set[str]:
+    """Return the names of all files in ``folder``. Raises InputError if a link leads out of the tree."""
+    found = _links_of(folder)
+    for name, target in found.items():
+        rest = re.sub(r"^(?:\.\./)*", "", target)
+        # In the middle, after another link, ".." could lead anywhere.
+        if rest.startswith("/") or ".." in rest.split("/") or target.count("../") > name.count("/"):
+            raise _refused(patch.path, f"makes a symbolic link that leaves the tree: {name} -> {target!r}")
+    return set(found)
+
+
+def git_apply(folder: Path, patch: ReadPatch, *options: str) -> git.Done:
+    """Run ``git apply`` in ``folder``."""
+    argv = ("apply", "--whitespace=nowarn", f"-p{patch.strip}", *options, str(patch.path.absolute()))
+    return git.run(*argv, cwd=folder)
+
+
+def files_in(patch: Path, called: str = "", tree: Path | None = None) -> list[tuple[str, bool]]:
+    """Return each name that ``patch`` touches, and whether it exists before and after. Raises as ``read``."""
+    found = read(patch, tree, called=called)
+    return [(name, name not in found.created | found.removed) for name in found.names]
+
+
+def unquoted(name: str) -> str:
+    """Return a file name that git may have put in quotes."""
+    if not (name.startswith('"') and name.endswith('"')):
+        return name
+    return name[1:-1].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
+
+
+def _listed(text: bytes, path: Path, strip: int, called: str) -> ReadPatch | InputError:
+    argv = ("apply", "--numstat", "--summary", "-z", f"-p{strip}")
+    sides = []
+    for options in ((), ("--reverse",)):  # The names after the patch, and those before it.
+        done = git.run(*argv, *options, data=text)
+        if "No valid patches" in done.said or "nrecognized input" in done.said:
+            hint = "give a patch in the format of `git format-patch`."
+            return InputError(f"{called} does not contain a diff", hint=hint)
+        if not done.ok:
+            reason = done.said.strip().removeprefix("error: ").replace("\n", "; ")
+            return InputError(f"{called} is a damaged patch: {reason}", hint=_SAVE_AGAIN)
+        *lines, summary = map(os.fsdecode, done.out.split(b"\0"))
+        sides.append((dict.fromkeys(line.split("\t", 2)[2] for line in lines), summary))
+    (new, summary), (old, _) = sides
+    if special := _SPECIAL.search(summary):
+        return _refused(called, f"makes {special[1]} a submodule or a special file")
+    created = frozenset(_CREATED.findall(summary)) | (new.keys() - old.keys())
+    removed = frozenset(_DELETED.findall(summary)) | (old.keys() - new.keys())
+    return ReadPatch(path, strip, tuple(new | old), created, removed)
+
+
+def _is_there(name: str, tree: Path, known: Collection[str]) -> bool:
+    """Return whether ``name``, or for a new file its folder, is in the tree or in a series before it."""
+    folder = name.rpartition("/")[0]
+    there = os.path.lexists(tree / name) or (bool(folder) and os.path.isdir(tree / folder))
+    return there or name in known or any(other.startswith(f"{folder}/") for other in known)
+
+
+def _above(name: str) -> list[str]:
+    """Return the folders that ``name`` is in, without the top."""
+    return [str(parent) for parent in PurePosixPath(name).parents][:-1]
+
+
+def _links_of(folder: Path) -> dict[str, str]:
+    """Return the names of all files below ``folder``, with the target of each symbolic link."""
+    found: dict[str, str] = {}
+    for base, folders, files in os.walk(folder):
+        for path in (Path(base, entry) for entry in (*folders, *files)):
+            if path.is_symlink() or not path.is_dir():
+                found[str(path.relative_to(folder))] = os.readlink(path) if path.is_symlink() else ""
+    return found
+
+
+def _refused(patch: Path | str, what: str) -> InputError:
+    return InputError(f"{patch} {what}", hint=_AT_THE_TOP)
+
+
+def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
+    lines = [f"{patch.path.name} does not apply to {source}:"]
+    failures = [(name, int(line)) for name, line in _FAILED_AT.findall(said)]
+    hunks = patch.hunks() if failures else {}
+    for name, line in failures:
+        lines += _explain(hunks.get(name, []), name, line)
+    if not failures:
+        lines += [f"  {line.removeprefix('error: ')}" for line in said.strip().splitlines()]
+    hint = "port the patch to this source, or choose a source that it was written for."
+    return BuildError("\n".join(lines), hint=hint)
+
+
+def _explain(hunks: Sequence[Hunk], name: str, line: int) -> list[str]:
+    """Return lines that name the file and the hunk at ``line``, and show the text that the hunk expects."""
+    for number, hunk in enumerate(hunks, 1):
+        if hunk.source_start == line:
+            header = f"@@ -{hunk.source_start},{hunk.source_length} @@ {hunk.section_header}".rstrip()
+            expected = [f"    {text.rstrip()}" for text in hunk.source[:12]]
+            return [f"  {name}, hunk {number} of {len(hunks)} ({header}), expects:", *expected]
     return [f"  {name}, near line {line}"]

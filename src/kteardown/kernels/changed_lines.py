@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kteardown.kernels import toolchain
+from kteardown.kernels import git
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^\s*#\s*(\w+)(.*)$")
@@ -22,8 +22,8 @@ def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
         old, new = Path(name) / "before", Path(name) / "after"
         old.write_text(before, encoding="latin-1")
         new.write_text(after, encoding="latin-1")
-        argv = ["git", "diff", "--no-index", "--unified=0", "--ignore-all-space", "--histogram"]
-        diff = toolchain.capture([*argv, str(old), str(new)]).stdout
+        options = ("--no-index", "--unified=0", "--ignore-all-space", "--histogram")
+        diff = git.run("diff", *options, str(old), str(new)).text
     removed: list[int] = []
     added: list[int] = []
     for found in _HUNK.finditer(diff):

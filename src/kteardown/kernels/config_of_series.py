@@ -51,7 +51,7 @@ def config_of_series(base: KernelRequest, patches: Sequence[Path], sources: Sour
     else:
         wanted = kconfig.wanted_symbols(paths.data_dir("kernels"), base.arch, base.fragments)
         config = {want.symbol: want.value for want in wanted}
-    names = [name for patch in patches for name, _ in apply_patches.files_in(patch)]
+    names = [name for patch in patches for name, _ in apply_patches.files_in(patch, tree=tree)]
     names = [name for name in dict.fromkeys(names) if is_code(name)]
     with TemporaryDirectory(prefix="kteardown-") as folder:
         apply_patches.apply(tree, patches, Path(folder), base.source)

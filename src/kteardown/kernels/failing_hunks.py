@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kteardown.kernels import apply_patches
-from kteardown.kernels.toolchain import capture
 
 _FILE = re.compile(r"^Applying patch (.+) with \d+ rejects?\.\.\.$")
 _HUNK = re.compile(r"^Rejected hunk #(\d+)\.$")
@@ -54,39 +51,30 @@ def failing_hunks(tree: Path, patches: Sequence[Path]) -> FailingSeries:
     total = present = 0
     with TemporaryDirectory(prefix="kteardown-") as work:
         folder = Path(work)
-        for patch in patches:
-            hunks = apply_patches.hunks_of(patch)
-            total += sum(map(len, hunks.values()))
-            for name, _ in apply_patches.files_in(patch):
-                if (tree / name).is_file() and not (folder / name).exists():
-                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(tree / name, folder / name)
-            done = _git_apply(folder, "--reverse", "--check", str(patch))
-            if done.returncode == 0:
+        series = apply_patches.read_series(tree, patches)
+        apply_patches.copy_files(apply_patches.touched(tree, series), folder)
+        for patch in series:
+            texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
+            total += sum(max(len(hunks), 1) for hunks in texts.values())  # A renamed file has no hunk.
+            if apply_patches.git_apply(folder, patch, "--reverse", "--check").ok:
                 present += 1
-                found += [FailingHunk(patch.name, name, 0, "already there") for name in hunks]
+                found += [FailingHunk(patch.path.name, name, 0, "already there") for name in texts]
                 continue
-            done = _git_apply(folder, "--reject", str(patch))
-            if done.returncode:
-                found += _rejected(done.stderr, patch.name, hunks)
-    added = [name for patch in patches for name in apply_patches.added_by(patch)]
+            done = apply_patches.git_apply(folder, patch, "--reject")
+            if not done.ok:
+                found += _rejected(done.said, patch.path.name, texts)
+            apply_patches.check_links(folder, patch)
+    added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
     return FailingSeries(
-        tuple(found), total, present, tuple(name for name in added if (tree / name).exists())
+        tuple(found), total, present, tuple(name for name in added if os.path.lexists(tree / name))
     )
-
-
-def _git_apply(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    # Inside a repository, git would take the paths as relative to its top and silently skip them.
-    environment |= {"GIT_CEILING_DIRECTORIES": str(folder.parent), "LC_ALL": "C"}
-    return capture(["git", "apply", "--whitespace=nowarn", *options], env=environment, cwd=folder)
 
 
 def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
     file, any_found = "", False
     for line in said.splitlines():
         if match := _FILE.match(line):
-            file = match[1]
+            file = apply_patches.unquoted(match[1])
         elif match := _HUNK.match(line):
             number, texts = int(match[1]), hunks.get(file, [])
             text = texts[number - 1] if number <= len(texts) else ""

@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import apply_patches, three_way
+from kteardown.kernels import apply_patches, git, three_way
 from kteardown.kernels.code_only import code_only
 from kteardown.kernels.failing_hunks import FailingHunk, failing_hunks
 from kteardown.kernels.source import Source, Sources
-from kteardown.kernels.toolchain import capture
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
@@ -135,16 +134,16 @@ def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
     kind, _, path = spec.partition(":")
     if kind != "git" or "@" in path:
         return spec
-    git = ["git", "-C", str(Path(path).expanduser())]
-    if base_commit and capture([*git, "cat-file", "-e", f"{base_commit}^{{commit}}"]).returncode == 0:
-        return f"{spec}@{base_commit}"
-    images = three_way.pre_images(patches)
-    tags = capture([*git, "tag", "-l", "v[0-9]*", "--sort=-v:refname"]).stdout.split()[:_TAGS]
-    for tag in tags if images else ():
-        listed = capture([*git, "ls-tree", "-r", tag, "--", *(image.path for image in images)]).stdout
-        blobs = {line.partition("\t")[2]: line.split()[2] for line in listed.splitlines()}
-        if all(blobs.get(image.path, "").startswith(image.blob) for image in images):
-            return f"{spec}@{tag}"
+    with git.view(Path(path).expanduser()) as git_dir:
+        if base_commit and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok:
+            return f"{spec}@{base_commit}"
+        names = {image.path: image.blob for image in three_way.pre_images(patches)}
+        tags = git.run("tag", "-l", "v[0-9]*", "--sort=-v:refname", git_dir=git_dir).text.split()[:_TAGS]
+        for tag in tags if names else ():
+            listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *names, git_dir=git_dir).text
+            blobs = {line.partition("\t")[2]: line.split()[2] for line in listed.splitlines()}
+            if all(blobs.get(name, "").startswith(blob) for name, blob in names.items()):
+                return f"{spec}@{tag}"
     return spec
 
 

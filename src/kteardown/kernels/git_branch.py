@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError
-from kteardown.kernels import cache_folder, toolchain
+from kteardown.kernels import cache_folder, git
 from kteardown.kernels.series import slug
 from kteardown.progress import SilentReporter
 
 _RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
-# Override what the user's git configuration could change in a patch.
-_PLAIN = ("--src-prefix=a/", "--dst-prefix=b/", "--no-ext-diff", "--no-textconv", "--no-color", "--binary")
-_MAIL = ("--no-attach", "--no-thread", "--no-signature", "--no-cover-letter", "--no-base")
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
             with cache_folder.published(folder.parent) as work:
                 span = f"{fork}..{ends[topic]}"
                 into = str(work / folder.name)
-                _git(repository, "format-patch", "-q", *_PLAIN, *_MAIL, "-o", into, span)
+                _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", into, span)
     return Branch(base if fork == ends[base] else fork, folder)
 
 
@@ -87,15 +84,15 @@ def _commit(repository: Path, name: str) -> str:
         raise InputError(
             f"{repository} is not a folder", hint="give the git tree of a kernel with --source git:PATH."
         )
-    done = toolchain.capture(["git", "-C", str(repository), "rev-parse", "--verify", f"{name}^{{commit}}"])
-    if done.returncode:
+    done = git.read(repository, "rev-parse", "--verify", f"{name}^{{commit}}")
+    if not done.ok:
         raise InputError(
-            f"{name!r} is not a commit of {repository.absolute()}: {done.stderr.strip()}",
+            f"{name!r} is not a commit of {repository.absolute()}: {done.said.strip()}",
             hint="run this in the git tree, or give the tree with --source git:PATH.",
         )
-    return done.stdout.strip()
+    return done.text
 
 
 def _git(repository: Path, *argv: str) -> str:
     """Return the output of git; an empty string if it fails, as merge-base does without a common commit."""
-    return toolchain.capture(["git", "-C", str(repository), *argv]).stdout.strip()
+    return git.read(repository, *argv).text

@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import cache_folder, toolchain
+from kteardown.kernels import cache_folder, git, toolchain
 from kteardown.kernels.apt import Apt, Package, Tier
 from kteardown.progress import Reporter
 
@@ -218,9 +218,14 @@ class Sources:
 
     def _unpack_git(self, source: Source, folder: Path) -> None:
         commit = source.id.rpartition("@")[2]
-        with self._reporter.task(f"Unpacking {source.id}"):
-            archive = ["git", "-C", source.origin, "archive", "--format=tar", commit]
-            _pipe([archive, ["tar", "-x", "-C", str(folder)]], folder, source.id)
+        with self._reporter.task(f"Unpacking {source.id}"), git.view(Path(source.origin)) as git_dir:
+            archive = [*git.COMMAND, "archive", "--format=tar", commit]
+            stages = [archive, ["tar", "-x", "-C", str(folder)]]
+            try:
+                _pipe(stages, folder, source.id, git.environment(git_dir))
+            except UnpackError as error:
+                hint = "if it is a partial clone, fetch the rest: git fetch --refetch --no-filter."
+                raise LabError(error.message, hint=hint) from error
         _check_kernel_tree(source, folder)
 
     def _unpack_tar(self, source: Source, folder: Path) -> None:
@@ -260,20 +265,13 @@ def _git(rest: str) -> Source:
             f"git:{rest}: {repository} is not a folder",
             hint="write git:PATH@REV with the path of a git tree.",
         )
-    argv = ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
-    done = toolchain.capture(argv)
-    commit = done.stdout.strip()
-    if done.returncode and toolchain.capture(["git", "-C", str(repository), "rev-parse"]).returncode:
-        raise InputError(
-            f"git:{rest}: {repository} is not a git tree",
-            hint="write git:PATH@REV with the path of a git tree.",
-        )
-    if done.returncode or not commit:
+    done = git.read(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if not (done.ok and done.text):
         raise InputError(
             f"git:{rest}: {revision!r} is not a commit of {repository}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
-    return Source(f"git:{repository.name}@{commit}", f"git-{commit[:16]}", str(repository))
+    return Source(f"git:{repository.name}@{done.text}", f"git-{done.text[:16]}", str(repository))
 
 
 def _host_architecture() -> str:
@@ -292,7 +290,9 @@ def _decompressor(path: Path) -> str:
     return next((option for magic, option in known.items() if head.startswith(magic)), "--no-same-owner")
 
 
-def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
+def _pipe(
+    stages: list[list[str]], folder: Path, what: str, environment: Mapping[str, str] | None = None
+) -> None:
     """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
 
     Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
@@ -301,7 +301,8 @@ def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
     try:
         for argv in stages:
             last = running[-1].stdout if running else subprocess.DEVNULL
-            running.append(subprocess.Popen(argv, stdin=last, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            pipe = subprocess.PIPE
+            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe, env=environment))
             if running[:-1]:
                 stdout = running[-2].stdout
                 assert stdout is not None

@@ -7,16 +7,13 @@ Elsewhere its hunks may be applied with one line of context instead of three.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kteardown.kernels import apply_patches
-from kteardown.kernels.toolchain import capture
+from kteardown.kernels import apply_patches, git
 
 _FILE = re.compile(r"^diff --git a/(\S+) b/(\S+)$")
 _INDEX = re.compile(r"^index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})")
@@ -77,69 +74,63 @@ def merge(
         if found is not None:
             originals[image.path] = found
     with TemporaryDirectory(prefix="kteardown-") as work:
-        repository = _Repository(Path(work), repositories)
+        repository = _Repository(Path(work), repositories, tree, patches)
         if originals:
             # All states of the files in between become known too, which later patches refer to.
             repository.commit(originals)
-            repository.git("am", "-q", *map(str, patches))
+            repository.am()
             repository.git("am", "--abort")
-        return repository.fitted(patches, tree, "--3way")
+        return repository.fitted("--3way")
 
 
 def with_less_context(patches: Sequence[Path], tree: Path) -> list[tuple[str, bytes]] | None:
     """Apply ``patches`` to ``tree`` with one line of context, and return them as they then are, or None."""
     with TemporaryDirectory(prefix="kteardown-") as work:
-        return _Repository(Path(work), ()).fitted(patches, tree, "-C1")
+        return _Repository(Path(work), (), tree, patches).fitted("-C1")
 
 
 class _Repository:
     """A scratch repository that has only the files that a series touches."""
 
-    def __init__(self, folder: Path, repositories: Sequence[Path]) -> None:
-        self._folder = folder
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-        self._environment = {
-            **kept,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
-            "LC_ALL": "C",
-        }
-        self.git("init", "-q")
-        objects = [path for each in repositories if (path := self._objects(each))]
-        (folder / ".git/objects/info").mkdir(parents=True, exist_ok=True)
-        (folder / ".git/objects/info/alternates").write_text("".join(f"{path}\n" for path in objects))
+    def __init__(
+        self, folder: Path, repositories: Sequence[Path], tree: Path, patches: Sequence[Path]
+    ) -> None:
+        # Nothing of git is in the work tree, which has what the patches put there.
+        self._git_dir, self._work, self._out = (folder / name for name in ("git", "tree", "out"))
+        self._work.mkdir()
+        self._tree = tree
+        git.prepare(self._git_dir)
+        self.git("init", "-q", "--template=")
+        objects = [git.folders(each)[1] / "objects" for each in repositories]
+        alternates = self._git_dir / "objects/info/alternates"
+        alternates.write_text("".join(f"{path}\n" for path in objects))
+        self._series = apply_patches.read_series(tree, patches)
 
-    def git(self, *argv: str) -> bool:
-        """Run git, and return whether it succeeded."""
-        done = capture(["git", *_IDENTITY, *argv], env=self._environment, cwd=self._folder)
-        return done.returncode == 0
+    def git(self, *argv: str) -> git.Done:
+        """Run git in the work tree."""
+        work_tree = f"--work-tree={self._work}"
+        return git.run(*_IDENTITY, work_tree, *argv, git_dir=self._git_dir, cwd=self._work)
 
     def commit(self, files: Mapping[str, Path]) -> None:
         """Commit exactly these files, whatever was there."""
         self.git("rm", "-rqf", "--ignore-unmatch", ".")
-        for name, path in files.items():
-            (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, self._folder / name)
+        apply_patches.copy_files(files, self._work)
         self.git("add", "-A", "-f")
         self.git("commit", "-q", "--allow-empty", "-m", "base")
 
-    def fitted(self, patches: Sequence[Path], tree: Path, how: str) -> list[tuple[str, bytes]] | None:
-        """Apply ``patches`` to ``tree`` and return them as they then are; None if that fails."""
-        touched = dict.fromkeys(name for patch in patches for name, _ in apply_patches.files_in(patch))
-        self.commit({name: tree / name for name in touched if (tree / name).is_file()})
-        if not self.git("am", "-q", how, *map(str, patches)):
+    def am(self, *how: str) -> bool:
+        """Commit the patches until one does not apply, and return whether all do. Raises InputError."""
+        for patch in self._series:
+            if not self.git("am", "-q", *how, f"-p{patch.strip}", str(patch.path.absolute())).ok:
+                return False
+            apply_patches.check_links(self._work, patch)
+        return True
+
+    def fitted(self, how: str) -> list[tuple[str, bytes]] | None:
+        """Apply the patches to the tree and return them as they then are; None if that fails."""
+        self.commit(apply_patches.touched(self._tree, self._series))
+        if not self.am(how):
             return None
-        return self.patches(len(patches))
-
-    def patches(self, count: int) -> list[tuple[str, bytes]]:
-        """Return the last ``count`` commits as patches, each a file name and a text."""
-        options = ("-q", "--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
-        self.git("format-patch", *options, "-o", ".merged", f"-{count}")
-        return [(path.name, path.read_bytes()) for path in sorted((self._folder / ".merged").iterdir())]
-
-    def _objects(self, repository: Path) -> Path | None:
-        done = capture(
-            ["git", "-C", str(repository), "rev-parse", "--path-format=absolute", "--git-path", "objects"]
-        )
-        return Path(done.stdout.strip()) if done.returncode == 0 else None
+        options = ("--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
+        written = self.git("format-patch", *options, "-o", str(self._out), f"-{len(self._series)}")
+        return [(path.name, path.read_bytes()) for path in map(Path, written.text.splitlines())]

@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError
+from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.source import Sources, is_source, split
 from kteardown.progress import SilentReporter
 
@@ -118,3 +120,49 @@ def test_sources_are_distinguished_from_series() -> None:
     assert is_source("debian:7.2") and is_source("git:x@y")
     assert not is_source("freezer-skip-exited") and not is_source("./a:b.patch")
     assert split("git:a:b@c") == ("git", "a:b@c")
+
+
+def test_nothing_of_the_configuration_of_a_repository_is_executed(tmp_path: Path, repository: Path) -> None:
+    (repository / ".gitattributes").write_text("* filter=x diff=x\nMakefile export-subst\n")
+    (repository / "Makefile").write_text("$Format:%H$\n")
+    commit(repository, "add", ".")
+    commit(repository, "commit", "-q", "-m", "two")
+    for key in ("filter.x.smudge", "filter.x.process", "diff.external", "diff.x.textconv", "core.fsmonitor"):
+        commit(repository, "config", key, f"touch {tmp_path}/executed; cat")
+    hook = repository / ".git/hooks/post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")
+    hook.chmod(0o755)
+    lab = sources(tmp_path)
+    tree = lab.tree(lab.identify(f"git:{repository}@main~0"))
+    assert (tree / "Makefile").read_text() == "$Format:%H$\n"
+    branch = of_branch("v1..HEAD", repository, tmp_path / "cache")
+    assert [path.name for path in branch.folder.iterdir()] == ["0001-two.patch"]
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_work_tree_of_a_repository_has_its_own_head(tmp_path: Path, repository: Path) -> None:
+    commit(repository, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "other"))
+    (tmp_path / "other" / "Makefile").write_text("Makefile topic\n")
+    commit(tmp_path / "other", "commit", "-q", "-a", "-m", "topic")
+    lab = sources(tmp_path)
+    assert lab.identify(f"git:{tmp_path}/other") == replace(
+        lab.identify(f"git:{repository}@topic"),
+        id=lab.identify(f"git:{repository}@topic").id.replace("git:linux", "git:other"),
+        origin=str(tmp_path / "other"),
+    )
+    assert lab.identify(f"git:{repository}") != lab.identify(f"git:{repository}@topic")
+
+
+def test_a_partial_clone_says_how_to_fetch_the_rest(tmp_path: Path, repository: Path) -> None:
+    commit(repository, "config", "uploadpack.allowFilter", "true")
+    clone = ["clone", "-q", "-n", "--filter=blob:none", f"file://{repository}", str(tmp_path / "part")]
+    commit(tmp_path, *clone)
+    lab = sources(tmp_path)
+    with pytest.raises(LabError) as caught:
+        lab.tree(lab.identify(f"git:{tmp_path}/part"))
+    assert "--refetch" in caught.value.hint
+
+
+def test_a_folder_that_is_not_a_repository_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a git tree"):
+        sources(tmp_path).identify(f"git:{tmp_path}")
