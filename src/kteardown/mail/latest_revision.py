@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from kteardown.errors import InputError
 from kteardown.mail.one_mail import Mail
 
 _MANY = 6
 """So many mails that were left out are named; of more, the number is given."""
+
+_MOST = 1000
+"""The largest number of patches, and of a revision."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class ChosenMails:
 def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of it.
 
-    No patches if no mail has a diff.
+    No patches if no mail has a diff. Raises InputError if there are too many.
     """
     notes: list[str] = []
     patches = _patches(mails, notes)
@@ -36,6 +40,11 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     groups = list(dict.fromkeys((mail.revision, mail.total) for mail in patches))
     group = _group(lead, patches, groups, exact=bool(message_id) and lead.message_id == message_id)
     mine = [mail for mail in patches if (mail.revision, mail.total) == group]
+    if max(*group[0], group[1], len(mine)) > _MOST:
+        raise InputError(
+            f"{mine[0].place} is damaged: {mine[0].subject[:80]!r} has a number above {_MOST:,}",
+            hint=f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 1/3].",
+        )
     mine = _without_duplicates(mine, notes)
     mine, missing = _completed(mine, group, patches, notes)
     ids = {id(mail) for mail in mine}

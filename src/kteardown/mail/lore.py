@@ -31,6 +31,10 @@ def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
     Raises InputError if the archive has no such mail, LabError if b4 is not installed or the archive cannot
     be reached.
     """
+    if message_id.startswith("-"):
+        raise InputError(
+            f"{message_id!r} is not a message id", hint="give it as lore:MESSAGE-ID, without < and >."
+        )
     name = hashlib.sha256(message_id.encode()).hexdigest()[:16]
     target = cache_dir / "mail" / name
     with cache_folder.locked(target, reporter, f"fetch {message_id}"):
@@ -57,10 +61,12 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
         str(work),
         "-n",
         "thread.mbx",
+        "--",
         message_id,
     ]
     reporter.command(argv)
-    done = toolchain.capture(argv)
+    # Not in the current folder, whose git configuration could be that of a foreign repository.
+    done = toolchain.capture(argv, cwd=work)
     if (work / "thread.mbx").is_file():
         return
     said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kteardown.errors import InputError
+from kteardown.kernels import git
 
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
+_MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
+"""Of a file, decompressed: a mail takes ten times its size in memory while it is read."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def raw_mails(path: Path) -> list[RawMail]:
             f"there is no file {path}",
             hint="give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
         )
-    return list(_split(path))
+    return _split(path)
 
 
 def split_mbox(content: bytes) -> list[bytes]:
@@ -55,25 +56,32 @@ def split_mbox(content: bytes) -> list[bytes]:
     if not content.startswith(b"From "):
         return [content]
     with TemporaryDirectory(prefix="kteardown-") as folder:
-        argv = ["git", "mailsplit", "-d6", f"-o{folder}", "--mboxrd"]
-        done = subprocess.run(argv, check=False, input=content, capture_output=True)
+        done = git.run("mailsplit", "-d6", f"-o{folder}", "--mboxrd", data=content)
         parts = [file.read_bytes() for file in _files(Path(folder))]
-    return parts if done.returncode == 0 and parts else [content]
+    return parts if done.ok and parts else [content]
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file())
 
 
-def _split(file: Path) -> Iterator[RawMail]:
+def _split(file: Path) -> list[RawMail]:
     try:
-        content = file.read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
+        with file.open("rb") as plain:
+            packed = plain.peek(2).startswith(b"\x1f\x8b")
+            with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
+                content = stream.read(_MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{file}: cannot be read: {error}", hint="save it again, and name a file that you can read."
         ) from error
-    mails = split_mbox(content.lstrip(b"\r\n"))
-    for number, mail in enumerate(mails, 1):
-        yield RawMail(file, number, len(mails), mail)
+    if len(content) <= _MOST_BYTES:
+        mails = split_mbox(content.lstrip(b"\r\n"))
+        lines = max(mail.count(b"\n") for mail in mails)
+        if max(map(len, mails)) <= _MOST_BYTES_OF_A_MAIL and lines <= _MOST_LINES_OF_A_MAIL:
+            return [RawMail(file, number, len(mails), mail) for number, mail in enumerate(mails, 1)]
+    raise InputError(
+        f"{file} is damaged: it is larger than {_MOST_BYTES // 1_000_000} MB, or a mail of it than "
+        f"{_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines",
+        hint="give the mails of one series only.",
+    )

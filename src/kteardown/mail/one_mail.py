@@ -7,9 +7,8 @@ import email.errors
 import email.header
 import email.policy
 import email.utils
-import os
+import hashlib
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,10 @@ from email.message import Message
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kteardown.kernels import git
+
 DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
+_CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
 _TAGS = re.compile(r"^(?:\s*\[[^\]]*\])+")
 _REPLY = re.compile(r"^\s*(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*(?:\[\d+\])?\s*[::]", re.IGNORECASE)
 _COUNT = re.compile(r"\b(\d+)/(\d+)\b")
@@ -102,15 +104,19 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
         sender=email.utils.parseaddr(_decoded(message.get("From", "")))[1].lower(),
         message_id=str(message.get("Message-ID", "")).strip().strip("<>"),
         date=" ".join(str(message.get("Date", "")).split()),
-        number=int(count[1]) if count else 1,
-        total=max(int(count[2]), 1) if count else 1,
-        revision=(int(revision[1]), int(revision[2] or 0)) if revision else (1, 0),
+        number=_number(count[1]) if count else 1,
+        total=max(_number(count[2]), 1) if count else 1,
+        revision=(_number(revision[1]), _number(revision[2] or "0")) if revision else (1, 0),
         is_reply=bool(_REPLY.match(subject)),
         is_posted=bool(_POSTED.search(tag)),
         body="\n".join(text.decode(errors="replace") for _, text in texts),
         diffs=tuple(_diffs(message, texts)),
         place=place,
     )
+
+
+def _number(digits: str) -> int:
+    return int(digits[:9])  # Python refuses to convert thousands of digits.
 
 
 def _texts(message: Message) -> Iterator[tuple[Message, bytes]]:
@@ -133,10 +139,12 @@ def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Dif
             continue
         diff = _mailinfo(_as_mail(message, part, text))
         # Without the signature of a mail, "-- ".
-        changed = [line.rstrip() for line in diff.text.splitlines() if line[:1] in (b"+", b"-", b"@")]
-        lines = b"\n".join(line for line in changed if line not in (b"--", b"---"))
-        if DIFF_START.search(diff.text) and lines not in seen:
-            seen.add(lines)
+        lines = hashlib.sha256()
+        for line in _CHANGED.finditer(diff.text):
+            if line[0].rstrip() not in (b"--", b"---"):
+                lines.update(line[0].rstrip() + b"\n")
+        if DIFF_START.search(diff.text) and lines.digest() not in seen:
+            seen.add(lines.digest())
             yield diff
 
 
@@ -153,21 +161,16 @@ def _as_mail(message: Message, part: Message, text: bytes) -> bytes:
 
 def _mailinfo(mail: bytes) -> Diff:
     """Return what ``git mailinfo`` makes of a mail with one part."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
     with TemporaryDirectory(prefix="kteardown-") as work:
-        environment["GIT_CEILING_DIRECTORIES"] = str(Path(work).parent)
         for recode in ("-u", "-n"):  # The second if the charset is unknown.
-            argv = ["git", "mailinfo", "-k", recode, "--quoted-cr=strip", "message", "patch"]
-            done = subprocess.run(
-                argv, check=False, input=mail, capture_output=True, env=environment, cwd=work
-            )
-            if done.returncode == 0:
+            argv = ("mailinfo", "-k", recode, "--quoted-cr=strip", "message", "patch")
+            done = git.run(*argv, cwd=Path(work), data=mail)
+            if done.ok:
                 break
         else:
             return Diff("", "", "", b"", b"")
         facts = dict(
-            line.split(": ", 1) for line in done.stdout.decode(errors="replace").split("\n") if ": " in line
+            line.split(": ", 1) for line in done.out.decode(errors="replace").split("\n") if ": " in line
         )
         author = f"{facts.get('Author', '')} <{facts.get('Email', '')}>".strip()
         message, text = (Path(work, name).read_bytes() for name in ("message", "patch"))
@@ -187,5 +190,5 @@ def day(date: str) -> str:
     """Return the date of a mail as 2026-11-22, or as it is if it cannot be read."""
     try:
         return datetime.date(email.utils.parsedate_to_datetime(date)).isoformat()
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return date

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from email.header import Header
 from pathlib import Path
 
-from kteardown.errors import InputError
-from kteardown.kernels import apply_patches, cache_folder, toolchain
+from kteardown.errors import InputError, damaged
+from kteardown.kernels import apply_patches, cache_folder, git
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import patches_in, slug
 from kteardown.mail import lore
@@ -63,13 +63,19 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     A git range is ``git:PATH@BASE..TOPIC``. Raises InputError if it contains no patch or a damaged one,
     LabError if the archive cannot be reached.
     """
+    if not what:
+        raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
     span = _RANGE.fullmatch(what)
     if span:
         return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
     message_id = lore.message_id(what)
     path = lore.fetch(message_id, cache_dir, reporter) if message_id else Path(what).expanduser()
     own_name = what if message_id else ""  # The user does not know the file in the cache.
-    mails = [parse(raw.content, raw.file.name, raw.place(own_name)) for raw in raw_mails(path)]
+    mails = []
+    for raw in raw_mails(path):
+        place = raw.place(own_name)
+        with damaged(place, hint="save the mail again, as plain text."):
+            mails.append(parse(raw.content, raw.file.name, place))
     chosen = choose(mails, message_id)
     if not chosen.patches:
         raise InputError(
@@ -145,9 +151,7 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
     branch = of_branch(span, repository, cache_dir)
     patches = patches_in(branch.folder)
     mails = [parse(patch.read_bytes(), patch.name) for patch in patches]
-    commit = toolchain.capture(
-        ["git", "-C", str(repository), "rev-parse", "--verify", f"{branch.base}^{{commit}}"]
-    )
+    commit = git.read(repository, "rev-parse", "--verify", f"{branch.base}^{{commit}}").text
     return PostedSeries(
         name=branch.folder.name,
         title=mails[0].title if len(mails) == 1 else span,
@@ -155,8 +159,8 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
         message_id="",
         author=mails[0].diffs[0].author if mails[0].diffs else mails[0].sender,
         date=day(mails[-1].date),
-        base_commit=commit.stdout.strip(),
-        source=f"git:{repository.absolute()}@{commit.stdout.strip()}",
+        base_commit=commit,
+        source=f"git:{repository.absolute()}@{commit}",
         patches=patches,
         subjects=tuple(mail.title for mail in mails),
         cover="",

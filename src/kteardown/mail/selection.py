@@ -27,15 +27,15 @@ def resolve(
         cache = cache_dir or paths.cache_dir()
         posted = read(whole, cache_dir=cache, reporter=reporter or SilentReporter())
         return series.select(posted.name, (posted.patches,), whole, part, posted.revision)
-    if not path.is_file():
+    if name_or_path and not path.is_file():
         return series.resolve(name_or_path)
-    posted = _of_file(path, cache_dir or paths.cache_dir())
+    posted = _of_file(whole, cache_dir or paths.cache_dir())
     return series.select(slug(path.stem), (posted.patches,), whole, part, posted.revision)
 
 
-def _of_file(path: Path, cache_dir: Path) -> PostedSeries:
+def _of_file(path: str, cache_dir: Path) -> PostedSeries:
     """Return the series of a file, which must be whole. Raises InputError."""
-    posted = read(str(path), cache_dir=cache_dir, reporter=SilentReporter())
+    posted = read(path, cache_dir=cache_dir, reporter=SilentReporter())
     if posted.missing and len(posted.patches) > 1:
         raise InputError(
             f"{path} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
