@@ -131,7 +131,18 @@ def draw(source: Path, target: Path) -> None:
         cast = Path(folder) / "demo.cast"
         lines = [_header(shlex.split(command)), *([round(at, 3), "o", text] for at, text in played)]
         cast.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-        tool = (sys.executable, "-P", "-m", "uv", "tool", "run", "--from", _DRAWN_BY, "--with", "setuptools<80")
+        tool = (
+            sys.executable,
+            "-P",
+            "-m",
+            "uv",
+            "tool",
+            "run",
+            "--from",
+            _DRAWN_BY,
+            "--with",
+            "setuptools<80",
+        )
         options = ("-t", "window_frame", "-D", str(LAST_MS))
         subprocess.run([*tool, "termtosvg", "render", str(cast), str(target), *options], check=True)
 

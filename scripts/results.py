@@ -137,7 +137,9 @@ def analyse(root: Path, name: str) -> None:
         raise Refused(f"{name}: {', '.join(claim.moved)} changed since; measure it")
     found = []
     for file in result_files(folder / runs[-1]):
-        subprocess.run([sys.executable, "-P", "-m", "kteardown", "analyse", file.parent], cwd=root, check=True)
+        subprocess.run(
+            [sys.executable, "-P", "-m", "kteardown", "analyse", file.parent], cwd=root, check=True
+        )
         found.append(max(file.parent.glob("analysis-*/result.json"), key=lambda path: path.stat().st_mtime))
     keep(claim, found, claim.now, claim.measured.duration_s)
 

@@ -89,15 +89,7 @@ def listing(
     if own and kind != ListKind.kinds:
         raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
     if covers:
-        check(source)
-        used = shipped_map(source).source
-        if not used.startswith(source):
-            typer.echo(f"What workloads execute was counted on {used}, not on {source}.", err=True)
-        rows = {ListKind.workloads: covering(matching(covers, shipped_map(source)), source)}
-        if not rows[ListKind.workloads]:
-            executed = {known: shipped_functions(known) for known in shipped_sources()}
-            # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.
-            echo(not_covered(covers, shipped_map(source).source, executed), err=as_json)
+        rows = {ListKind.workloads: _covering(covers, source, as_json=as_json)}
         if not rows[ListKind.workloads] and not as_json:
             return
     else:
@@ -116,6 +108,20 @@ def listing(
             table.add_row(*(cell(row[name]) for name in names))
         out.print(table)
         out.print()
+
+
+def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
+    """Return the workloads that execute ``function``. Print which kernel that is known of."""
+    check(source)
+    coverage = shipped_map(source)
+    if not coverage.source.startswith(source):
+        echo(f"What workloads execute was counted on {coverage.source}, not on {source}.", err=True)
+    rows = covering(matching(function, coverage), source)
+    if not rows:
+        executed = {known: shipped_functions(known) for known in shipped_sources()}
+        # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.
+        echo(not_covered(function, coverage.source, executed), err=as_json)
+    return rows
 
 
 def _experiments() -> list[Fields]:

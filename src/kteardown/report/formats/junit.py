@@ -20,6 +20,7 @@ from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence
 from kteardown.report.sentence_of_both import sentence_of_both
+from kteardown.visible import visible
 
 _OUTCOMES = ("failure", "error", "skipped")
 
@@ -36,7 +37,7 @@ def render_both(material: BothMaterial) -> str:
 
 def render_all(materials: Sequence[Material], answer: str, error: str = "") -> str:
     """Return the XML of several results, summed up by ``answer``; ``error``: why it is not whole."""
-    root = Xml.Element("testsuites", name=_clean(f"kteardown: {answer}"))
+    root = Xml.Element("testsuites", name=f"kteardown: {answer}")
     if error:
         case = Xml.Element("testcase", classname="kteardown", name="measures the patch")
         _outcome(case, "error", "not measured", error)
@@ -49,7 +50,7 @@ def render_all(materials: Sequence[Material], answer: str, error: str = "") -> s
             _suite(root, name, mine)
     _count(root, list(root.iter("testcase")))
     Xml.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, encoding="unicode")}\n'
+    return visible(f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, encoding="unicode")}\n')
 
 
 def _suite(root: Xml.Element, name: str, cases: Sequence[Xml.Element]) -> None:
