@@ -25,6 +25,7 @@ from kteardown import sandbox
 from kteardown.cli import complete
 from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.model.arch import Arch
+from kteardown.visible import echo
 
 # Every verb imports this module, and its help needs nothing else; the functions below import what they use.
 if TYPE_CHECKING:
@@ -404,7 +405,7 @@ class Execution:
             return
         raised = errors.pop(len(steps) - 1, None) or errors.pop(min(errors))
         for other in errors.values():
-            typer.echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
+            echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
         raise raised
 
     def reporter(self) -> TerminalReporter:

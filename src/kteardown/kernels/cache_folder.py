@@ -117,8 +117,10 @@ def remove(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
-        # Not shutil.rmtree, which is recursive: makefiles of a patch can nest folders a thousand levels deep.
-        subprocess.run(["rm", "-rf", "--", str(path)], check=True)
+        try:
+            shutil.rmtree(path)
+        except RecursionError:  # A makefile of a patch can nest folders a thousand levels deep.
+            subprocess.run(["rm", "-rf", "--", str(path)], check=True)
 
 
 def need_space(folder: Path, megabytes: int, what: str) -> None:

@@ -247,7 +247,7 @@ def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
         for name, facts in kernels.items()
         if facts.patch_set is not None
         and not facts.patch_set.for_ablation
-        and (facts.unchanged or (base is not None and facts.image_hash == base.image_hash))
+        and (facts.unchanged or (base is not None and facts.image_hash == base.image_hash != ""))
     )
 
 
