@@ -105,7 +105,7 @@ def main() -> None:
         parser.add_argument(option, type=int, default=default)
     parser.add_argument("targets", nargs="*", default=list(TARGETS))
     arguments = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (4_000_000_000, 4_000_000_000))
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     chance, counts, end = random.Random(arguments.seed), Counter[str](), time.monotonic() + arguments.seconds
     while time.monotonic() < end:
         name = chance.choice(arguments.targets)
