@@ -1,8 +1,9 @@
-"""Folders: the data shipped with the package, the cache, the runs, the user's programs."""
+"""Folders: the shipped data, the cache, the runs, the user's programs. How a file is replaced."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -34,3 +35,27 @@ def programs_dir() -> Path | None:
     """Return the folder of the user's programs for guests: ``KTEARDOWN_PROGRAMS``, or None if it is unset."""
     chosen = os.environ.get("KTEARDOWN_PROGRAMS")
     return Path(chosen) if chosen else None
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Replace ``file`` atomically; its text is on the disk on return."""
+    # The name has the process id, because another process may write the same file at this time.
+    partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        sync(partial)
+        partial.replace(file)
+        sync(file.parent)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def sync(path: Path) -> None:
+    """Write a file, or the names in a folder, to the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

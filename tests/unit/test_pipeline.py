@@ -18,9 +18,10 @@ import pytest
 from kteardown import pipeline
 from kteardown.cli.options import Execution
 from kteardown.cli.run import finish
-from kteardown.errors import BuildError, GuestError
+from kteardown.errors import BuildError, GuestError, InputError
 from kteardown.kernels.kbuild import compile_tree
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
+from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart
@@ -105,7 +106,7 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
     for name in (BASE, VARIANT, LAYOUT):
-        (tmp_path / name).write_bytes(b"kernel")
+        (tmp_path / name).write_bytes(name.encode())
 
     def make(name: str = "run", points: Sequence[int] = (0, 300), **design: object) -> RunDir:
         experiment = Experiment(
@@ -125,8 +126,8 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
 
 
 def image(path: Path) -> dict[str, object]:
-    texts = dict.fromkeys(("release", "source", "compiler", "config_hash", "image_hash"), path.name)
-    return {**texts, "arch": "x86_64", "image": str(path), "modules": []}
+    texts = dict.fromkeys(("release", "source", "compiler", "config_hash"), path.name)
+    return {**texts, "arch": "x86_64", "image": str(path), "modules": [], "image_hash": file_hash(path)}
 
 
 def complete(
@@ -154,6 +155,17 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
         run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
 
     monkeypatch.setattr(run_kernels, "add_layout_twin", add)
+
+
+@pytest.mark.parametrize("damage", [b"bace", None])
+def test_an_image_that_is_not_the_one_of_the_run_is_not_booted(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: bytes | None
+) -> None:
+    run = make_run(seeds=6)
+    (tmp_path / BASE).unlink() if damage is None else (tmp_path / BASE).write_bytes(damage)
+    with pytest.raises(InputError, match="the image of base is damaged, or no longer in the cache"):
+        complete(run, guest(0.5, 0.01), monkeypatch)
+    assert not booted(run)
 
 
 def test_a_run_without_until_boots_its_whole_plan(
@@ -477,7 +489,7 @@ def built_variant(run: RunDir) -> Built:
     folder = Path(json.loads(run.kernels_file.read_bytes())[BASE]["image"]).parent
     image = KernelImage(
         name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
-        compiler=BASE, config_hash=VARIANT, image_hash=VARIANT,
+        compiler=BASE, config_hash=VARIANT, image_hash=file_hash(folder / VARIANT),
     )  # fmt: skip
     return Built({VARIANT: image}, {})
 

@@ -44,14 +44,15 @@ def prune(
 ) -> None:
     """Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never removed.
 
-    What is removed is made or downloaded again when it is needed. A run that was interrupted cannot be
-    resumed without its kernels.
+    What is removed is made or downloaded again when it is needed. What a run or a build uses now is kept. A
+    run that was interrupted cannot be resumed without its kernels.
     """
     if not kernels and older_than_days is None and not everything:
         raise InputError(
             "nothing is named to be removed", hint="name kernels, or add --older-than DAYS or --all."
         )
-    removed = Cache(cache_dir()).prune(
+    reporter = options.reporter(verbose=False, quiet=False)
+    removed = Cache(cache_dir(), reporter).prune(
         keys=tuple(kernels or ()), older_than_days=older_than_days, everything=everything, dry_run=dry_run
     )
     out = options.output()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,11 +17,15 @@ from kteardown.kernels import cache_folder
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
+from kteardown.progress import Reporter, SilentReporter
+from kteardown.vm import seal
 
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
 _FORMAT = 3
 _META = "kernel.json"
 _SERIES_WITH_OBJECTS = 8
+_DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What a damaged description raises."""
 EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
 
 
@@ -60,8 +65,9 @@ def key(
 class Cache:
     """The kernels below one folder, with the trees, sources, downloads and logs that they come from."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, reporter: Reporter | None = None) -> None:
         self.folder = folder
+        self._reporter = reporter or SilentReporter()
 
     def kernel_path(self, key: str) -> Path:
         """Return the folder of a finished kernel.
@@ -92,14 +98,23 @@ class Cache:
         return self.folder / "logs" / key
 
     def lookup(self, key: str, name: str) -> KernelImage | None:
-        """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing."""
-        meta = self.kernel_path(key) / _META
-        try:
-            fields = json.loads(meta.read_text())["image"]
-            os.utime(meta)
-        except FileNotFoundError:
+        """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing.
+
+        It is not removed before this process ends (``cache_folder.hold``). One that is damaged is missing: it
+        is removed, and noted.
+        """
+        folder = self.kernel_path(key)
+        if not folder.is_dir():
             return None
-        folder = meta.parent
+        cache_folder.hold(folder)
+        if not seal.is_intact(folder, SilentReporter()):
+            with cache_folder.locked(folder, self._reporter, "remove a damaged kernel"):
+                if not seal.is_intact(folder, self._reporter):
+                    cache_folder.remove(folder)
+                    return None
+        with suppress(OSError):  # The cache may belong to another user.
+            os.utime(folder)
+        fields = json.loads((folder / _META).read_text())["image"]
         return KernelImage(
             **{
                 **fields,
@@ -139,24 +154,27 @@ class Cache:
         """Return the field ``what`` of the kernels built here that have it, the most recently used last."""
         found: list[tuple[float, float]] = []
         for path in self._folders("kernels"):
-            fields = json.loads((path / _META).read_text())
-            mine = fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
-            if mine and fields.get(what):
-                found.append(((path / _META).stat().st_mtime, fields[what]))
+            with suppress(*_DAMAGED):
+                fields = json.loads((path / _META).read_text())
+                mine = fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
+                if mine and fields.get(what):
+                    found.append((path.stat().st_mtime, float(fields[what])))
         return [value for _, value in sorted(found)]
 
     def entries(self) -> list[CacheEntry]:
-        """Return the finished kernels, the most recently used first."""
+        """Return the finished kernels, the most recently used first.
+
+        The source of a kernel whose description cannot be read is ``damaged``.
+        """
         found = []
         for path in self._folders("kernels"):
-            fields = json.loads((path / _META).read_text())
-            image = fields["image"]
-            found.append(
-                CacheEntry(
-                    "kernel", path.name, path, fields["size_kb"], _modified(path / _META),
-                    image["source"], image["series"], image["arch"], image["release"],
-                )
-            )  # fmt: skip
+            try:
+                fields = json.loads((path / _META).read_text())
+                facts = [str(fields["image"][name]) for name in ("source", "series", "arch", "release")]
+                size = int(fields["size_kb"])
+            except _DAMAGED:
+                facts, size = ["damaged"], cache_folder.size_kb([path])
+            found.append(CacheEntry("kernel", path.name, path, size, _modified(path), *facts))
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[CacheEntry]:
@@ -187,31 +205,32 @@ class Cache:
 
         ``keys`` selects kernels by a key or its beginning, with their build trees;
         ``older_than_days`` all entries that have not been used for so many days;
-        ``everything`` all entries. Entries that another process is making now are kept.
-        With ``dry_run`` nothing is removed. Raises InputError if no kernel has a key of ``keys``.
+        ``everything`` all entries. Entries that a process makes or uses now are kept, and noted.
+        With ``dry_run`` nothing is removed. Raises InputError unless each of ``keys`` fits one kernel.
         """
         entries = [*self.entries(), *self.others()]
-        for wanted in keys:
-            if not any(entry.kind == "kernel" and entry.key.startswith(wanted) for entry in entries):
-                raise InputError(
-                    f"no kernel {wanted!r} in the cache",
-                    hint="choose a key that `kteardown list kernels` shows.",
-                )
+        whole = {_the_one(wanted, [e.key for e in entries if e.kind == "kernel"]) for wanted in keys}
         limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
 
         def selected(entry: CacheEntry) -> bool:
-            named = entry.kind in ("kernel", "tree") and any(entry.key.startswith(wanted) for wanted in keys)
+            named = entry.kind in ("kernel", "tree") and entry.key in whole
             return everything or named or (limit is not None and entry.last_used < limit)
 
-        chosen = [entry for entry in entries if selected(entry) and not cache_folder.is_locked(entry.path)]
+        chosen = []
+        for entry in filter(selected, entries):
+            with cache_folder.free(entry.path) as is_free:
+                if not is_free:
+                    self._reporter.note(f"kept {entry}: a run or a build uses it")
+                    continue
+                if not dry_run:
+                    cache_folder.remove(entry.path)
+                chosen.append(entry)
         if not dry_run:
-            self._remove(chosen)
+            self._sweep(chosen)
         return chosen
 
-    def _remove(self, entries: Sequence[CacheEntry]) -> None:
-        for entry in entries:
-            cache_folder.remove(entry.path)
-        if any(entry.kind == "source" for entry in entries):
+    def _sweep(self, removed: Sequence[CacheEntry]) -> None:
+        if any(entry.kind == "source" for entry in removed):
             # Resolve debian:X.Y again next time: the archive may have dropped that version.
             cache_folder.remove(self.folder / "resolved")
         for name in ("kernels", "trees", "sources", "downloads", "apt"):
@@ -221,8 +240,22 @@ class Cache:
     def _folders(self, name: str) -> Iterator[Path]:
         parent = self.folder / name
         for path in sorted(parent.iterdir()) if parent.is_dir() else ():
-            if not path.name.startswith(".") and (name != "kernels" or (path / _META).is_file()):
+            if not path.name.startswith("."):
                 yield path
+
+
+def _the_one(wanted: str, keys: Sequence[str]) -> str:
+    """Return the only one of ``keys`` that is or begins with ``wanted``. Raises InputError."""
+    found = sorted(key for key in keys if wanted and key.startswith(wanted))
+    found = [wanted] if wanted in found else found
+    if len(found) != 1:
+        raise InputError(
+            f"{wanted!r} fits several kernels: {', '.join(found)}"
+            if found
+            else f"no kernel {wanted!r} in the cache",
+            hint="choose a key that `kteardown list kernels` shows.",
+        )
+    return found[0]
 
 
 def _modified(path: Path) -> datetime:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -14,9 +16,13 @@ from filelock import FileLock, Timeout
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import toolchain
+from kteardown.paths import sync
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 
 _TEMPORARY = ".tmp"
+_held: dict[Path, int] = {}
+"""By folder, the open lock file with which this process holds it."""
 _FREE_SPACE = (
     "free some space, remove old kernels with `kteardown prune --older-than 30`, "
     "or set KTEARDOWN_CACHE to a folder on another disk."
@@ -57,15 +63,32 @@ def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
         lock.release()
 
 
-def is_locked(target: Path) -> bool:
-    """Return whether a process is making or removing ``target`` now."""
-    lock = FileLock(_lock_path(target))
+def hold(target: Path) -> None:
+    """Keep ``target`` from being removed until this process ends, as others may do at the same time.
+
+    A cache that cannot be written cannot be pruned either: nothing is done there.
+    """
+    with suppress(OSError):
+        if target not in _held:
+            fd = os.open(_lock_path(target, "use"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            _held[target] = fd
+
+
+@contextmanager
+def free(target: Path) -> Iterator[bool]:
+    """Yield whether no process makes or uses ``target``; if so, none does until the block ends."""
+    locks = [FileLock(_lock_path(target, kind)) for kind in ("lock", "use")]
     try:
-        lock.acquire(timeout=0)
+        for lock in locks:
+            lock.acquire(timeout=0)
     except Timeout:
-        return True
-    lock.release()
-    return False
+        yield False
+    else:
+        yield True
+    finally:
+        for lock in locks:
+            lock.release()
 
 
 @contextmanager
@@ -90,26 +113,28 @@ def scratch(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def published(target: Path) -> Iterator[Path]:
-    """Make a scratch folder, and rename it to ``target`` when the block ends without an error."""
+    """Make a scratch folder, and rename it to ``target`` when the block ends without an error.
+
+    All that is in it is on the disk before that, and its digests are kept (``vm.seal``).
+    """
     with scratch(target) as folder:
         yield folder
+        # The whole file system at once: for the 87,000 files of a source tree, one sync each takes minutes.
+        seal.keep(target, folder)
+        done = toolchain.capture(["sync", "--file-system", str(folder)])
+        if done.returncode:
+            raise LabError(f"{target} cannot be written: {done.stderr.strip()}", hint=_FREE_SPACE)
         remove(target)
         folder.rename(target)
+        sync(target.parent)
 
 
 def sweep(parent: Path) -> None:
     """Remove the scratch folders that killed runs left in ``parent``: those whose lock is free."""
     for left in parent.glob(f".*{_TEMPORARY}"):
-        target = parent / left.name[1 : -len(_TEMPORARY)]
-        lock = FileLock(_lock_path(target))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            continue
-        try:
-            remove(left)
-        finally:
-            lock.release()
+        with free(parent / left.name[1 : -len(_TEMPORARY)]) as is_free:
+            if is_free:
+                remove(left)
 
 
 def remove(path: Path) -> None:
@@ -149,7 +174,7 @@ def size_kb(paths: Sequence[Path]) -> int:
     return int(last[0].split()[0])
 
 
-def _lock_path(target: Path) -> Path:
+def _lock_path(target: Path, kind: str = "lock") -> Path:
     folder = target.parent / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{target.name}.lock"
+    return folder / f"{target.name}.{kind}"

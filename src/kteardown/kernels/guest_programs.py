@@ -17,6 +17,7 @@ from kteardown.kernels.source import Sources, package_from_json
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _packaged_program(name: str, arch: Arch, sources: Sources, reporter: Reporte
     slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
     target = sources.folder / "programs" / slug
     with cache_folder.locked(target, reporter, f"unpack {slug}"):
-        if not target.is_dir():
+        if not seal.is_intact(target, reporter):
             deb = sources.package_file(package, architecture)
             with cache_folder.published(target) as folder:
                 extract(deb, name, folder)

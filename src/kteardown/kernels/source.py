@@ -7,13 +7,18 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, git, toolchain
 from kteardown.kernels.apt import Apt, Package, Tier
-from kteardown.progress import Reporter
+from kteardown.paths import replace_text
+from kteardown.progress import Reporter, SilentReporter
+from kteardown.vm import seal
 
 _KINDS = ("debian", "git", "tar", "image", "debian-image")
 _FORMS = "debian:X.Y, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
@@ -84,6 +89,11 @@ def check(spec: str) -> None:
         _git(rest)
 
 
+class _Answer(BaseModel):
+    spec: str
+    answer: dict[str, str]
+
+
 class UnpackError(LabError):
     """An archive could not be unpacked."""
 
@@ -95,6 +105,7 @@ class Sources:
         cache_folder.check_path(cache_dir)
         self._cache = cache_dir
         self._reporter = reporter
+        self._checked: set[Path] = set()
 
     @property
     def folder(self) -> Path:
@@ -128,13 +139,17 @@ class Sources:
     def tree(self, source: Source) -> Path:
         """Return the tree of ``source``, unpacked if necessary. Never write to it: builds work on copies.
 
-        Raises InputError if it is not a kernel tree, LabError if it cannot be fetched or unpacked.
+        A tree that is not what was unpacked, or of which that is not known, is unpacked again, and noted.
+        It is not removed before this process ends. Raises InputError if it is not a kernel tree, LabError if
+        it cannot be fetched or unpacked.
         """
         target = self.tree_path(source)
-        if target.is_dir():
+        cache_folder.hold(target)
+        if target in self._checked or seal.is_intact(target, SilentReporter()):
+            self._checked.add(target)
             return target
         with cache_folder.locked(target, self._reporter, f"unpack {source.id}"):
-            if target.is_dir():
+            if seal.is_intact(target, self._reporter):
                 return target
             cache_folder.need_space(target.parent, _TREE_MB, f"the source tree of {source.id}")
             unpack: dict[str, Callable[[Source, Path], None]] = {
@@ -157,14 +172,13 @@ class Sources:
         The result is stored in the cache; ``facts`` are what it depends on, such as a file's time and size.
         """
         path = self._answer_path(spec, facts)
+        with suppress(OSError, ValidationError):
+            return _Answer.model_validate_json(path.read_bytes()).answer
         if path.exists():
-            answer: dict[str, str] = json.loads(path.read_text())["answer"]
-            return answer
+            self._reporter.note(f"{path} in the cache is damaged, and {spec} is resolved again")
         answer = find()
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
-        partial.write_text(json.dumps({"spec": spec, "answer": answer}, indent=1) + "\n")
-        partial.replace(path)
+        replace_text(path, _Answer(spec=spec, answer=answer).model_dump_json(indent=1) + "\n")
         return answer
 
     def _answer_path(self, spec: str, facts: object) -> Path:

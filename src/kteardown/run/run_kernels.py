@@ -23,9 +23,9 @@ from urllib.parse import quote
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import fragments
-from kteardown.kernels import backports, build, layout_twin, prebuilt
+from kteardown.kernels import backports, build, cache_folder, layout_twin, prebuilt
 from kteardown.kernels.request import Built, Exact, KernelImage, KernelRequest
-from kteardown.kernels.source import Sources
+from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import PatchSet, Unavailable
 from kteardown.paths import cache_dir
@@ -111,16 +111,20 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
 def bootable(run: RunDir) -> dict[str, Bootable]:
     """Return the built kernels by their names in the plan.
 
-    Raises InputError if an image is no longer in the cache.
+    They stay in the cache until this process ends. Raises InputError if an image is no longer there, or is
+    damaged.
     """
     kernels: dict[str, Bootable] = {}
-    for name, image in _json(run.kernels_file).items():
-        if not Path(image["image"]).is_file():
+    for name, fields in _json(run.kernels_file).items():
+        image = Path(fields["image"])
+        if image.is_file():
+            cache_folder.hold(image.parent)
+        if not image.is_file() or file_hash(image) != fields["image_hash"]:
             raise InputError(
-                f"the image of {name} is no longer in the cache: {image['image']}",
+                f"the image of {name} is damaged, or no longer in the cache: {image}",
                 hint="run the experiment again, which builds the image again.",
             )
-        kernels[name] = Bootable(Path(image["image"]), tuple(map(Path, image["modules"])))
+        kernels[name] = Bootable(image, tuple(map(Path, fields["modules"])))
     return {**kernels, TWIN: kernels[BASE]}
 
 

@@ -16,6 +16,7 @@ from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
@@ -97,7 +98,7 @@ def _built(
         # Read once, so that the same contents are hashed and built.
         sources = {path: file.read_bytes() for path, file in files.items()}
         agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}{kind}"
-        if agent.is_file():
+        if seal.is_intact(agent, reporter):
             return agent
         agent.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -110,7 +111,7 @@ def _built(
                 (folder / path).write_bytes(content)
             other = [f"--file={path}" for path in files if path.name == "Makefile" and len(path.parts) > 1]
             _make(folder, compiler, reporter, *other, f"build/{program}", *variables)
-            os.replace(folder / "build" / program, agent)
+            seal.publish(folder / "build" / program, agent)
     except OSError as error:
         raise LabError(
             f"cannot build the agent in {cache}: {error.strerror}",

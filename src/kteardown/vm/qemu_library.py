@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.paths import data_dir
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
 
@@ -26,7 +26,7 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
     text = (data_dir("plugins") / f"{name}.c").read_bytes()
     content = hashlib.sha256(" ".join((platform.machine(), *flags)).encode() + text).hexdigest()[:16]
     library = cache / "plugins" / f"{name}-{content}.so"
-    if library.is_file():
+    if seal.is_intact(library, reporter):
         return library
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
@@ -43,7 +43,7 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
                     f"{name}.c, which is loaded into QEMU, did not build:\n{done.stderr.strip()}",
                     hint="install the C library's headers: apt install libc6-dev",
                 )
-            os.replace(Path(folder) / f"{name}.so", library)
+            seal.publish(Path(folder) / f"{name}.so", library)
     except OSError as error:
         raise LabError(
             f"cannot build {name}.c in {cache}: {error.strerror}",

@@ -15,8 +15,19 @@ from kteardown.kernels import cache_folder
 from kteardown.kernels.cache import Cache, key
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
+from kteardown.kernels.source import file_hash
 from kteardown.progress import SilentReporter
+from unit.vm.test_seal import Notes
 
+HOLDER = """
+import sys
+from pathlib import Path
+from kteardown.kernels import cache_folder
+
+cache_folder.hold(Path(sys.argv[1]))
+print(flush=True)
+sys.stdin.read()
+"""
 BUILDER = """
 import sys, time
 from pathlib import Path
@@ -39,13 +50,14 @@ print(len({path.read_text() for path in target.iterdir()}), len(list(target.iter
 def kernel(cache: Cache, name: str, *, series: str = "", used: float = 0.0) -> Path:
     with cache_folder.published(cache.kernel_path(name)) as folder:
         (folder / "bzImage").write_bytes(b"image of " + name.encode())
+        (folder / "vmlinux").write_bytes(b"symbols")
         image = KernelImage(
             name="", image=folder / "bzImage", source="debian:6.12.117-1", series=series, arch="x86_64",
-            release="6.12.117", compiler="gcc 12", config_hash="c", image_hash="i",
+            release="6.12.117", compiler="gcc 12", config_hash="c", image_hash=file_hash(folder / "bzImage"),
         )  # fmt: skip
         cache.describe(folder, image, steps=7)
     if used:
-        os.utime(cache.kernel_path(name) / "kernel.json", (used, used))
+        os.utime(cache.kernel_path(name), (used, used))
     return cache.kernel_path(name)
 
 
@@ -85,8 +97,9 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
     assert {e.kind for e in cache.prune(["bb"])} == {"kernel", "tree"}
     assert [e.key for e in cache.entries()] == ["cccc"]
     assert not cache.tree_path("bbbb").exists()
-    with pytest.raises(InputError, match="no kernel 'zz'"):
-        cache.prune(["zz"])
+    for wanted in ("zz", ""):
+        with pytest.raises(InputError, match=f"no kernel '{wanted}'"):
+            cache.prune([wanted])
     assert cache.prune() == []
     cache.objects_path("series").mkdir(parents=True)
     assert {e.kind for e in cache.prune(everything=True)} == {"kernel", "object"}
@@ -99,6 +112,75 @@ def test_prune_keeps_what_another_process_is_making(tmp_path: Path) -> None:
     with cache_folder.locked(cache.kernel_path("aaaa"), SilentReporter(), "x"):
         assert cache.prune(everything=True) == []
     assert [e.key for e in cache.prune(everything=True)] == ["aaaa"]
+
+
+def test_a_kernel_is_named_by_a_beginning_that_only_it_has(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for name in ("ab", "abc", "abd"):
+        kernel(cache, name)
+    with pytest.raises(InputError, match="fits several kernels: ab, abc, abd"):
+        cache.prune(["a"])
+    assert [e.key for e in cache.prune(["ab"])] == ["ab"]
+    assert {e.key for e in cache.entries()} == {"abc", "abd"}
+
+
+def test_prune_keeps_what_other_processes_use_and_says_so(tmp_path: Path) -> None:
+    reporter = Notes()
+    cache = Cache(tmp_path, reporter)
+    used = kernel(cache, "aaaa")
+    kernel(cache, "bbbb")
+    argv = [sys.executable, "-c", HOLDER, str(used)]
+    users = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    for user in users:
+        assert user.stdout is not None and user.stdout.readline() == b"\n", "several hold it at once"
+    assert [e.key for e in cache.prune(everything=True, dry_run=True)] == ["bbbb"]
+    assert cache.prune(["aaaa"]) == []
+    assert ["aaaa" in note and "uses it" in note for note in reporter.notes] == [True, True]
+    for user in users:
+        assert used.is_dir()
+        user.communicate()
+    assert {e.key for e in cache.prune(everything=True)} == {"aaaa", "bbbb"}
+
+
+def test_a_kernel_that_was_looked_up_stays_until_the_process_ends(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    kernel(cache, "aaaa")
+    assert cache.lookup("aaaa", "base") is not None
+    assert cache.prune(everything=True) == []
+    assert cache.lookup("aaaa", "base") is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        ("bzImage", b"image of bbbb"),
+        ("bzImage", None),
+        ("vmlinux", b"symbolt"),
+        ("vmlinux", None),
+        ("kernel.json", b""),
+        ("kernel.json", b'{"image":{}}'),
+        ("kernel.json", b"[" * 100_000),
+        ("kernel.json", b"[1]"),
+        ("kernel.json", b'{"image":7}'),
+        ("kernel.json", None),
+    ],
+)
+def test_a_damaged_kernel_is_missing_and_can_be_removed(
+    tmp_path: Path, file: str, damage: bytes | None
+) -> None:
+    reporter = Notes()
+    cache = Cache(tmp_path, reporter)
+    for _ in range(2):
+        path = kernel(cache, "aaaa") / file
+        path.unlink() if damage is None else path.write_bytes(damage)
+        assert [entry.key for entry in cache.entries()] == ["aaaa"]
+        assert cache.steps("x86_64", variant=False) == (7 if file != "kernel.json" else None)
+        if not reporter.notes:
+            assert cache.lookup("aaaa", "base") is None
+            assert not path.parent.exists(), "it is built again where no folder is"
+            assert len(reporter.notes) == 1 and "aaaa" in reporter.notes[0]
+    os.close(cache_folder._held.pop(path.parent))
+    assert [entry.key for entry in cache.prune(["aa"])] == ["aaaa"]
 
 
 def test_after_pruning_a_source_its_name_is_resolved_again(tmp_path: Path) -> None:

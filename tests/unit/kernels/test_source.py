@@ -12,6 +12,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.source import Sources, is_source, split
 from kteardown.progress import SilentReporter
+from unit.vm.test_seal import Notes
 
 
 @pytest.fixture
@@ -114,6 +115,58 @@ def test_an_answer_is_remembered_until_the_facts_change(tmp_path: Path) -> None:
     assert lab.remember("x", (1, 2), lambda: next(answers)) == {"a": "1"}
     assert lab.remember("x", (1, 2), lambda: next(answers)) == {"a": "1"}
     assert lab.remember("x", (1, 3), lambda: next(answers)) == {"a": "2"}
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"[" * 100_000, b"{}", b'{"spec": "x", "answer": {"a": 2}}', b"\xff"]
+)
+def test_a_damaged_answer_is_found_again(tmp_path: Path, damage: bytes) -> None:
+    reporter = Notes()
+    lab = Sources(tmp_path / "cache", reporter)
+    lab.remember("x", 1, lambda: {"a": "1"})
+    (file,) = (tmp_path / "cache/resolved").iterdir()
+    file.write_bytes(damage)
+    for _ in range(2):
+        assert lab.remember("x", 1, lambda: {"a": "3"}) == {"a": "3"}
+    assert len(reporter.notes) == 1 and "x is resolved again" in reporter.notes[0]
+    file.write_text('{"spec": "x", "answer": {"a": "4"}}')
+    assert lab.remember("x", 1, lambda: {"a": "5"}) == {"a": "4"}, "as an earlier version wrote it"
+
+
+def test_a_tree_that_is_not_what_was_unpacked_is_unpacked_again(tmp_path: Path, repository: Path) -> None:
+    reporter = Notes()
+    source = Sources(tmp_path / "cache", reporter).identify(f"git:{repository}@v1")
+    tree = Sources(tmp_path / "cache", reporter).tree(source)
+    inode = tree.stat().st_ino
+
+    def unpacked_again() -> bool:
+        nonlocal inode
+        assert Sources(tmp_path / "cache", reporter).tree(source) == tree
+        assert (tree / "Makefile").read_text() == "Makefile one\n"
+        notes, reporter.notes = len(reporter.notes), []
+        before, inode = inode, tree.stat().st_ino
+        assert notes == (before != inode)
+        return before != inode
+
+    assert not unpacked_again()
+    (tree / "build").mkdir()
+    assert not unpacked_again(), "an empty folder, on which a build mounts its own"
+    os.chmod(tree / "Makefile", 0o644)
+    os.chmod(tree / "Makefile", 0o444)
+    assert not unpacked_again(), "another ctime, and the same contents"
+    times = (tree / "Makefile").stat()
+    os.chmod(tree / "Makefile", 0o644)
+    (tree / "Makefile").write_text("Makefile two\n")
+    os.chmod(tree / "Makefile", 0o444)
+    os.utime(tree / "Makefile", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert unpacked_again(), "the same size and time"
+    (tree / "more").symlink_to("/etc")
+    assert unpacked_again()
+    (tree / "Kbuild").unlink()
+    assert unpacked_again()
+    for file in (tmp_path / "cache/sources/.digests").iterdir():
+        file.unlink()
+    assert unpacked_again(), "as an earlier version left it"
 
 
 def test_sources_are_distinguished_from_series() -> None:

@@ -1,0 +1,74 @@
+"""Whether what is in the cache is what was made: a file, or the files and symbolic links of a folder.
+
+Its digests, in ``.digests`` beside it, are not of folders: a build may mount an empty one in a source tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from kteardown.paths import replace_text, sync
+from kteardown.progress import Reporter
+
+
+def publish(made: Path, target: Path) -> None:
+    """Rename the file ``made`` to ``target`` and keep its digests; it is on the disk before it is renamed."""
+    sync(made)
+    keep(target, made)
+    made.replace(target)
+    sync(target.parent)
+
+
+def keep(target: Path, made: Path) -> None:
+    """Write the digests of ``made``, which is ``target`` or will be renamed to it."""
+    _file(target).parent.mkdir(parents=True, exist_ok=True)
+    replace_text(_file(target), f"{_metadata(made)}\n{_contents(made)}\n")
+
+
+def is_intact(target: Path, reporter: Reporter) -> bool:
+    """Return whether ``target`` is what was made. If it is there and is not, note that it is made again.
+
+    The contents are read only if the metadata differ: 0.3 s and 2 s for a source tree that is in memory.
+    """
+    if not target.exists():
+        return False
+    with suppress(OSError, ValueError):
+        metadata, contents = _file(target).read_text().split()
+        if metadata == (found := _metadata(target)):
+            return True
+        if contents == _contents(target):
+            with suppress(OSError):  # In a cache that cannot be written, the contents are read each time.
+                replace_text(_file(target), f"{found}\n{contents}\n")
+            return True
+    reporter.note(f"{target} in the cache is damaged, or not known to be whole, and is made again")
+    return False
+
+
+def _file(target: Path) -> Path:
+    return target.parent / ".digests" / target.name
+
+
+def _metadata(target: Path) -> str:
+    # A write always changes the ctime.
+    return hashlib.sha256(b"\0".join(_listed(target, "%y %m %s %T@ %C@ %i %l"))).hexdigest()
+
+
+def _contents(target: Path) -> str:
+    digest = hashlib.sha256()
+    for line in _listed(target, "%y %m %l"):
+        name, _, facts = line.partition(b"\t")
+        digest.update(line + b"\0")
+        if facts.startswith(b"f"):
+            with open(os.path.join(os.fsencode(target), name).rstrip(b"/"), "rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _listed(target: Path, facts: str) -> list[bytes]:
+    """Return every file and symbolic link: its path below ``target``, a tabulator, ``facts`` of find(1)."""
+    argv = ["find", str(target), "!", "-type", "d", "-printf", rf"%P\t{facts}\0"]
+    return sorted(subprocess.run(argv, check=True, capture_output=True).stdout.split(b"\0")[:-1])
