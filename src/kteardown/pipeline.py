@@ -19,7 +19,7 @@ from kteardown.report import forecast_text, interim, saved
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
-from kteardown.rundir.directory import RunDir, new_folder
+from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
@@ -36,9 +36,12 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
     if len(resolved) == 1:
         return RunFolder.of(create_run(resolved[0], built[0], command, reporter))
     folder = new_folder(runs_dir(), experiments[0].name)
-    for each, kernels in zip(resolved, built, strict=True):
-        create_run(each, kernels, command, reporter, RunDir.create_at(folder / each.experiment.design.clock))
-    return mark_both_clocks(folder)
+    with removed_unless_whole(folder):
+        for each, kernels in zip(resolved, built, strict=True):
+            create_run(
+                each, kernels, command, reporter, RunDir.create_at(folder / each.experiment.design.clock)
+            )
+        return mark_both_clocks(folder)
 
 
 def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> Result:

@@ -14,6 +14,7 @@ from kteardown.report.formats import json as result_json
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import locked
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +37,8 @@ def analyse(run: options.RunArg = "last") -> None:
       kteardown diff last RUN/analysis-1/result.json
     """
     for directory in find_runs(run).runs:
-        _analyse(directory)
+        with locked(directory):
+            _analyse(directory)
 
 
 def _analyse(directory: RunDir) -> None:

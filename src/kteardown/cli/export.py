@@ -60,6 +60,7 @@ def export(
         ) from error
     written: list[dict[str, str | int]] = []
     with database(chosen, locked=False) as found:
+        options.note_skipped(found.skipped)
         for table in TABLES:
             file = to / f"{table}.{form.value}"
             rows = found.save(table, file, form.value)

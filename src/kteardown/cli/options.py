@@ -12,7 +12,7 @@ import inspect
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -523,6 +523,13 @@ def output() -> Console:
 
     width = None if sys.stdout.isatty() else max(120, shutil.get_terminal_size().columns)
     return TextConsole(width=width)
+
+
+def note_skipped(skipped: Mapping[str, str]) -> None:
+    """Print, beside the output, which runs are left out and why."""
+    if skipped:
+        reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+        reporter(verbose=False, quiet=False).note(f"left out, since they cannot be read: {reasons}")
 
 
 def need_writable(*files: Path | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.extras import need
 from kteardown.inputs.load import load_workload, workload_names
@@ -82,6 +83,7 @@ def query(
 
     runs = all_runs()
     with database(runs, parameters=parameters_of(runs)) as found:
+        options.note_skipped(found.skipped)
         answer = found.query(sql)
         if as_json:
             _json(answer)

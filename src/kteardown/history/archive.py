@@ -76,10 +76,10 @@ def history_of(
                 known[run.name] = _facts(snapshot)
         except (OSError, ValueError, ValidationError, InputError):
             unread.append(run.name)
-    figures = filter(wanted.of_figure, boot_figures([run for run in runs if run.name in known]))
-    found = history(figures, known, order=order, least=least)
+    figures, skipped = boot_figures([run for run in runs if run.name in known])
+    found = history(filter(wanted.of_figure, figures), known, order=order, least=least)
     lines = tuple(filter(wanted.of_line, found.lines))
-    return found.model_copy(update={"lines": lines, "unread": tuple(unread)})
+    return found.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
 
 
 def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:

@@ -25,14 +25,18 @@ Fields with a default of None or an empty value are newer than the first records
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
 ProblemKind = Literal["panic", "oops", "lockdep", "leak", "corruption", "stall", "warning"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "panic", "hang", "oom", "agent-error", "infrastructure-error")
 ParamValue = int | str
+# What a table can hold, and what sums and ratios of stay finite; NaN is neither.
+Int = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Float = Annotated[float, Field(ge=-(2.0**64), le=2.0**64)]
 BASE = "base"
 """The name in the records of the kernel that the others are compared with."""
 TWIN = "base-twin"
@@ -42,11 +46,17 @@ LAYOUT = "base-layout"
 NOT_VARIANTS = (BASE, TWIN, LAYOUT)
 
 
+def _moment(text: str) -> str:
+    if text and not 1970 <= datetime.fromisoformat(text).year < 2200:
+        raise ValueError("not a time of this or the next century")
+    return text
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    boot: int = -1
-    attempt: int = 0
+    boot: Int = -1
+    attempt: Int = 0
 
 
 class BootStart(_Record):
@@ -54,17 +64,17 @@ class BootStart(_Record):
 
     type: Literal["boot_start"] = "boot_start"
     kernel: str
-    block: int
-    seed: int
+    block: Int
+    seed: Int
     acceleration: str
-    host_load: float
-    started_at: str
+    host_load: Float
+    started_at: Annotated[str, AfterValidator(_moment)]
     """Host time, ISO 8601. Never part of a result."""
-    session: int = 0
+    session: Int = 0
     """The index of the session of the run (environment.json) that booted it."""
-    machine: dict[str, int] = {}
+    machine: dict[str, Int] = {}
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
-    lost_limit: float | None = None
+    lost_limit: Float | None = None
     """The share of its time above which a trial that lost it is disturbed; None: there is no limit."""
     node: str = ""
     """The node of a cluster that booted it; empty if it was the machine of the session."""
@@ -86,7 +96,7 @@ class KernelProblem(BaseModel):
     kind: ProblemKind
     line: str
     signature: str = ""
-    trials: tuple[int, ...] = ()
+    trials: tuple[Int, ...] = ()
     excerpt: tuple[str, ...] = ()
 
 
@@ -100,10 +110,10 @@ class Placed(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    vcpus: tuple[int, ...] = ()
-    siblings: tuple[int, ...] = ()
-    others: tuple[int, ...] = ()
-    node: int | None = None
+    vcpus: tuple[Int, ...] = ()
+    siblings: tuple[Int, ...] = ()
+    others: tuple[Int, ...] = ()
+    node: Int | None = None
     memory: str = ""
 
 
@@ -117,11 +127,11 @@ class BootEnd(_Record):
     type: Literal["boot_end"] = "boot_end"
     outcome: Outcome
     detail: str = ""
-    duration_s: float
-    first_record_s: float | None
+    duration_s: Float
+    first_record_s: Float | None
     command: list[str]
-    host_load: float
-    peak_rss_kb: int | None = None
+    host_load: Float
+    peak_rss_kb: Int | None = None
     """The largest memory of the host that QEMU used at once; None if it was not recorded."""
     problems: tuple[KernelProblem, ...] = ()
     last_lines: tuple[str, ...] = ()
@@ -138,13 +148,13 @@ class Hello(_Record):
     """
 
     type: Literal["hello"] = "hello"
-    protocol: int
+    protocol: Int
     release: str
     version: str
     machine: str
-    cpus_online: int
-    cpus_possible: int
-    memory_kb: int
+    cpus_online: Int
+    cpus_possible: Int
+    memory_kb: Int
     cmdline: str
     clocksource: str = ""
     """At the start of the agent; on x86 often not yet the one of the trials."""
@@ -153,11 +163,11 @@ class Hello(_Record):
     cpu_model: str = ""
     hypervisor: str = ""
     """The CPUID signature, such as ``KVMKVMKVM`` or ``TCGTCGTCGTCG``."""
-    packages: int = 0
-    cores: int = 0
-    nodes: int = 0
+    packages: Int = 0
+    cores: Int = 0
+    nodes: Int = 0
     """NUMA nodes that are online."""
-    page_size: int = 0
+    page_size: Int = 0
     mitigations: dict[str, str] = {}
     debug: tuple[str, ...] = ()
 
@@ -167,26 +177,26 @@ class Settled(_Record):
 
     type: Literal["settled"] = "settled"
     clocksource: str
-    resolution_ns: int
+    resolution_ns: Int
 
 
 class TrialStart(_Record):
     """A trial begins; ``params`` has every parameter of its point, those of the swept machine included."""
 
     type: Literal["trial_start"] = "trial_start"
-    trial: int
+    trial: Int
     workload: str
-    params: dict[str, ParamValue]
+    params: dict[str, Int | str]
 
 
 class Sample(_Record):
     """One measured value of ``metric``, in the unit at the end of its name."""
 
     type: Literal["sample"] = "sample"
-    trial: int
-    repetition: int
+    trial: Int
+    repetition: Int
     metric: str
-    value: float | int
+    value: Float | Int
     warmup: bool = False
 
 
@@ -198,11 +208,11 @@ class Buckets(_Record):
     """
 
     type: Literal["histogram"] = "histogram"
-    trial: int
-    repetition: int
+    trial: Int
+    repetition: Int
     metric: str
     bits: Annotated[int, Field(ge=1, le=32)]
-    buckets: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]], ...]
+    buckets: tuple[tuple[Annotated[int, Field(ge=0, lt=2**63)], Annotated[int, Field(ge=1, lt=2**63)]], ...]
     warmup: bool = False
 
 
@@ -210,8 +220,8 @@ class Check(_Record):
     """An invariant that the agent checked while it measured; a failed one voids the trial."""
 
     type: Literal["check"] = "check"
-    trial: int
-    repetition: int
+    trial: Int
+    repetition: Int
     name: str
     ok: bool
     detail: str = ""
@@ -229,11 +239,11 @@ class LostTime(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    elapsed_s: float
-    run_delay_s: float | None = None
-    steal_s: float | None = None
-    throttled_s: float | None = None
-    hot_s: float | None = None
+    elapsed_s: Float
+    run_delay_s: Float | None = None
+    steal_s: Float | None = None
+    throttled_s: Float | None = None
+    hot_s: Float | None = None
 
     @property
     def share(self) -> float:
@@ -252,10 +262,10 @@ class TrialEnd(_Record):
     """
 
     type: Literal["trial_end"] = "trial_end"
-    trial: int
+    trial: Int
     status: Literal["ok", "void", "failed"]
     detail: str = ""
-    at_s: float | None = None
+    at_s: Float | None = None
     """Host seconds since this attempt started its machine, added by the lab. Never part of a result."""
     lost: LostTime | None = None
     """Added by the lab in real time; None on the instruction clock, to which the host does not matter."""
@@ -271,13 +281,13 @@ class ProfileStretch(_Record):
     """
 
     type: Literal["profile"] = "profile"
-    trial: int
-    repetition: int
-    period_ns: int
-    stretch_ns: int
-    cpus: int
-    samples: int
-    lost: int
+    trial: Int
+    repetition: Int
+    period_ns: Int
+    stretch_ns: Int
+    cpus: Int
+    samples: Int
+    lost: Int
 
 
 class Stack(_Record):
@@ -287,11 +297,11 @@ class Stack(_Record):
     """
 
     type: Literal["stack"] = "stack"
-    trial: int
-    repetition: int
+    trial: Int
+    repetition: Int
     stack: str
-    count: int
-    ns: int
+    count: Int
+    ns: Int
 
 
 class AgentError(_Record):
@@ -305,14 +315,14 @@ class Bye(_Record):
     """The agent ran its whole plan and powers off."""
 
     type: Literal["bye"] = "bye"
-    trials: int
+    trials: Int
 
 
 class Alive(_Record):
     """The guest is slow but not hung; ``detail`` is what the trial does now."""
 
     type: Literal["alive"] = "alive"
-    trial: int
+    trial: Int
     detail: str = ""
 
 
@@ -328,4 +338,4 @@ _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 
 def parse(raw: bytes | str) -> Record:
     """Parse one line. Raises ``pydantic.ValidationError`` (a ValueError) if it is not a record."""
-    return _adapter.validate_json(raw)
+    return _adapter.validate_json(raw, strict=True)

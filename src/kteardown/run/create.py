@@ -24,7 +24,7 @@ from kteardown.run.past_spreads import spreads
 from kteardown.run.profile_plan import plan_profile
 from kteardown.run.resolve import Resolved
 from kteardown.rundir import snapshot
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import RunDir, removed_unless_whole
 from kteardown.rundir.find import all_runs
 from kteardown.vm import host
 
@@ -81,16 +81,17 @@ def create_run(
     Raises LabError.
     """
     run = run or RunDir.create(runs_dir(), resolved.experiment.name)
-    plan = plan_boots(resolved, built.left_out)
-    snapshot.write_inputs(run, resolved.workloads, resolved.published, plan)
-    run_kernels.save_requests(run, resolved, built.left_out, Sources(cache_dir(), reporter))
-    run_kernels.save_built(run, built)
-    environment = {"command": command, "kteardown": version(), "machine": host.facts()}
-    run.save(run.environment_file, json.dumps(environment, indent=1))
-    if resolved.experiment.design.profile:
-        run.make_folder(run.profile.console_path(0, 0).parent)
-        run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
-    snapshot.mark_whole(run, resolved.experiment)
+    with removed_unless_whole(run.path):
+        plan = plan_boots(resolved, built.left_out)
+        snapshot.write_inputs(run, resolved.workloads, resolved.published, plan)
+        run_kernels.save_requests(run, resolved, built.left_out, Sources(cache_dir(), reporter))
+        run_kernels.save_built(run, built)
+        environment = {"command": command, "kteardown": version(), "machine": host.facts()}
+        run.save(run.environment_file, json.dumps(environment, indent=1))
+        if resolved.experiment.design.profile:
+            run.make_folder(run.profile.console_path(0, 0).parent)
+            run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
+        snapshot.mark_whole(run, resolved.experiment)
     return run
 
 

@@ -24,8 +24,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from pydantic import TypeAdapter, ValidationError
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import is_fragment_path
 from kteardown.model.record import Record, parse
+from kteardown.paths import replace_text
 from kteardown.rundir import counting
 from kteardown.rundir.counting import BootRecords
 
@@ -111,18 +113,9 @@ class RunDir:
 
     def save(self, file: Path, text: str) -> None:
         """Replace one of the run's files atomically. Raises LabError."""
-        # The name has the process id, because another process may save the same file at this time.
-        partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
         try:
-            with partial.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            partial.replace(file)
-            _sync_folder(file.parent)
+            replace_text(file, text)
         except OSError as error:
-            with suppress(OSError):
-                partial.unlink()
             raise write_failed(error, file) from error
 
     def copy(self, source: Path, target: Path) -> None:
@@ -164,12 +157,11 @@ class RunDir:
         except OSError as error:
             raise write_failed(error, folder) from error
 
-    def records(self, *, strict: bool = True) -> list[Record]:
+    def records(self) -> list[Record]:
         """Return every record in the order in which it arrived; empty before the first one.
 
-        An incomplete last line (kteardown was killed while it wrote) is left out; without ``strict`` so is
-        every other line that cannot be parsed. Raises InputError that names the file and the line of a record
-        that cannot be parsed.
+        An incomplete last line (kteardown was killed while it wrote) is left out. Raises InputError that
+        names the file and the line of a record that cannot be parsed.
         """
         try:
             with self.records_file.open("rb") as stream:
@@ -184,13 +176,11 @@ class RunDir:
             ) from error
         complete = lines[:-1]
         try:
-            found = _all_records.validate_json(b"[" + b",".join(complete) + b"]")
+            found = _all_records.validate_json(b"[" + b",".join(complete) + b"]", strict=True)
         except ValidationError:
             found = []
         if len(found) != len(complete):
-            if strict:
-                raise self._corrupt(complete)
-            return list(_parsable(complete))
+            raise self._corrupt(complete)
         return found
 
     def ended_boots(self) -> int:
@@ -261,21 +251,17 @@ def new_folder(root: Path, experiment: str, *, now: datetime | None = None) -> P
             raise write_failed(error, path) from error
 
 
-def _parsable(lines: Iterable[bytes]) -> Iterator[Record]:
-    for line in lines:
-        try:
-            yield parse(line)
-        except ValidationError:
-            continue
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the directory entries of ``folder`` to the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+@contextmanager
+def removed_unless_whole(folder: Path) -> Iterator[None]:
+    """Remove ``folder``, of a new run, if the block fails: a part of a run cannot be resumed."""
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, LabError):
+            hint = error.hint.partition(" and continue with ")[0].rstrip(".")
+            raise LabError(error.message, hint=f"{hint}, then start the run anew.") from error
+        raise
 
 
 def write_failed(error: OSError, path: Path) -> LabError:

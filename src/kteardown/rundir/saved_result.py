@@ -42,4 +42,4 @@ def _is_current(run: RunDir, head: _Head) -> bool:
         return head.ended_boots == run.ended_boots()
     # Results of schema 1 did not record it; those of a run that stopped early have fewer boots.
     stopped = head.stopping is not None and head.stopping.done
-    return stopped or sum(head.boots.values()) == len(counting.boots(run.records(strict=False)))
+    return stopped or sum(head.boots.values()) == len(counting.boots(run.records()))

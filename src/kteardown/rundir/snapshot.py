@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
@@ -71,7 +71,11 @@ def load(run: RunDir) -> Snapshot:
         published = _read(run.published_file, Posting) if run.published_file.is_file() else None
     else:
         workloads, published, plan = migrate.from_schema_1(experiment, plan, run.path)
-    _check_environment(run.environment_file)
+    planned = (trial.workload for boot in plan.boots for trial in boot.trials)
+    swept = (sweep.workload for sweep in experiment.workloads)
+    for name in {*swept, *(point.workload for point in plan.points), *planned} - workloads.keys():
+        raise _damaged(run.workloads_file, f"the workload {name} is missing")
+    _read(run.environment_file, _Environment)
     unavailable = run.unavailable_file
     return Snapshot(
         run=run,
@@ -136,11 +140,16 @@ def _schema(run: RunDir) -> int:
     return schema
 
 
-def _check_environment(file: Path) -> None:
-    fields = read_json(file)
-    missing = [name for name in ("command", "machine") if name not in fields]
-    if missing:
-        raise _damaged(file, f"{missing[0]} is missing")
+class _Session(BaseModel):
+    machine: dict[str, Any]
+    agent_hash: str = ""
+
+
+class _Environment(BaseModel):
+    command: str
+    machine: dict[str, Any]
+    sessions: list[_Session] = []
+    nodes: dict[str, dict[str, Any]] = {}
 
 
 def load_kernels(run: RunDir) -> dict[str, KernelFacts]:

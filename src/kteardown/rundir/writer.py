@@ -25,8 +25,21 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
     """Open ``run`` for appending records, and remove files that a killed process left behind.
 
     ``machine``: the facts of this host. With the first boot they become another session of the run's
-    environment. Raises InputError if another process writes to this directory, LabError if the disk fails.
+    environment. Raises as ``locked`` does, and LabError if the disk fails.
     """
+    with locked(run):
+        for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
+            _remove(left)
+        writer = RecordWriter(run, machine)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+@contextmanager
+def locked(run: RunDir) -> Iterator[None]:
+    """Hold the lock of ``run``. Raises InputError if another process writes to it, LabError."""
     lock = FileLock(run.path / "lock")
     try:
         lock.acquire(timeout=0)
@@ -38,13 +51,7 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
     except OSError as error:
         raise write_failed(error, run.path) from error
     try:
-        for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
-            _remove(left)
-        writer = RecordWriter(run, machine)
-        try:
-            yield writer
-        finally:
-            writer.close()
+        yield
     finally:
         lock.release()
 

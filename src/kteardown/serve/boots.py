@@ -100,7 +100,7 @@ def boots_of(run: RunDir, *, running: bool) -> list[Boot]:
     Raises KteardownError if the plan cannot be read.
     """
     by_boot: dict[int, list[Attempt]] = {}
-    for attempt in attempts(run.records(strict=False)):
+    for attempt in attempts(run.records()):
         by_boot.setdefault(attempt.boot, []).append(attempt)
     found = []
     for planned in load_plan(run).boots:

@@ -37,13 +37,13 @@ class BootFigure:
     started_at: str
 
 
-def boot_figures(runs: Sequence[RunDir]) -> list[BootFigure]:
-    """Return the figures of ``runs``, ordered by run and boot. Raises InputError if they cannot be read."""
+def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str, str]]:
+    """Return the figures of ``runs``, ordered by run and boot; and why runs are left out, by name."""
     # Imported here: duckdb is an extra.
     from kteardown.sql.database import database
 
     with database(runs) as found:
-        return [_boot_figure(*row) for row in found.query(_FIGURES).rows]
+        return [_boot_figure(*row) for row in found.query(_FIGURES).rows], found.skipped
 
 
 def _boot_figure(
@@ -57,7 +57,7 @@ def _boot_figure(
     acceleration: str,
     release: str | None,
     cpus: int | None,
-    started_at: datetime,
+    started_at: datetime | None,
 ) -> BootFigure:
     """Convert a row; without a ``hello`` record the release is empty and the number of CPUs is 0."""
     return BootFigure(
@@ -71,7 +71,7 @@ def _boot_figure(
         acceleration=acceleration,
         release=release or "",
         cpus=cpus or 0,
-        started_at=started_at.isoformat(timespec="seconds"),
+        started_at=started_at.isoformat(timespec="seconds") if started_at else "",
     )
 
 

@@ -1,11 +1,12 @@
 """Records as tables: DuckDB over the ``records.ndjson`` files of run directories.
 
-``sql.views`` has the columns. Lines that are not JSON, such as a last line cut by a crash, are left out.
+``sql.views`` has the columns. A last line that was cut by a crash is left out.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from typing import Any
 import duckdb
 
 from kteardown.errors import InputError, LabError
+from kteardown.model.record import Record
 from kteardown.rundir import counting, saved_result
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import read_json
 from kteardown.sql import views
 
 TABLES = tuple(views.VIEWS)
@@ -25,6 +28,21 @@ _ROWS = 10_000
 _READ = duckdb.StatementType
 # MULTI is PIVOT. A PRAGMA that sets something is a SET.
 _READING = (_READ.SELECT, _READ.EXPLAIN, _READ.PRAGMA, _READ.MULTI)
+# A map cannot have a key twice.
+_READ_WELL = """
+SELECT count(*) FROM records
+WHERE params IS NULL OR len(json_keys(params)) = len(list_distinct(json_keys(params)))"""
+_TABLES: Mapping[str, Mapping[str, str]] = {
+    "records": {"run": "VARCHAR", "line": "BIGINT", **views.RECORD},
+    "run_files": {"run": "VARCHAR", "path": "VARCHAR", "experiment": "JSON", "environment": "JSON"},
+    "results": {"run": "VARCHAR", "result": "JSON"},
+    "counted_attempts": {"run": "VARCHAR", "boot": "BIGINT", "attempt": "BIGINT"},
+    "counting": {
+        "run": "VARCHAR",
+        **dict.fromkeys(("boot", "attempt", "trial"), "BIGINT"),
+        "usable": "BOOLEAN",
+    },
+}
 # Every parameter, and whether all its values are integers.
 _PARAMS = """
 SELECT key, bool_and(try_cast(params ->> key AS BIGINT) IS NOT NULL)
@@ -42,8 +60,12 @@ class Answer:
 class Database:
     """The tables of some runs, in memory."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, skipped: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._connection = connection
+        self.skipped = skipped
+        """Why runs are left out, by name."""
 
     def query(self, sql: str) -> Answer:
         """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
@@ -102,86 +124,87 @@ def database(
     """Open the tables of ``runs``. ``locked``: queries can neither read nor write files.
 
     ``parameters`` have a column even if no run has them; True: the values are integers. The records are read
-    once, before files are locked. Raises InputError if they cannot be read.
+    once, before files are locked. A run that cannot be read is left out (``Database.skipped``).
     """
     # A run that is named twice is one run.
     runs = list({run.path.resolve(): run for run in runs}.values())
     with duckdb.connect(":memory:") as connection:
         # DuckDB must not spill data that does not fit into memory into the current folder.
         connection.execute("SET temp_directory = ''; SET autoinstall_known_extensions = false")
-        try:
-            _fill(connection, runs, parameters)
-        except duckdb.Error as error:
-            raise InputError(
-                f"the runs cannot be read: {error}",
-                hint="find the damaged run with `kteardown show RUN`, and move it away.",
-            ) from error
+        skipped = _fill(connection, runs, parameters)
         if locked:
             connection.execute("SET enable_external_access = false; SET lock_configuration = true")
-        yield Database(connection)
+        yield Database(connection, skipped)
 
 
 def _fill(
     connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir], parameters: Mapping[str, bool]
-) -> None:
-    connection.execute(f"CREATE TABLE records AS {_records(runs)}")
-    connection.execute(
-        "CREATE TABLE run_files (run VARCHAR, path VARCHAR, experiment JSON, environment JSON)"
-    )
-    connection.execute("CREATE TABLE results (run VARCHAR, result JSON)")
+) -> dict[str, str]:
+    """Make the tables and return why runs are left out, by name."""
+    for table, columns in _TABLES.items():
+        listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        connection.execute(f"CREATE TABLE {table} ({listed})")
+    skipped: dict[str, str] = {}
     for run in runs:
-        files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
-        connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
-        if (result := saved_result.current(run)) is not None:
-            connection.execute(
-                "INSERT INTO results VALUES (?, ?)", [run.name, result.decode(errors="replace")]
-            )
+        connection.begin()
+        try:
+            _add(connection, run)
+        except (duckdb.Error, InputError) as error:
+            connection.rollback()
+            skipped[run.name] = str(error)
+        else:
+            connection.commit()
     connection.execute(f"CREATE TABLE attempts AS {views.ATTEMPTS}")
-    _fill_counting(connection, runs)
     connection.execute(f"CREATE TABLE counted AS {views.COUNTED}")
     params = {**parameters, **dict(connection.execute(_PARAMS).fetchall())}
     for name, select in views.VIEWS.items():
         connection.execute(f"CREATE VIEW {name} AS {select.replace(' COLUMNS', '')}")
         if " COLUMNS" in select:
             taken = set(Database(connection).columns(name))
-            columns = _columns(params, taken, views.POINT.get(name, "counted.params"))
-            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns)}")
+            columns_of = _columns(params, taken, views.POINT.get(name, "counted.params"))
+            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns_of)}")
+    return skipped
 
 
-def _fill_counting(connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir]) -> None:
-    """Fill the tables of the attempts and trials that count, by the rule of ``rundir.counting``."""
-    found_attempts: dict[str, list[object]] = {"run": [], "boot": [], "attempt": []}
-    found_trials: dict[str, list[object]] = {**{n: [] for n in found_attempts}, "trial": [], "usable": []}
-    for run in runs:
-        for boot in counting.boots(run.records(strict=False)):
-            for column, value in zip(
-                found_attempts.values(), (run.name, boot.boot, boot.attempt), strict=True
-            ):
-                column.append(value)
-            for trial in counting.trials(boot.records):
-                row = (run.name, trial.boot, trial.attempt, trial.index, trial.usable)
-                for column, value in zip(found_trials.values(), row, strict=True):
-                    column.append(value)
-    kinds = {"run": "VARCHAR[]", "usable": "BOOLEAN[]"}
-    for table, columns in (("counted_attempts", found_attempts), ("counting", found_trials)):
-        select = ", ".join(f"unnest(?::{kinds.get(name, 'BIGINT[]')}) AS {name}" for name in columns)
-        connection.execute(f"CREATE TABLE {table} AS SELECT {select}", list(columns.values()))
-
-
-def _records(runs: Sequence[RunDir]) -> str:
-    """Return the query of every line of every run, with its run and its overall line number."""
-    files = {str(run.records_file): run.name for run in runs if run.records_file.is_file()}
-    if not files:
-        columns = {"run": "VARCHAR", "line": "BIGINT", **views.RECORD}
-        return "SELECT " + ", ".join(f"NULL::{k} AS {n}" for n, k in columns.items()) + " WHERE false"
-    listed = ", ".join(map(_text, files))
-    names = ", ".join(f"{_text(file)}: {_text(name)}" for file, name in files.items())
+def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
+    """Add a run to the tables. Raises InputError or DuckDB's error if it cannot be read whole."""
+    records = run.records()
+    files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
+    connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
+    if saved_result.current(run) is not None:
+        connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, _json_or_none(run.result_file)])
+    if not records:
+        return
+    (before,) = connection.execute(_READ_WELL).fetchall()[0]
     kinds = ", ".join(f"{name}: {_text(kind)}" for name, kind in views.RECORD.items())
-    return (
-        f"SELECT (MAP {{{names}}})[filename] AS run, row_number() OVER () AS line, * EXCLUDE (filename) "
-        f"FROM read_ndjson([{listed}], columns = {{{kinds}}}, ignore_errors = true, filename = true) "
-        "WHERE type IS NOT NULL"
+    # In brackets, a character of a pattern is only itself.
+    file = re.sub(r"[*?[]", r"[\g<0>]", str(run.records_file))
+    connection.execute(
+        "INSERT INTO records SELECT ?, row_number() OVER () + ?, * FROM "
+        f"read_ndjson(?, columns = {{{kinds}}}, ignore_errors = true) WHERE type IS NOT NULL",
+        [run.name, before, file],
     )
+    (after,) = connection.execute(_READ_WELL).fetchall()[0]
+    if after - before < len(records):
+        raise InputError(
+            f"{run.records_file}: a line cannot be read as a table", hint="restore the file from a copy."
+        )
+    _add_counting(connection, run.name, records)
+
+
+def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequence[Record]) -> None:
+    """Fill the tables of the attempts and trials that count, by the rule of ``rundir.counting``."""
+    boots = counting.boots(records)
+    trials = [trial for boot in boots for trial in counting.trials(boot.records)]
+    attempts = [(run, boot.boot, boot.attempt) for boot in boots]
+    counted = [(run, trial.boot, trial.attempt, trial.index, trial.usable) for trial in trials]
+    for table, rows in (("counted_attempts", attempts), ("counting", counted)):
+        if rows:
+            kinds = _TABLES[table].values()
+            select = ", ".join(f"unnest(?::{kind}[])" for kind in kinds)
+            connection.execute(
+                f"INSERT INTO {table} SELECT {select}", [list(column) for column in zip(*rows, strict=True)]
+            )
 
 
 def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
@@ -195,13 +218,8 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
 
 
 def _json_or_none(file: Path) -> str | None:
-    """Return the text of a file, or None if it is not JSON: other runs can still be queried then."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        json.loads(text)
-    except (OSError, ValueError):
-        return None
-    return text
+    """Return the text of a file that is a JSON object, or None without the file. Raises InputError."""
+    return json.dumps(read_json(file)) if file.is_file() else None
 
 
 def _not_reading(statement: str) -> InputError:

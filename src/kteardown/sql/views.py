@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import get_args
 
@@ -33,7 +34,7 @@ _SAME_ATTEMPT = "USING (run, boot, attempt)"
 ATTEMPTS = f"""
 SELECT s.run, s.boot, s.attempt, s.kernel, s.block, s.seed,
     CASE s.acceleration WHEN '{EXACT}' THEN 'instructions' ELSE 'wall' END AS clock,
-    s.acceleration, s.session, left(s.started_at, 23)::TIMESTAMP AS started_at,
+    s.acceleration, s.session, try_cast(left(s.started_at, 23) AS TIMESTAMP) AS started_at,
     e.outcome, e.detail, e.duration_s, e.first_record_s, e.peak_rss_kb,
     s.host_load AS host_load_before, e.host_load AS host_load_after,
     h.release, h.cpu_model, h.hypervisor, h.cpus_online, h.cpus_possible, h.nodes, h.memory_kb,
@@ -67,6 +68,7 @@ def _value_unit(unit: str, clock: str) -> str:
     return f"CASE {clock} WHEN 'instructions' THEN CASE {unit} {counted} ELSE {unit} END ELSE {unit} END"
 
 
+_CAST = re.compile(r"(\(c ->[^()]*\))::(\w+)")
 # The key of a metric ends in its unit.
 _OF_KEY = f"nullif(regexp_extract(metric, '_({'|'.join(get_args(Unit))})$', 1), '')"
 _OF_SAMPLE = f"{_value_unit(_OF_KEY, 'clock')} AS value_unit"
@@ -114,7 +116,7 @@ SELECT run, c ->> 'workload' AS workload, c ->> 'variant' AS variant, c ->> 'met
     {_PAIR.format("ci", "ci")}, (c ->> 'confidence')::DOUBLE AS confidence, (c ->> 'mde')::DOUBLE AS mde,
     c ->> 'verdict' AS verdict, (c ->> 'exact')::BOOLEAN AS exact, {_PAIR.format("null_ci", "null")},
     (c ->> 'p')::DOUBLE AS p, c ->> 'reason' AS reason, {_POINT} AS params COLUMNS
-FROM (SELECT run, result ->> 'clock' AS clock, unnest((result -> 'comparisons')::JSON[]) AS c,
+FROM (SELECT run, result ->> 'clock' AS clock, unnest(try_cast(result -> 'comparisons' AS JSON[])) AS c,
     c -> 'point' AS point FROM results)""",
     "laws": f"""
 SELECT run, c ->> 'workload' AS workload, c ->> 'kernel' AS kernel, c ->> 'metric' AS metric,
@@ -123,8 +125,11 @@ SELECT run, c ->> 'workload' AS workload, c ->> 'kernel' AS kernel, c ->> 'metri
     (c ->> 'intercept')::DOUBLE AS intercept, (c ->> 'exponent')::DOUBLE AS exponent,
     {_PAIR.format("exponent_ci", "exponent")}, (c ->> 'r2')::DOUBLE AS r2,
     (c ->> 'points')::BIGINT AS points, {_POINT} AS params
-FROM (SELECT run, result ->> 'clock' AS clock, unnest((result -> 'laws')::JSON[]) AS c FROM results)""",
+FROM (SELECT run, result ->> 'clock' AS clock, unnest(try_cast(result -> 'laws' AS JSON[])) AS c
+    FROM results)""",
 }
+# A result whose fields have other types must not end the queries of all runs: there they are NULL.
+VIEWS = {name: _CAST.sub(r"try_cast(\1 AS \2)", text) for name, text in VIEWS.items()}
 """The tables for users. ``COLUMNS`` is replaced by a column for every parameter of any trial."""
 
 POINT: Mapping[str, str] = {"comparisons": "c -> 'point'"}

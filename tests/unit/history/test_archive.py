@@ -45,7 +45,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_boot_has_one_figure_for_each_metric_and_point(home: Path) -> None:
-    figures = boot_figures(_runs(home / "runs")[:1])
+    figures, _ = boot_figures(_runs(home / "runs")[:1])
     assert len(figures) == 6 * 3 * len(killable.METRICS)
     first = figures[0]
     assert (first.acceleration, first.release, first.cpus) == ("icount", "6.12", 1)
@@ -55,14 +55,14 @@ def test_a_boot_has_one_figure_for_each_metric_and_point(home: Path) -> None:
 def test_trials_that_failed_a_check_have_no_figure(tmp_path: Path) -> None:
     run = killable.make_run(tmp_path, "instructions")
     killable.measure(run.path)
-    whole = len(boot_figures([run]))
+    whole = len(boot_figures([run])[0])
     lines = run.records_file.read_text().splitlines()
     at = next(n for n, line in enumerate(lines) if '"trial_end"' in line)
     end = json.loads(lines[at])
     check = {"type": "check", "repetition": 0, "name": "all", "ok": False}
     lines.insert(at, json.dumps(check | {name: end[name] for name in ("boot", "attempt", "trial")}))
     run.records_file.write_text("\n".join(lines) + "\n")
-    assert len(boot_figures([run])) == whole - len(killable.METRICS)
+    assert len(boot_figures([run])[0]) == whole - len(killable.METRICS)
 
 
 def test_the_history_over_runs(home: Path) -> None:
