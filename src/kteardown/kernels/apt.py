@@ -20,6 +20,7 @@ from pathlib import Path
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _LISTS_FRESH_S = 24 * 3600
@@ -168,7 +169,7 @@ class Apt:
         """
         target = folder / f"{package.name}_{package.version}_{self._architecture}.deb"
         with cache_folder.locked(target, self._reporter, f"download of {package.name}"):
-            if target.exists():
+            if seal.is_intact(target, self._reporter):
                 return target
             root = _Root(
                 self._folder / f"{package.tier.name}-{self._architecture}", package.tier, self._architecture
@@ -180,7 +181,7 @@ class Apt:
                 with self._reporter.task(title, total=size / 1e6) as task:
                     for done in root.download(package, work, self._reporter):
                         task.update(done / 1e6)
-                next(work.glob("*.deb")).rename(target)
+                seal.publish(next(work.glob("*.deb")), target)
             return target
 
     def _fetch(self, root: _Root, tier: Tier) -> list[str]:

@@ -1,9 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.kernels.apt import Target, newest, parse_madison, parse_targets, readable, tiers
+from kteardown.kernels import apt
+from kteardown.kernels.apt import (
+    Apt,
+    Package,
+    Target,
+    Tier,
+    newest,
+    parse_madison,
+    parse_targets,
+    readable,
+    tiers,
+)
+from kteardown.progress import Reporter
+from unit.vm.test_seal import Notes
 
 ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
 
@@ -75,3 +91,28 @@ def test_versions_are_compared_by_the_rules_of_debian() -> None:
 def test_messages_have_names_and_no_patterns() -> None:
     assert readable(r"linux\-image\-9\.9\.\d+(?:[+-][a-z0-9.~+]+)?-amd64") == "linux-image-9.9.*"
     assert readable(r"linux-source-6\.12") == "linux-source-6.12"
+
+
+def test_a_damaged_package_is_downloaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Root:
+        """The private root of apt, whose network is a folder."""
+
+        def __init__(self, *_: object) -> None: ...
+
+        def size(self, _: Package) -> int:
+            return 7
+
+        def download(self, package: Package, folder: Path, _: Reporter) -> Iterator[int]:
+            (folder / f"{package.name}.deb").write_bytes(b"package")
+            yield 7
+
+    monkeypatch.setattr(apt, "_Root", Root)
+    reporter = Notes()
+    lab = Apt(tmp_path / "apt", reporter, "amd64")
+    package = Package("linux-source-6.12", "6.12.1-1", Tier("own", ()))
+    file = lab.download(package, tmp_path / "downloads")
+    inode = file.stat().st_ino
+    assert lab.download(package, tmp_path / "downloads") == file and file.stat().st_ino == inode
+    file.write_bytes(b"packag")
+    assert lab.download(package, tmp_path / "downloads").read_bytes() == b"package"
+    assert ["damaged" in note for note in reporter.notes] == [True]
