@@ -85,7 +85,7 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     set or the compiler fails; and LabError if tools or disk space are missing.
     """
     sources = Sources(cache_dir, reporter)
-    kernels = Cache(cache_dir)
+    kernels = Cache(cache_dir, reporter)
     images: dict[str, KernelImage] = {}
     plans: list[_Plan] = []
     for request in requests:
@@ -158,7 +158,7 @@ def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporte
 
     Raises BuildError if one does not apply, InputError if a file is not a patch, LabError.
     """
-    sources, kernels = Sources(cache_dir, reporter), Cache(cache_dir)
+    sources, kernels = Sources(cache_dir, reporter), Cache(cache_dir, reporter)
     patched = kernels.tree_path(f"patched-{os.getpid()}")
     with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
         builder = _Builder(kernels, sources, reporter, folder)
@@ -409,7 +409,7 @@ def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> b
         key = _plan(request, sources).key
     except LabError:  # No compiler is installed.
         return False
-    return (kernels.kernel_path(key) / "kernel.json").is_file()
+    return kernels.lookup(key, "") is not None
 
 
 @contextmanager

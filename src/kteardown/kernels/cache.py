@@ -81,16 +81,20 @@ class Cache:
         return self.folder / "trees" / key
 
     def objects_path(self, series: str) -> Path:
-        """Return the folder of ccache for the kernels of a series, which limits its size.
+        """Return the folder of ccache for the kernels of a series, which limits its size; make it.
 
         Each series has its own, because makefiles of a patch can write anything into it. Those of all but
         the last few series are removed.
         """
-        folder = self.folder / "objects"
-        mine = folder / hashlib.sha256(series.encode()).hexdigest()[:16]
-        others = [path for path in folder.glob("*") if path != mine]
-        for path in sorted(others, key=lambda path: path.stat().st_mtime)[: 1 - _SERIES_WITH_OBJECTS]:
-            cache_folder.remove(path)
+        mine = self.folder / "objects" / hashlib.sha256(series.encode()).hexdigest()[:16]
+        cache_folder.hold(mine)
+        mine.mkdir(parents=True, exist_ok=True)
+        os.utime(mine)
+        every = sorted(self._folders("objects"), key=lambda path: path.stat().st_mtime)
+        for path in every[:-_SERIES_WITH_OBJECTS]:
+            with cache_folder.free(path) as is_free:
+                if is_free:
+                    cache_folder.remove(path)
         return mine
 
     def log_path(self, key: str) -> Path:

@@ -167,9 +167,6 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[sandbox.Runn
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
     through = _write_compilers(compilers) if tree.objects is not None else False
-    if tree.objects is not None:
-        tree.objects.mkdir(parents=True, exist_ok=True)
-        os.utime(tree.objects)
     if tree.view is None:
         environment = {**os.environ, **(_ccache(compilers, tree.objects) if through else {})}
         with sandbox.running(argv, environment) as process:

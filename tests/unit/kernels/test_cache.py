@@ -101,7 +101,7 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"no kernel '{wanted}'"):
             cache.prune([wanted])
     assert cache.prune() == []
-    cache.objects_path("series").mkdir(parents=True)
+    (tmp_path / "objects/series").mkdir(parents=True)
     assert {e.kind for e in cache.prune(everything=True)} == {"kernel", "object"}
     assert cache.entries() == [] and cache.others() == []
 
@@ -257,3 +257,17 @@ def test_a_full_disk_is_an_error_before_and_while_writing(tmp_path: Path) -> Non
         raise OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match="other"), cache_folder.scratch(tmp_path / "k"):
         raise OSError(errno.EIO, "other")
+
+
+def test_each_of_the_last_series_has_its_own_compiled_objects(tmp_path: Path) -> None:
+    folders = [Cache(tmp_path).objects_path(f"series {number}") for number in range(10)]
+    assert len(set(folders)) == 10
+    assert all(folder.is_dir() for folder in folders), "this process uses them"
+    code = (
+        "import sys; from pathlib import Path; from kteardown.kernels.cache import Cache;"
+        "Cache(Path(sys.argv[1])).objects_path(sys.argv[2])"
+    )
+    for number in range(10):
+        subprocess.run([sys.executable, "-c", code, tmp_path / "other", str(number)], check=True)
+    left = [path for path in (tmp_path / "other/objects").iterdir() if not path.name.startswith(".")]
+    assert len(left) == 8

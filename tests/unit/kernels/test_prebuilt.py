@@ -20,6 +20,7 @@ from kteardown.kernels.prebuilt import ensure, exact_depends, is_prebuilt, load_
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
+from kteardown.vm import seal
 from kteardown.vm.image_header import read_header
 
 
@@ -179,7 +180,9 @@ def split_debs(cache: Path) -> None:
         "linux-base-x": ("kmod", under(folder, {"config": CONFIG, "System.map": b"map"} | BUILTIN)),
     }
     for name, (depends, files) in parts.items():
-        build(cache / "downloads" / f"{name}_{PACKAGE.version}_amd64.deb", files, depends)
+        deb = cache / "downloads" / f"{name}_{PACKAGE.version}_amd64.deb"
+        build(deb, files, depends)
+        seal.keep(deb, deb)
 
 
 def check_whole(found: KernelImage) -> None:
