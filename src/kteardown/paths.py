@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,8 +40,8 @@ def programs_dir() -> Path | None:
 
 def replace_text(file: Path, text: str) -> None:
     """Replace ``file`` atomically; its text is on the disk on return."""
-    # The name has the process id, because another process may write the same file at this time.
-    partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
+    # Another process or thread may write the same file at this time.
+    partial = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         partial.write_text(text, encoding="utf-8")
         sync(partial)
