@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -167,7 +168,9 @@ def test_a_file_is_replaced_atomically(run: RunDir) -> None:
 
 def test_a_failed_save_keeps_the_old_file(run: RunDir) -> None:
     run.save(run.result_file, "one")
-    run.result_file.with_name(f"result.json.{os.getpid()}.partial").symlink_to("/dev/full")
+    run.result_file.with_name(f"result.json.{os.getpid()}.{threading.get_ident()}.partial").symlink_to(
+        "/dev/full"
+    )
     with pytest.raises(LabError, match="disk is full"):
         run.save(run.result_file, "x" * 10)
     assert run.result_file.read_text() == "one"

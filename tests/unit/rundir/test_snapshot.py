@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_a_run_directory_that_cannot_be_written_to_can_be_read(home: Path) -> No
     run = write_run(home / "runs")
     # Folders are in the way of the files that are written; root may write to a read-only folder.
     for file in (run.result_file, run.report_file):
-        file.with_name(f"{file.name}.{os.getpid()}.partial").mkdir()
+        file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.partial").mkdir()
     (run.path / "lock").mkdir()
     with_names(run.path, home)
     with pytest.raises(LabError, match="cannot be written") as refused:
