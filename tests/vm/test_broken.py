@@ -20,7 +20,7 @@ from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
-FORMATS = ("cover", "markdown", "html", "comment", "junit", "badge", "json", "benchstat")
+FORMATS = ("cover", "markdown", "html", "comment", "junit", "json")
 EVERYWHERE = {"panic-at-boot": ("panic", "broken on purpose")}
 """By broken series: the kind of the fault, and words of its message. This one never runs a trial."""
 OOPS = {"oops": ("panic", "NULL pointer dereference")}

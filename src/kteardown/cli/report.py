@@ -29,8 +29,6 @@ class ReportFormat(StrEnum):
     json = "json"
     comment = "comment"
     junit = "junit"
-    badge = "badge"
-    benchstat = "benchstat"
     svg = "svg"
     png = "png"
 
@@ -63,10 +61,9 @@ def report(
     """Print or write the report of a run. The run directory is only read.
 
     html is one file that needs no network; cover is the text for a cover letter, in 72 columns; comment is
-    Markdown with folded details for GitHub or GitLab; junit has each headline comparison as a test; badge is
-    a small SVG; benchstat has the samples for Go's benchstat; svg and png are the charts. Without --output,
-    html is written to RUN.html and charts to the folder RUN-charts, both in the current folder; the other
-    formats are written to standard output.
+    Markdown with folded details for GitHub or GitLab; junit has each headline comparison as a test; svg and
+    png are the charts. Without --output, html is written to RUN.html and charts to the folder RUN-charts,
+    both in the current folder; the other formats are written to standard output.
 
     The report of a run on both clocks has both side by side, and then each by itself. RUN/instructions and
     RUN/wall are the runs of one clock.

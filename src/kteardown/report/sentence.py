@@ -67,21 +67,6 @@ def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
     return so_far + "; ".join([*absent, *texts, *revisions_in(result, workloads), *base]) + "."
 
 
-def in_brief(result: Result, workloads: Mapping[str, Workload]) -> str:
-    """Return the result in a few words: ``better: freezing user space -61%``, or ``1 broken, 2 better``."""
-    requested = (*result.not_built, *requested_of(result))
-    found = {variant: found_of(result, workloads, variant) for variant in requested}
-    sorts = [sort_of(result, found[variant], variant) for variant in requested]
-    if any(faults(result, variant, "suspected") for variant in requested):
-        return "may be broken"
-    if len(requested) == 1:
-        brief = _brief(found[requested[0]]) if sorts[0] in _WITH_CHANGE else ""
-        return f"{sorts[0]}{brief}"
-    return (
-        ", ".join(f"{sorts.count(sort)} {sort}" for sort in _SORTS if sort in sorts) or "nothing to compare"
-    )
-
-
 def tone_of(result: Result) -> Verdict:
     """Return the verdict that the colour of the sentence shows: the most alarming one."""
     verdicts = {m.verdict for m in result.metric_verdicts} | {c.verdict for c in result.asked_for}

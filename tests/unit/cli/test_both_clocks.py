@@ -66,8 +66,6 @@ def refused(*arguments: str) -> str:
         ("html", "<!doctype html>"),
         ("comment", "**On both clocks freezer-skip-exited makes"),
         ("junit", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: On both clocks'),
-        ("badge", '<svg xmlns="http://www.w3.org/2000/svg"'),
-        ("benchstat", "Unit freeze_user-instructions better=lower"),
     ],
 )
 def test_every_format_of_the_report(both: RunFolder, form: str, begins: str) -> None:

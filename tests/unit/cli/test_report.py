@@ -29,8 +29,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("json", "{"),
         ("comment", "**freezer-skip-exited makes freezing"),
         ("junit", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: freezer-skip-exited'),
-        ("badge", '<svg xmlns="http://www.w3.org/2000/svg"'),
-        ("benchstat", "Unit freeze_user-instructions better=lower"),
     ],
 )
 def test_text_goes_to_standard_output_or_to_a_file(

@@ -1,4 +1,4 @@
-"""The text formats: cover letter, CSV, comment, JUnit, badge, and the input of benchstat."""
+"""The text formats: cover letter, CSV, comment, JUnit and JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -30,7 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.mark.parametrize(
     ("name", "material"),
-    [("cover", "wall"), ("cover", "instructions"), ("badge", "wall")],
+    [("cover", "wall"), ("cover", "instructions")],
 )
 def test_the_text_equals_the_golden_file(name: str, material: str) -> None:
     made = TEXTS[name]({"wall": wall, "instructions": instructions}[material]())
@@ -142,29 +140,6 @@ def test_the_json_is_the_result() -> None:
     assert {metric["unit"] for metric in exact["metrics"]} == {"instructions"}
 
 
-def test_benchstat_reads_a_line_for_each_boot() -> None:
-    lines = TEXTS["benchstat"](wall()).splitlines()
-    assert "Unit freeze_user-ns better=lower" in lines
-    bench = [line for line in lines if line.startswith("BenchmarkZombies/zombies=30000/kernel=base ")]
-    assert len([line for line in bench if line.endswith(" freeze_user-ns")]) == 10
-    assert all(re.fullmatch(r"Benchmark[\w/=.@:+-]+ 3 [\d.e+]+ [a-z_-]+", line) for line in bench)
-    exact = TEXTS["benchstat"](instructions())
-    assert "Unit freeze_user-instructions better=lower\n" in exact
-    assert "-ns" not in exact
-    assert "assume=exact" not in exact
-
-
-def test_the_real_benchstat_reads_it(tmp_path: Path) -> None:
-    """It is a Go program; CONTRIBUTING.md says how to install it."""
-    program = shutil.which("benchstat")
-    if program is None:
-        pytest.skip("benchstat is not installed")
-    file = tmp_path / "wall.txt"
-    file.write_text(TEXTS["benchstat"](wall()))
-    done = subprocess.run([program, "-col", "/kernel", str(file)], capture_output=True, text=True, check=True)
-    assert re.search(r"Zombies/zombies=30000 .*-6\d\.\d\d% \(p=0\.\d+ n=10\)", done.stdout)
-
-
 def broken(material: Material) -> Material:
     """Return the material with one broken variant."""
     fault = Fault(
@@ -184,9 +159,7 @@ def broken(material: Material) -> Material:
     return replace(material, result=result.model_copy(update={"uncompared": (lost,)}))
 
 
-def test_benchstat_and_the_csv_say_that_a_variant_is_broken() -> None:
-    text = TEXTS["benchstat"](broken(rich()))
-    assert text.startswith("broken: freezer-skip-exited: it panics, in 1 of 2 boots")
+def test_the_csv_says_that_a_variant_is_broken() -> None:
     rows = list(csv.DictReader(io.StringIO(TEXTS["csv"](broken(rich())))))
     assert {row["variant"] for row in rows if row["variant_broken"] == "True"} == {"freezer-skip-exited"}
     assert {row["variant_broken"] for row in csv.DictReader(io.StringIO(TEXTS["csv"](rich())))} == {"False"}
@@ -241,15 +214,6 @@ def test_junit_of_a_broken_kernel_is_xml_whatever_the_console_has() -> None:
     assert failure.get("type") == "broken"
     assert "<here>" in (failure.text or "")
     assert [error.get("message") for error in root.iter("error")] == ["boot: panic"]
-
-
-def test_a_badge_is_small_and_says_the_worst() -> None:
-    good = Xml.fromstring(TEXTS["badge"](instructions()))
-    assert good.get("aria-label") == "kteardown: 2 better"
-    bad = TEXTS["badge"](broken(instructions()))
-    assert "1 broken, 1 better" in bad
-    assert "#a01010" in bad
-    assert len(bad) < 2500
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from kteardown.sql.database import database
 from unit.report.contexts import write_run
 
 SCHEMA_1 = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
-FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "comment", "junit", "badge", "benchstat")
+FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "comment", "junit")
 READING = (
     *(("report", "last", "--format", form, *(("-o", "-") if form == "html" else ())) for form in FORMATS),
     ("show", "last"),

@@ -11,7 +11,7 @@ from rich.text import Text
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formats import badge, benchstat, comment, cover, csv, html, junit, markdown, text
+from kteardown.report.formats import comment, cover, csv, html, junit, markdown, text
 from kteardown.report.in_words import in_words
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
@@ -123,7 +123,5 @@ TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {
     "csv": _csv,
     "comment": comment.render_both,
     "junit": junit.render_both,
-    "badge": badge.render_both,
-    "benchstat": lambda m: "".join(map(benchstat.render, m.clocks)),
 }
 """The text formats by name, as ``registry.TEXTS`` has those of one clock."""

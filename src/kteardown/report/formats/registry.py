@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kteardown.report.formats import badge, benchstat, comment, cover, csv, html, json, junit, markdown
+from kteardown.report.formats import comment, cover, csv, html, json, junit, markdown
 from kteardown.report.in_words import in_words
 from kteardown.report.material import Material
 
@@ -16,6 +16,4 @@ TEXTS: Mapping[str, Callable[[Material], str]] = {
     "csv": lambda m: csv.render(m.result, m.workloads),
     "comment": comment.render,
     "junit": junit.render,
-    "badge": badge.render,
-    "benchstat": benchstat.render,
 }
