@@ -473,6 +473,7 @@ def lacking_its_variant(
         "arch": "x86_64",
         "patch_set": None,
         "optional": False,
+        "exact": None,
     }
     run.save(run.path / "requests.json", json.dumps({BASE: request, VARIANT: request}))
 

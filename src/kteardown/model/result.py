@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.model.experiment import Clock
 from kteardown.model.profile_result import Profile
-from kteardown.model.record import BASE, NOT_VARIANTS, Outcome, ParamValue, ProblemKind
+from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, ProblemKind
 from kteardown.model.timing import Timing
 from kteardown.model.workload import Better
 
@@ -237,17 +237,11 @@ class KernelFacts(_Result):
 
 
 def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
-    """Return the requested variants with patches of which nothing is in the kernel that was built.
-
-    A run of an earlier version shows it by an image that is equal to that of base.
-    """
-    base = kernels.get(BASE)
+    """Return the requested variants with patches of which nothing is in the kernel that was built."""
     return tuple(
         name
         for name, facts in kernels.items()
-        if facts.patch_set is not None
-        and not facts.patch_set.for_ablation
-        and (facts.unchanged or (base is not None and facts.image_hash == base.image_hash != ""))
+        if facts.unchanged and facts.patch_set is not None and not facts.patch_set.for_ablation
     )
 
 

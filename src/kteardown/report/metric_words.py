@@ -1,6 +1,6 @@
 """The verdict of a metric in words: what it is over all points, then what its points show.
 
-Results without verdicts of metrics, from older versions, have those of the points alone.
+A metric that is no headline has the verdicts of its points alone.
 """
 
 from __future__ import annotations

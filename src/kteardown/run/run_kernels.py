@@ -22,7 +22,6 @@ from typing import Any
 from urllib.parse import quote
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import fragments
 from kteardown.kernels import backports, build, cache_folder, layout_twin, prebuilt
 from kteardown.kernels.request import Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
@@ -152,13 +151,7 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
 
 
 def _base_request(snapshot: Snapshot) -> KernelRequest:
-    requests = _json(snapshot.run.path / "requests.json")
-    if BASE in requests:
-        return _request(snapshot.run, BASE, requests[BASE])
-    # A run of schema 1 kept no requests.
-    experiment = snapshot.experiment
-    wanted = fragments(experiment, snapshot.workloads)
-    return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
+    return _request(snapshot.run, BASE, read_json(snapshot.run.path / "requests.json")[BASE])
 
 
 def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
@@ -178,8 +171,7 @@ def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
 
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
-    # Runs of earlier versions did not keep ``exact``.
-    patch_set, exact = fields["patch_set"], fields.get("exact")
+    patch_set, exact = fields["patch_set"], fields["exact"]
     return KernelRequest(
         name=name,
         source=fields["source"],

@@ -71,9 +71,8 @@ class RunDir:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was written to its end; a run of schema 1 has neither run.json nor workloads.json."""
-        schema_1 = not self.workloads_file.exists()
-        return self.experiment_file.is_file() and (schema_1 or self.run_file.is_file())
+        """Whether it was written to its end."""
+        return self.experiment_file.is_file() and self.run_file.is_file()
 
     @property
     def profile(self) -> RunDir:
@@ -215,8 +214,7 @@ class RunDir:
 def started(file: Path) -> float:
     """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder.
 
-    An earlier version did not record it: then by the local time in the name of the folder, or else by the age
-    of the file. 0 if there is none.
+    If that cannot be read, by the local time in the name of the folder, or else by the age of the file.
     """
     try:
         return datetime.fromisoformat(json.loads(file.read_bytes())["started"]).timestamp()

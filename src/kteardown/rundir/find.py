@@ -126,18 +126,12 @@ def all_folders() -> Sequence[RunFolder]:
     try:
         paths = sorted(root.iterdir()) if root.is_dir() else []
         found = [run for run in map(_read, paths) if run is not None]
-        return sorted(found, key=lambda run: started(_first_file(run)))
+        return sorted(found, key=lambda run: started(run.runs[0].run_file))
     except OSError as error:
         raise LabError(
             f"{root}: cannot be read: {error.strerror}",
             hint="set KTEARDOWN_RUNS to a folder that you can read.",
         ) from error
-
-
-def _first_file(found: RunFolder) -> Path:
-    """Return the file that says when the run began; that of both clocks has its time in its name, too."""
-    run = found.runs[0]
-    return run.run_file if run.run_file.is_file() else run.experiment_file
 
 
 def _read(path: Path) -> RunFolder | None:

@@ -23,13 +23,11 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, rests
 from kteardown.model.result import KernelFacts, Unavailable
 from kteardown.model.workload import Workload
-from kteardown.rundir import migrate
 from kteardown.rundir.directory import RunDir
 
 _T = TypeVar("_T")
 
 SCHEMA = 2
-"""1: before workloads and published figures were kept; see ``rundir.migrate``."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +56,18 @@ class Snapshot:
 
 def load(run: RunDir) -> Snapshot:
     """Read a run directory. Raises InputError that names the file that is missing or damaged."""
-    schema = _schema(run)
-    if schema > SCHEMA:
+    schema = read_json(run.run_file).get("schema")
+    if not isinstance(schema, int):
+        raise _damaged(run.run_file, "no schema number")
+    if schema != SCHEMA:
         raise InputError(
-            f"{run.path} was written by a newer kteardown (schema {schema}, this one reads up to {SCHEMA})",
-            hint="upgrade kteardown.",
+            f"{run.path} was written by another version of kteardown: schema {schema} instead of {SCHEMA}",
+            hint="read it with that version.",
         )
     experiment = _read(run.experiment_file, Experiment)
     plan = _read(run.plan_file, Plan)
-    if schema == SCHEMA:
-        workloads = load_workloads(run)
-        published = _read(run.published_file, Posting) if run.published_file.is_file() else None
-    else:
-        workloads, published, plan = migrate.from_schema_1(experiment, plan, run.path)
+    workloads = load_workloads(run)
+    published = _read(run.published_file, Posting) if run.published_file.is_file() else None
     planned = (trial.workload for boot in plan.boots for trial in boot.trials)
     swept = (sweep.workload for sweep in experiment.workloads)
     for name in {*swept, *(point.workload for point in plan.points), *planned} - workloads.keys():
@@ -106,7 +103,7 @@ def load_plan(run: RunDir) -> Plan:
 
 
 def load_workloads(run: RunDir) -> dict[str, Workload]:
-    """Read the workloads alone, which a run of schema 1 does not have. Raises InputError."""
+    """Read the workloads alone. Raises InputError."""
     return _read(run.workloads_file, dict[str, Workload])
 
 
@@ -129,15 +126,6 @@ def mark_whole(run: RunDir, experiment: Experiment) -> None:
     run.save(run.experiment_file, experiment.model_dump_json(indent=1))
     fields = {"schema": SCHEMA, "kteardown": version(), "started": datetime.now(UTC).isoformat()}
     run.save(run.run_file, json.dumps(fields, indent=1))
-
-
-def _schema(run: RunDir) -> int:
-    if not run.run_file.is_file():
-        return 1
-    schema = read_json(run.run_file).get("schema")
-    if not isinstance(schema, int):
-        raise InputError(f"{run.run_file}: no schema number", hint="restore the run directory from a copy.")
-    return schema
 
 
 class _Session(BaseModel):

@@ -18,7 +18,6 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import saved
-from kteardown.report.comparison_groups import is_headline
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.report.formatting import without_options
@@ -45,10 +44,7 @@ class ListedRun:
     experiment: Experiment
     state: str
     verdicts: Mapping[Verdict, int]
-    """How many headline metrics have each verdict (comparisons, in older results).
-
-    Empty unless the state is ``done``.
-    """
+    """How many headline metrics have each verdict; empty unless the state is ``done``."""
     answer: str
     """The result in one sentence, of both clocks if both are done; empty unless the state is ``done``."""
     progress: Progress | None
@@ -220,12 +216,7 @@ def _experiment(file: Path, _stamped: tuple[int, int]) -> Experiment:
 
 @lru_cache(maxsize=_KEPT)
 def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
-    found = _read(file)
-    if found.result.metric_verdicts:
-        return Counter(metric.verdict for metric in found.result.metric_verdicts)
-    return Counter(
-        c.verdict for c in found.result.asked_for if is_headline(found.workloads, c.workload, c.metric)
-    )
+    return Counter(metric.verdict for metric in _read(file).result.metric_verdicts)
 
 
 @lru_cache(maxsize=_KEPT)

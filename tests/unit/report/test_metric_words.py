@@ -12,8 +12,6 @@ from kteardown.cli.options import FailOn
 from kteardown.errors import GateError
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.comparison_groups import headlines
-from kteardown.report.formats import json
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import Material
 from kteardown.report.metric_words import metric_sentence, verdict_of
 from kteardown.report.summary import claims
@@ -95,18 +93,6 @@ def test_a_point_that_goes_the_other_way_is_named_although_it_is_not_significant
 def test_a_metric_without_a_ratio_has_a_direction() -> None:
     result = with_metric(made(dict.fromkeys(SIZES, 0.5)), ratio=None, ci=None, exact=False)
     assert "(lower, no ratio)" in words(result)
-
-
-@pytest.mark.parametrize("name", sorted(TEXTS))
-def test_results_of_older_versions_are_reported_by_their_points(name: str) -> None:
-    (run,) = [path for path in OLD.iterdir() if path.is_dir()]
-    result = json.loads((run / "result.json").read_bytes())
-    assert result.metric_verdicts == ()
-    text = TEXTS[name](Material(run.name, result, WORKLOADS))
-    assert text.endswith("\n")
-    if name == "markdown":
-        assert " points of freezing user space (" in text
-        assert "Headline metrics over all" not in text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -177,16 +176,6 @@ def test_a_run_keeps_the_fragments_that_are_not_shipped(
     with pytest.raises(InputError, match="another configuration than the run was planned") as no:
         missing(requests)
     assert str(kept) in no.value.message
-
-
-def test_a_run_that_kept_no_configuration_is_built_with_the_present_one(tree: Path, tmp_path: Path) -> None:
-    run, _ = saved(planned(tree, f"git:{tree}"), tmp_path)
-    requests = run.path / "requests.json"
-    fields = json.loads(requests.read_bytes())
-    for kernel in fields.values():
-        del kernel["exact"]
-    run.save(requests, json.dumps(fields))
-    assert missing(run_kernels.missing_kernels(run))
 
 
 def test_the_patch_of_the_layout_twin_is_kept_to_the_byte(tree: Path, tmp_path: Path) -> None:

@@ -56,9 +56,8 @@ class Strip:
 class Card:
     """The verdict on one variant.
 
-    ``figure`` is its change of the first headline metric over all points (in older results, at the leading
-    point), and ``where`` says so. ``verdict`` is the verdict on this change; ``counts`` has the verdicts of
-    all headline metrics (in older results, comparisons).
+    ``figure`` is its change of the first headline metric over all points, and ``where`` says so. ``verdict``
+    is the verdict on this change; ``counts`` has the verdicts of all headline metrics.
     """
 
     variant: str
@@ -97,7 +96,6 @@ def _card(result: Result, variant: str, found: Sequence[Group], axis: RatioAxis)
         figure = percent(whole.ratio) if whole.ratio and verdict != "inconclusive" else ""
         where = f"{first.name} over {points_of(whole)} {metric_interval(whole)}".rstrip()
     counts = Counter(metric.verdict for metric in metrics if metric is not None)
-    counts = counts or Counter(c.verdict for _, rows in mine for c in rows)
     return Card(
         variant=variant,
         verdict=verdict,
