@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from kteardown.cli.terminal import TerminalReporter
     from kteardown.model.experiment import Clock, Experiment
 
-_WHAT, _HOW, _OUT = "What is compared", "How it is measured", "Execution and output"
+_what, _how, _out = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("What is compared", "How it is measured", "Execution and output")
+)
 
 
 class ClockChoice(StrEnum):
@@ -72,27 +75,21 @@ RunArg = Annotated[
         help="A run: its id or the beginning of it, its path, or `last`.", autocompletion=complete.runs
     ),
 ]
-VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Print the commands that are run.", rich_help_panel=_OUT)
-]
+VerboseOption = Annotated[bool, _out("-v", "--verbose", help="Print the commands that are run.")]
 FailOnOption = Annotated[
     FailOn | None,
-    typer.Option(
+    _out(
         "--fail-on",
         metavar="VERDICT",
         help="worse or inconclusive: exit with 1 if a headline metric has this verdict (worse: or one of its "
         "points has it), or if a point could not be compared; exit with 6 if a variant is broken.",
-        rich_help_panel=_OUT,
     ),
 ]
-QuietOption = Annotated[
-    bool,
-    typer.Option("-q", "--quiet", help="Print only errors and the result.", rich_help_panel=_OUT),
-]
+QuietOption = Annotated[bool, _out("-q", "--quiet", help="Print only errors and the result.")]
 
 
 def _file(form: str, what: str) -> Any:
-    return typer.Option(f"--{form}", help=f"Also write {what} to this file.", rich_help_panel=_OUT)
+    return _out(f"--{form}", help=f"Also write {what} to this file.")
 
 
 @dataclass(frozen=True)
@@ -101,30 +98,27 @@ class Parts:
 
     source: Annotated[
         str | None,
-        typer.Option(
+        _what(
             "--source",
             help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE or debian-image:6.12.",
             autocompletion=complete.sources,
-            rich_help_panel=_WHAT,
         ),
     ] = None
     variant: Annotated[
         list[str] | None,
-        typer.Option(
+        _what(
             "--variant",
             help="Only this variant: a series, its first two patches (NAME@2), all but its second patch "
             "(NAME@-2), a source, or a series on another source ('NAME on debian:7.3'). Repeatable.",
             autocompletion=complete.series_and_sources,
-            rich_help_panel=_WHAT,
         ),
     ] = None
     workload: Annotated[
         list[str] | None,
-        typer.Option(
+        _what(
             "--workload",
             help="Only this workload of the experiment. Repeatable.",
             autocompletion=complete.workloads,
-            rich_help_panel=_WHAT,
         ),
     ] = None
 
@@ -139,51 +133,42 @@ class Kernels:
     """The architecture, and the kernels that are built in addition to base and the variants."""
 
     arch: Annotated[
-        Arch | None,
-        typer.Option(
-            "--arch",
-            help="The guest's architecture. Default: that of the experiment.",
-            rich_help_panel=_WHAT,
-        ),
+        Arch | None, _what("--arch", help="The guest's architecture. Default: that of the experiment.")
     ] = None
     config: Annotated[
         list[str] | None,
-        typer.Option(
+        _what(
             "--config",
             help="Add a configuration fragment to all kernels (`kteardown list fragments`, or a path to a "
             ".config file), or one symbol (CONFIG_NAME=y): debug, kasan and kmemleak find faults, which "
             "makes the kernels slower. Repeatable.",
             autocompletion=complete.fragments,
-            rich_help_panel=_WHAT,
         ),
     ] = None
     ablate: Annotated[
         bool,
-        typer.Option(
+        _what(
             "--ablate",
             help="Find the effect of each patch: for every series of several patches, also boot each prefix, "
             "and the series without each patch, if that applies and builds.",
-            rich_help_panel=_WHAT,
         ),
     ] = False
     layout_twin: Annotated[
         bool,
-        typer.Option(
+        _what(
             "--layout-twin",
             help="Wall clock: also boot base with a function that is never called in each file that the "
             "series touch, in every block. Without this option that kernel is booted at the end, if a "
             "difference below 10% needs it.",
-            rich_help_panel=_WHAT,
         ),
     ] = False
     unsafe_build: Annotated[
         bool,
-        typer.Option(
+        _what(
             "--unsafe-build",
             help="Build without the sandbox: a patch can then run any program as you, while it is built. The "
             "result says so.",
             callback=_permit_unsafe_build,
-            rich_help_panel=_WHAT,
         ),
     ] = False
 
@@ -194,141 +179,114 @@ class Designed:
 
     clock: Annotated[
         ClocksChoice | None,
-        typer.Option(
+        _how(
             "--clock",
             metavar="CLOCK",
             help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
             "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
             "kernels in random order and an A/A twin. both: first the one, then the other, and both changes "
             "of each point side by side. Default: that of the experiment.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            help="Fewer boots and points: a result in minutes, with less statistical power.",
-            rich_help_panel=_HOW,
-        ),
+        _how("--quick", help="Fewer boots and points: a result in minutes, with less statistical power."),
     ] = False
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
+        _how(
             "--set",
             metavar="PARAM=VALUES",
             help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step); also "
             "of the guest's cpus, possible_cpus and numa_nodes. Repeatable.",
             autocompletion=complete.assignments,
-            rich_help_panel=_HOW,
         ),
     ] = None
     seeds: Annotated[
         int | None,
-        typer.Option(
+        _how(
             "--seeds",
             min=1,
             help="Number of seeds (instruction clock only); each kernel is booted once with each seed.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     boots: Annotated[
-        int | None,
-        typer.Option(
-            "--boots",
-            min=1,
-            help="Number of boots of each kernel (wall clock only).",
-            rich_help_panel=_HOW,
-        ),
+        int | None, _how("--boots", min=1, help="Number of boots of each kernel (wall clock only).")
     ] = None
     repetitions: Annotated[
-        int | None,
-        typer.Option(
-            "--repetitions",
-            min=1,
-            help="Measured repetitions in each trial.",
-            rich_help_panel=_HOW,
-        ),
+        int | None, _how("--repetitions", min=1, help="Measured repetitions in each trial.")
     ] = None
     until: Annotated[
         str | None,
-        typer.Option(
+        _how(
             "--until",
             metavar="RULE",
             help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
             "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
             "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
             "40 boots, 20 seeds). With --clock both, the rule is applied to each clock.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     budget: Annotated[
         str | None,
-        typer.Option(
+        _how(
             "--budget",
             metavar="TIME",
             help="With --until: the maximum time to measure on each clock, as 90s, 30m or 2h. (--budget of "
             "`kteardown hunt` is in million instructions.)",
-            rich_help_panel=_HOW,
         ),
     ] = None
     lost_limit: Annotated[
         str | None,
-        typer.Option(
+        _how(
             "--lost-limit",
             metavar="SHARE",
             help="Wall clock: a trial that lost more than this share of its time (5%, 0.5%) to other work of "
             "the host is void and repeated, at most twice; 100%: none is repeated. Default: 5% under KVM if "
             "the host has more CPUs than the guest, else 100%.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     predict: Annotated[
         list[str] | None,
-        typer.Option(
+        _how(
             "--predict",
             metavar="PARAM=N",
             help="Extrapolate the growth laws to this value, with an interval, if the data supports it: "
             "zombies=100000. Repeatable.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     profile: Annotated[
         bool,
-        typer.Option(
+        _how(
             "--profile",
             help="After measuring, boot each kernel again and sample its stacks: shows in which functions "
             "the time is spent, which grow faster than N, and which differ from base; keeps the stacks for "
             "flame graph tools.",
-            rich_help_panel=_HOW,
         ),
     ] = False
     counts: Annotated[
         bool,
-        typer.Option(
+        _how(
             "--counts",
             help="Also count instructions, cycles, cache misses and data TLB misses in the stretch that each "
             "workload measures, by the processor's counters, as metrics beside time: on the wall clock under "
             "KVM, where `kteardown doctor` says that the host has counters (docs/wall-clock.md).",
-            rich_help_panel=_HOW,
         ),
     ] = False
     cpus: Annotated[
         int | None,
-        typer.Option(
+        _how(
             "--cpus",
             min=1,
             help="Number of CPUs of the guest. Default: what the experiment and its workloads need.",
-            rich_help_panel=_HOW,
         ),
     ] = None
     memory_mb: Annotated[
         int | None,
-        typer.Option(
+        _how(
             "--memory-mb",
             min=64,
             help="Memory of the guest, in MiB. Default: what the experiment and its workloads need.",
-            rich_help_panel=_HOW,
         ),
     ] = None
 
@@ -345,22 +303,20 @@ class Execution:
 
     jobs: Annotated[
         int | None,
-        typer.Option(
+        _out(
             "--jobs",
             min=1,
             help="Guests that run at the same time. Default: one for each CPU of the host. On the wall clock "
             "it is always one, because guests would slow each other down.",
-            rich_help_panel=_OUT,
         ),
     ] = None
     on: Annotated[
         str | None,
-        typer.Option(
+        _out(
             "--on",
             metavar="WHERE",
             help="Where the guests run: `slurm` or `slurm:PARTITION`, the nodes of a Slurm cluster "
             "(docs/cluster.md); `local`, this host. Default: where the run began, or this host.",
-            rich_help_panel=_OUT,
         ),
     ] = None
     json_file: Annotated[Path | None, _file("json", "result.json")] = None
