@@ -16,7 +16,6 @@ from kteardown.analysis.ablation import ablations
 from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.comparisons import JudgedComparisons, compare_all
 from kteardown.analysis.dataset import Dataset
-from kteardown.analysis.distributions import distributions
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, uncompared
@@ -30,6 +29,7 @@ from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
 from kteardown.model.result import (
     Comparison,
+    Distribution,
     Fault,
     KernelFacts,
     MetricVerdict,
@@ -37,7 +37,7 @@ from kteardown.model.result import (
     Unavailable,
     not_built,
 )
-from kteardown.model.workload import Workload
+from kteardown.model.workload import HistogramSpec, Workload
 from kteardown.rundir.counting import BootRecords
 
 LAYOUT_CLAIM = 0.1
@@ -82,6 +82,7 @@ def analyse(
     slopes = slope_ratios(data)
     found = _judged(data, slopes, failed)
     voids = data.collected.voids(_in_every_block(data), limit, data.expected)
+    booted = {boot.start.kernel for boot in boots}
     result = Result(
         experiment=experiment.name,
         question=experiment.question,
@@ -96,10 +97,12 @@ def analyse(
         notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, found.comparisons, unavailable),
         outliers=found.outliers,
-        distributions=distributions(data, [BASE, *variants]),
+        distributions=_distributions(data, [BASE, *variants]),
         metric_verdicts=found.metric_verdicts,
         faults=failed,
-        uncompared=uncompared(found.comparisons, _booted(data.asked_for, boots), points, voids),
+        uncompared=uncompared(
+            found.comparisons, [variant for variant in data.asked_for if variant in booted], points, voids
+        ),
     )
     notes = (*result.notes, *node_notes(found, data.nodes), *_cautions(result, workloads))
     return result.model_copy(update={"notes": notes})
@@ -157,10 +160,11 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
     )
 
 
-def _booted(variants: Sequence[str], boots: Sequence[BootRecords]) -> list[str]:
-    """Return the variants that were booted: in a run that is not finished some were not yet."""
-    booted = {boot.start.kernel for boot in boots}
-    return [variant for variant in variants if variant in booted]
+def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Dataset) -> dict[str, KernelFacts]:
+    return {
+        name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
+        for name, facts in kernels.items()
+    }
 
 
 def _for_ablation(facts: KernelFacts) -> bool:
@@ -171,13 +175,6 @@ def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:
     """Return the boots of the layout twin, and those of base in the same blocks."""
     blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
     return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
-
-
-def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Dataset) -> dict[str, KernelFacts]:
-    return {
-        name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
-        for name, facts in kernels.items()
-    }
 
 
 def _in_every_block(data: Data) -> list[str]:
@@ -246,3 +243,34 @@ def _is_extreme(comparison: Comparison) -> bool:
     percent = float(comparison.statistic.removeprefix("p"))
     fewest = min(side.n / side.boots for side in (comparison.base, comparison.changed))
     return fewest * min(percent, 100 - percent) < 100
+
+
+def _distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ...]:
+    """Return a distribution for every histogram, kernel and point that has values."""
+    found = [
+        _distribution(data, kernel, metric, spec, point)
+        for workload in dict.fromkeys(point.workload for point in data.expected)
+        for metric, spec in data.workloads[workload].histograms.items()
+        for kernel in kernels
+        for point in data.expected
+        if point.workload == workload
+    ]
+    return tuple(distribution for distribution in found if distribution is not None)
+
+
+def _distribution(
+    data: Data, kernel: str, metric: str, spec: HistogramSpec, point: Point
+) -> Distribution | None:
+    histogram = data.collected.histogram(kernel, point, metric)
+    if histogram is None:
+        return None
+    return Distribution(
+        workload=point.workload,
+        kernel=kernel,
+        metric=metric,
+        unit=spec.unit,
+        point=point.shown,
+        n=histogram.n,
+        percentiles={f"{percent:g}": histogram.percentile(percent) for percent in spec.percentiles},
+        error=histogram.error,
+    )

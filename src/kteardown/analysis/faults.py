@@ -35,7 +35,6 @@ from kteardown.model.record import (
     OUTCOMES,
     TWIN,
     Hello,
-    KernelProblem,
     ProblemKind,
     TrialEnd,
     TrialStart,
@@ -323,15 +322,13 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
         )
     for problem in end.problems:
         if not (crashed and problem.kind in _OF_A_CRASH):
-            yield _of_problem(boot, problem, places)
+            where = frozenset(places[trial] for trial in problem.trials if trial in places)
+            yield _Seen(
+                boot, problem.kind, problem.signature or problem.line, problem.line, where, problem.excerpt
+            )
     for trial in trials(boot.records):
         if trial.status in ("void", "failed"):
             name = trial.failed.name if trial.status == "void" and trial.failed else ""
             place = frozenset([(trial.workload, key(trial.params))])
             kind: FaultKind = "invariant" if trial.status == "void" else "failed trial"
             yield _Seen(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())
-
-
-def _of_problem(boot: BootRecords, problem: KernelProblem, places: Mapping[int, tuple[str, Key]]) -> _Seen:
-    where = frozenset(places[trial] for trial in problem.trials if trial in places)
-    return _Seen(boot, problem.kind, problem.signature or problem.line, problem.line, where, problem.excerpt)

@@ -29,7 +29,7 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
-from kteardown.model.workload import Metric, Parameter, Workload
+from kteardown.model.workload import Metric, Parameter
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
@@ -109,7 +109,7 @@ def _workload(name: str) -> Fields:
     return {
         "name": name,
         "summary": workload.summary,
-        "needs": _needs(workload),
+        "needs": {"cpus": workload.cpus, "memory_mb": workload.memory_mb, "config": workload.config},
         "parameters": [_parameter(key, p) for key, p in workload.parameters.items()],
         "metrics": [_metric(key, called[key], spec) for key, spec in workload.metrics.items()],
         "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
@@ -117,10 +117,6 @@ def _workload(name: str) -> Fields:
         "experiments": [{"name": e.name, "question": e.question} for e in users],
         "more": _pages([*(e.name for e in users), name]),
     }
-
-
-def _needs(workload: Workload) -> Fields:
-    return {"cpus": workload.cpus, "memory_mb": workload.memory_mb, "config": workload.config}
 
 
 def _parameter(key: str, parameter: Parameter) -> Fields:

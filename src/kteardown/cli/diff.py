@@ -127,16 +127,14 @@ def _sides(name: str) -> list[_Named]:
     return [
         _Named(
             run.name if found.both_clocks else name,
-            read(_json(run).encode(), str(run.result_file)),
+            read(
+                result_json.dumps(in_words(saved.result_of(run), load(run).workloads)).encode(),
+                str(run.result_file),
+            ),
             run,
         )
         for run in found.runs
     ]
-
-
-def _json(run: RunDir) -> str:
-    """Return the result of a run with the names of its metrics, which a saved one of an old run lacks."""
-    return result_json.dumps(in_words(saved.result_of(run), load(run).workloads))
 
 
 def _mapped(text: str) -> tuple[str, str]:

@@ -37,13 +37,13 @@ def serve(
     """
     need("serve", "`serve`")
     # Imported here, so that no other verb takes the time to import a web server.
-    from kteardown.serve import server
+    from kteardown.serve.app import address, listen, run
 
     out = options.output()
-    listening = server.listen(port)
+    listening = listen(port)
     with listening:
-        out.print(f"{server.address(listening)} shows {runs_dir()}; press Ctrl-C to stop", soft_wrap=True)
+        out.print(f"{address(listening)} shows {runs_dir()}; press Ctrl-C to stop", soft_wrap=True)
         try:
-            server.run(listening)
+            run(listening)
         except KeyboardInterrupt:
             out.print("stopped")

@@ -6,16 +6,15 @@ To import all of them takes most of a second, more than `kteardown --version` an
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
-
-from kteardown.cli.help_text import Verb, with_short_types
 
 SUMMARIES: Mapping[str, str] = {
     "try": "Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.",
@@ -90,3 +89,49 @@ def _command(name: str) -> Any:
     import_module(f"kteardown.cli.{_MODULES.get(name, name)}").register(own)
     own.registered_commands[0].cls = Verb
     return get_command(own)
+
+
+class Verb(TyperCommand):
+    """A command whose help has short types, and paragraphs without the line breaks of the source."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.help = joined(self.help or "")
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters with short types."""
+        return with_short_types(super().get_params(ctx), ctx)
+
+
+def joined(text: str) -> str:
+    """Return ``text`` with each paragraph on one line, and no empty line between indented lines."""
+    paragraphs = [
+        part if re.search("^ ", part, re.M) else " ".join(part.split()) for part in text.split("\n\n")
+    ]
+    return re.sub(r"(?m)^( .*)\n\n(?= )", r"\1\n", "\n\n".join(paragraphs))
+
+
+def with_short_types(parameters: list[Any], ctx: Any) -> list[Any]:
+    """Return ``parameters``; an option that does not name its value gets a short name for it.
+
+    typer shows Python's types, as ``<list[str]>``, in a column that is as wide as the longest one. The texts
+    then have less than half of 80 columns. An argument has a name, and its text says what it may be.
+    """
+    for option in parameters:
+        if isinstance(option, TyperArgument):
+            option.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+        if isinstance(option, TyperOption) and option.metavar is None:
+            option.metavar = _value(option, ctx)
+    return parameters
+
+
+def _value(option: TyperOption, ctx: Any) -> str:
+    """Return what an option is followed by; a flag by nothing."""
+    kind = option.type_descriptor
+    if option.is_flag:
+        return ""
+    if kind.is_choice:
+        return option.display_type(ctx).strip("<>")
+    if kind.is_path:
+        return "FILE"
+    return "N" if kind.is_ranged else max(option.opts, key=len).lstrip("-").upper()

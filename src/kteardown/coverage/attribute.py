@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kteardown import sandbox
 from kteardown.errors import InputError, MissingError
-from kteardown.kernels.inlined_frames import Chain, Frame, parse_addr2line
+from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
 from kteardown.vm.coverage_plugin import TrialBlocks
 
 

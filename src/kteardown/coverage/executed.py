@@ -113,7 +113,10 @@ def _exercised(
     counts = [counts_of(trial.executed, inside=True) for trial in trials]
     sides = [info.count(count) for count in counts]
     own = [info.instructions_in(count, wanted) for count in counts]
-    objects = _objects(workload, trials)
+    sizes = [trial.params.get(workload.law) for trial in trials]
+    small, large = sizes[0], sizes[-1]
+    # 0 if there is one size.
+    objects = large - small if isinstance(small, int) and isinstance(large, int) else 0
     outside = info.count(counts_of(trials[-1].executed, inside=False))
     functions = [_function(one, sides, outside, objects) for one in here]
     functions.sort(key=lambda one: (-one.executions, -one.calls, str(one.function)))
@@ -127,13 +130,6 @@ def _exercised(
         own[-1] / sides[-1].instructions if sides[-1].instructions else 0.0,
         seconds,
     )
-
-
-def _objects(workload: Workload, trials: Sequence[CountedTrial]) -> int:
-    """Return by how many objects the sizes differ; 0 if there is one size."""
-    sizes = [trial.params.get(workload.law) for trial in trials]
-    small, large = sizes[0], sizes[-1]
-    return large - small if isinstance(small, int) and isinstance(large, int) else 0
 
 
 def _function(

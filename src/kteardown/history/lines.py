@@ -135,7 +135,11 @@ def history(
     for figure in figures:
         facts = runs.get(figure.run)
         if facts is not None and figure.kernel != LAYOUT and _known(figure, facts):
-            keys.setdefault(_line_of(figure, facts), []).append(figure)
+            params = tuple(sorted(figure.params))
+            question = (facts.experiment, facts.clock, figure.workload, figure.metric, params)
+            keys.setdefault(
+                (*question, _patches(figure, facts), figure.cpus, _host(figure, facts)), []
+            ).append(figure)
     lines = (_line(found, runs, order, least) for found in keys.values())
     return History(order=order, least=least, lines=tuple(sorted(lines, key=_line_key)))
 
@@ -151,12 +155,6 @@ def release_key(release: str) -> tuple[object, ...]:
 
 def _known(figure: BootFigure, facts: RunFacts) -> bool:
     return figure.kernel in facts.kernels and (figure.workload, figure.metric) in facts.metrics
-
-
-def _line_of(figure: BootFigure, facts: RunFacts) -> _LineKey:
-    params = tuple(sorted(figure.params))
-    question = (facts.experiment, facts.clock, figure.workload, figure.metric, params)
-    return (*question, _patches(figure, facts), figure.cpus, _host(figure, facts))
 
 
 def _patches(figure: BootFigure, facts: RunFacts) -> str:

@@ -98,7 +98,9 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     hunt = _prepare(folder, reporter, jobs)
     source = hunt.request.source
     reporter.note(f"screening on {source}; kinds: {len(hunt.kinds)}")
-    first = _screened(hunt)
+    plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
+    found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
+    first = {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
     chosen = {
         case: most for case, most in decide.worth_confirming(first.values()).items() if can_confirm(most)
     }
@@ -172,13 +174,6 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
 
 def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Case, MeasuredCase]:
     return {case: each for (of, case), each in found.items() if of == kernel}
-
-
-def _screened(hunt: _Hunt) -> dict[Case, MeasuredCase]:
-    """Measure every way at few sizes."""
-    plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
-    found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
-    return {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
 
 
 def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dict[Case, MeasuredCase]:
@@ -260,7 +255,8 @@ def _owners(
     largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
     if not owners or not largest:
         return ()
-    lab = _on_wall_clock(hunt.lab)
+    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
+    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
     hunt.reporter.note(
         f"releasing by up to {max(owners)} processes at once in real time ({lab.acceleration})"
     )
@@ -277,11 +273,6 @@ def _owners(
         for one in those
     ]
     return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
-
-
-def _on_wall_clock(lab: Lab) -> Lab:
-    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
-    return replace(lab, acceleration=best.acceleration, jobs=1)
 
 
 def _rate(

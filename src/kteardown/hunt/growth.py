@@ -176,7 +176,11 @@ def _not_growing(whole: Curve, grown: float, error: float) -> Growth:
 
 
 def _by_power_law(whole: Curve, confidence: float) -> tuple[Verdict, str]:
-    law = power(Costs.of(np.array(whole.sizes, dtype=np.float64), _without_setup(whole)), confidence)
+    # The weights of the power law would be relative to a constant part.
+    first, second = whole.rows[:, :2].mean(axis=0)
+    slope = (second - first) / (whole.sizes[1] - whole.sizes[0])
+    rows: Array = whole.rows - max(0.0, float(first - slope * whole.sizes[0]))
+    law = power(Costs.of(np.array(whole.sizes, dtype=np.float64), rows), confidence)
     if law.exponent is None or law.exponent_ci is None:
         return "unknown", "the costs do not bound the exponent"
     low, high = law.exponent_ci
@@ -186,11 +190,3 @@ def _by_power_law(whole: Curve, confidence: float) -> tuple[Verdict, str]:
     if 1 - _HALF <= low <= STEEP and high <= 1 + _HALF:
         return "linear", text
     return "unknown", f"{text}: {'not linear' if low > STEEP else 'too wide an interval'}"
-
-
-def _without_setup(whole: Curve) -> Array:
-    """Return the costs without their constant part, to which the power law's weights would be relative."""
-    first, second = whole.rows[:, :2].mean(axis=0)
-    slope = (second - first) / (whole.sizes[1] - whole.sizes[0])
-    rows: Array = whole.rows - max(0.0, float(first - slope * whole.sizes[0]))
-    return rows

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kteardown.hunt.limits import PREDICTED_AT_MOST, RAISED
-from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
-from kteardown.hunt.rough_time import predicted_time
+from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate, predicted_time
 from kteardown.paths import data_dir
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)

@@ -65,7 +65,11 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
             design[key] = value
     fields = experiment.model_dump()
     fields["design"] |= design
-    fields["machine"] |= _machine(overrides, params)
+    machine: dict[str, object] = {
+        name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
+    }
+    plain = {key: getattr(overrides, key) for key in ("arch", "cpus", "memory_mb")}
+    fields["machine"] |= machine | {key: value for key, value in plain.items() if value is not None}
     if overrides.source:
         fields["source"] = overrides.source
     if overrides.variants:
@@ -129,15 +133,6 @@ def parse_share(text: str, where: str) -> float:
             f"{where} {text}: expected a share above 0% and up to 100%", hint="write it as in 5% or 0.5%."
         )
     return float(match[1]) / 100
-
-
-def _machine(overrides: Overrides, params: Mapping[str, tuple[ParamValue, ...]]) -> dict[str, object]:
-    """Return the changed fields of the machine: of its own options, and of parameters of the machine."""
-    machine: dict[str, object] = {
-        name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
-    }
-    plain = {key: getattr(overrides, key) for key in ("arch", "cpus", "memory_mb")}
-    return machine | {key: value for key, value in plain.items() if value is not None}
 
 
 def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:

@@ -15,9 +15,12 @@ from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from kteardown.kernels import changed_lines, symbol_needs
+from kteardown.kernels import changed_lines
+from kteardown.kernels.kconfig_refusal import conditions_of, selectors_of
 from kteardown.model.arch import ARCHITECTURES, Arch
 
+_PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
+_MOST_NEEDED = 40
 _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
 _IF = re.compile(
     r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
@@ -91,7 +94,7 @@ def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], a
     missing = changed_lines.missing_symbols(old, new, config)
     if not missing:
         return file
-    symbols = symbol_needs.with_dependencies(trees, arch, missing, config)
+    symbols = with_dependencies(trees, arch, missing, config)
     return TouchedFile(file.name, False, symbols=tuple(symbols))
 
 
@@ -107,7 +110,7 @@ def _compiled(
         return TouchedFile(name, False, reason="no makefile of its folder names it")
     missing = min(({s: None for s in way if config.get(s, "n") != "y"} for way in ways), key=len)
     if missing:
-        wanted = symbol_needs.with_dependencies(trees, arch, list(missing), config)
+        wanted = with_dependencies(trees, arch, list(missing), config)
         return TouchedFile(name, False, symbols=tuple(wanted))
     # The makefile has conditions that are not read here; the build folder knows.
     return TouchedFile(name, objects is None, reason="" if objects is None else "is for other configurations")
@@ -228,3 +231,49 @@ def _parse(text: str) -> Iterator[_Rule]:
             if not match[2] and len(parts) == 1:
                 values[match[1]] = parts[0]
             yield _Rule(match[1], bool(match[2]), tuple(dict.fromkeys(named)), parts)
+
+
+def with_dependencies(
+    trees: Sequence[Path], arch: Arch, symbols: Sequence[str], config: Mapping[str, str]
+) -> list[str]:
+    """Return ``symbols`` with those that they depend on and that ``config`` does not set.
+
+    Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the last word.
+    """
+    wanted: dict[str, None] = {}
+    todo = list(symbols)
+    while todo and len(wanted) < _MOST_NEEDED:
+        symbol = todo.pop()
+        if symbol in wanted or config.get(symbol, "n") == "y":
+            continue
+        wanted[symbol] = None
+        has_prompt, conditions, defaults = conditions_of(trees, arch, symbol)
+        if not has_prompt:
+            # Only its default or another symbol can set it.
+            conditions = [*conditions, *defaults]
+            todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
+        for condition in conditions:
+            todo += _needed(condition, config)
+    return list(wanted)
+
+
+def _needed(condition: str, config: Mapping[str, str]) -> list[str]:
+    """Return symbols that make ``condition`` true: A && (B || C != n) gives A, and B unless C is set."""
+    needed: list[str] = []
+    for part in _split(condition, "&&"):
+        choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
+        plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
+        if plain and not any(config.get(choice, "n") == "y" for choice in plain):
+            needed.append(plain[0])
+    return needed
+
+
+def _split(text: str, operator: str) -> list[str]:
+    """Split a condition at an operator that is not inside of parentheses."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and text.startswith(operator, place):
+            parts.append(text[start:place])
+            start = place + len(operator)
+    return [part.strip() for part in (*parts, text[start:])]

@@ -10,11 +10,13 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kteardown import sandbox
-from kteardown.kernels.inlined_frames import Chain, parse_addr2line
 from kteardown.model.arch import ARCHITECTURES, Arch
 
+_PREFIX = re.compile(r"^(?:\./|\.\./)+")
+_DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)\b(?! \()")
 """As printk writes ``%pS``: ``do_idle+0xab/0x200``."""
 _BARE = re.compile(r"\bat ([0-9a-f]{16})\b(?:, ([0-9a-f]{16})\b)*")
@@ -39,7 +41,10 @@ class SourceLines:
         text = "\n".join(lines)
         if not (_PLACE.search(text) or _BARE.search(text)) or not self._usable():
             return tuple(lines)
-        symbols = _symbols(self._map.read_text(encoding="ascii", errors="replace"))
+        fields = (
+            line.split() for line in self._map.read_text(encoding="ascii", errors="replace").splitlines()
+        )
+        symbols = sorted((int(parts[0], 16), parts[2]) for parts in fields if len(parts) == 3)
         addresses: dict[str, int] = {}
         for name, offset, size in set(_PLACE.findall(text)):
             start = _start(symbols, name, int(size, 16))
@@ -82,12 +87,6 @@ def _place(chain: Chain) -> tuple[str, str]:
     return called.function, f"{called.file}:{called.line}{inlined}" if called.line else ""
 
 
-def _symbols(text: str) -> list[tuple[int, str]]:
-    """Parse System.map into pairs of address and name, in the order of addresses."""
-    fields = (line.split() for line in text.splitlines())
-    return sorted((int(parts[0], 16), parts[2]) for parts in fields if len(parts) == 3)
-
-
 def _start(symbols: Sequence[tuple[int, str]], name: str, size: int) -> int | None:
     """Return the address of the function of this name; of several, of the one with this size."""
     starts = [address for address, symbol in symbols if symbol == name]
@@ -108,3 +107,37 @@ def _is_innermost(line: str) -> bool:
 
 def _places(line: str) -> list[str]:
     return [found[0] for found in _PLACE.finditer(line)]
+
+
+class Frame(NamedTuple):
+    """A function, and the line of its source that an instruction belongs to; 0 if that is not known."""
+
+    function: str
+    file: str
+    line: int
+
+
+Chain = tuple[Frame, ...]
+"""The innermost inlined function first, the function that is called last."""
+
+
+def parse_addr2line(text: str) -> dict[int, Chain]:
+    """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and ``FILE:LINE``."""
+    chains: dict[int, Chain] = {}
+    frames: list[Frame] = []
+    address = None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("0x"):
+            if address is not None:
+                chains[address] = tuple(frames)
+            address, frames = int(line, 16), []
+            continue
+        place = _DISCRIMINATOR.sub("", next(lines, ""))
+        file, _, number = place.rpartition(":")
+        # Assembler that was built without debug information is named after its object file.
+        if not line.startswith("?") and file.endswith((".c", ".h", ".S")):
+            frames.append(Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0))
+    if address is not None:
+        chains[address] = tuple(frames)
+    return chains

@@ -40,9 +40,11 @@ def rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResul
 def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> InterimResult:
     last = mine[-1]
     unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
+    point = mine[-1].point
+    varying = [name for name in point if len({c.point.get(name) for c in mine}) > 1] or list(point)
     return InterimResult(
         metric=group.name,
-        point=_point(mine),
+        point=" ".join(f"{name}={parameter(point[name])}" for name in varying),
         base=_value(last.base.compared, unit),
         variant=last.variant,
         changed=_value(last.changed.compared, unit),
@@ -54,13 +56,6 @@ def _row(result: Result, group: Group, mine: Sequence[Comparison]) -> InterimRes
 
 def _value(value: float, unit: Scale) -> str:
     return unit.text(value) if unit.unit == "instructions" else f"{unit.text(value)} {unit.unit}"
-
-
-def _point(mine: Sequence[Comparison]) -> str:
-    """Return the parameters in which the last point differs; all of them if it is the only point."""
-    point = mine[-1].point
-    varying = [name for name in point if len({c.point.get(name) for c in mine}) > 1] or list(point)
-    return " ".join(f"{name}={parameter(point[name])}" for name in varying)
 
 
 def _others(mine: Sequence[Comparison], metric: MetricVerdict | None) -> str:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import Outcome, ParamValue
+from kteardown.model.record import Outcome
 from kteardown.progress import Reporter
 from kteardown.run.executors.local import LocalBackend
 from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Log, Piece, Setting
@@ -32,7 +32,7 @@ class _Shown:
         """Show that trial ``index`` of ``boot`` began."""
         if index < len(boot.trials):
             trial = boot.trials[index]
-            words = _words({**boot.machine, **trial.params})
+            words = " ".join(f"{name}={value}" for name, value in {**boot.machine, **trial.params}.items())
             self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
@@ -148,7 +148,3 @@ class _Course:
 
     def _skipped(self, boot: PlannedBoot) -> None:
         self._reporter.note(f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed")
-
-
-def _words(params: Mapping[str, ParamValue]) -> str:
-    return " ".join(f"{name}={value}" for name, value in params.items())

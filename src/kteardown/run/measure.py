@@ -5,9 +5,10 @@ Every decision is made from the run directory, so a run that was killed continue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kteardown.errors import BuildError, InputError, NotBuiltError
@@ -17,10 +18,9 @@ from kteardown.model.plan import Plan, blocks_of
 from kteardown.model.record import LAYOUT, TWIN
 from kteardown.model.result import Result, not_built
 from kteardown.paths import cache_dir
-from kteardown.progress import InterimResult, Reporter
+from kteardown.progress import InterimResult, Reporter, Task
 from kteardown.run import lab as labs
 from kteardown.run import run_kernels
-from kteardown.run.build_watch import build_beside
 from kteardown.run.execute import execute
 from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import Forecast
@@ -201,3 +201,52 @@ def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Repor
     kernels = load_kernels(snapshot.run)
     if not measurable(snapshot.plan, kernels).boots:
         raise NotBuiltError.of(", ".join(not_built(kernels)))
+
+
+class _BootsFailed(BaseException):
+    """Ends a build. Not an Exception: a step of a build that handles its errors must not handle this one."""
+
+
+def build_beside(booting: Future[None], build: Callable[[Reporter], None], reporter: Reporter) -> None:
+    """Call ``build``, then wait for ``booting``. Raises what either of them raises, whichever is first."""
+    with suppress(_BootsFailed):
+        build(_Watching(reporter, booting))
+    booting.result()
+
+
+@dataclass(frozen=True)
+class _Watching:
+    """A reporter for ``build``, which reports every step."""
+
+    reporter: Reporter
+    booting: Future[None]
+
+    def check(self) -> None:
+        if self.booting.done() and self.booting.exception() is not None:
+            raise _BootsFailed
+
+    def note(self, text: str) -> None:
+        self.reporter.note(text)
+
+    def command(self, argv: list[str]) -> None:
+        self.check()
+        self.reporter.command(argv)
+
+    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
+        self.reporter.interim_results(compute)
+
+    @contextmanager
+    def task(self, title: str, total: float | None = None) -> Iterator[Task]:
+        self.check()
+        with self.reporter.task(title, total) as task:
+            yield _WatchedTask(task, self.check)
+
+
+@dataclass(frozen=True)
+class _WatchedTask:
+    task: Task
+    check: Callable[[], None]
+
+    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
+        self.check()
+        self.task.update(completed, detail, total=total)

@@ -1,12 +1,5 @@
 """The kernels of a run in its directory.
 
-- ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches, the
-  exact source, and a hash of its configuration;
-- ``fragments/``: the fragments of the configuration that are not shipped;
-- ``kernels.json`` and ``config/KERNEL.config``: every kernel that was built, with its configuration;
-- ``unavailable.json``: the parts of an ablation that could not be built, and why;
-- ``layout-twin.patch``: the patch of the layout twin, in case the result needs one.
-
 The files of a series or the cache may change before a run is resumed; these files do not. A kernel whose
 source or fragments have changed by then is refused.
 """

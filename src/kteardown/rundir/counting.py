@@ -139,11 +139,13 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     for attempt in attempts(records):
         earlier = before.setdefault(attempt.boot, [])
         if attempt.end is not None and not _failed_repeat(earlier, attempt.end):
+            # Repeating a trial hides nothing of the kernel.
+            found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
             result[attempt.boot] = BootRecords(
                 attempt.boot,
                 attempt.number,
                 attempt.start,
-                _with_problems_of(earlier, attempt.end),
+                attempt.end.model_copy(update={"problems": (*found, *attempt.end.problems)}),
                 counted(earlier, attempt),
             )
         earlier.append(attempt)
@@ -168,12 +170,6 @@ def _failed_repeat(earlier: Sequence[Attempt], end: BootEnd) -> bool:
 
 def _ended_ok(attempt: Attempt) -> bool:
     return attempt.end is not None and attempt.end.outcome == "ok"
-
-
-def _with_problems_of(earlier: Sequence[Attempt], end: BootEnd) -> BootEnd:
-    """Return ``end`` with the problems of earlier attempts: repeating a trial hides nothing of the kernel."""
-    found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
-    return end.model_copy(update={"problems": (*found, *end.problems)}) if found else end
 
 
 def counted(earlier: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:

@@ -1,20 +1,4 @@
-"""A run directory, which is the only state of a run.
-
-- ``run.json``: the schema of the directory, the version of kteardown that made it, and when (UTC);
-- ``experiment.json``: the experiment; ``workloads.json``: the descriptions of its workloads;
-  ``published.json``: the published figures, if the experiment names any;
-- ``plan.json``: every boot in its order, and every point;
-- ``requests.json`` and ``series/KERNEL/``: what each kernel is made of, with the text of its patches;
-- ``fragments/``: the fragments of the kernel configuration that are not shipped, if there are any;
-- ``kernels.json`` and ``config/KERNEL.config``: the kernels that were built, with their configurations;
-- ``unavailable.json``: the parts of an ablation that could not be built, if there are any;
-- ``layout-twin.patch``: on the wall clock, the patch of the layout twin, should the result need one;
-- ``environment.json``: the command, and for each session of measuring the host and the hash of the agent;
-- ``records.ndjson``: one record a line, written and synced as it arrives;
-- ``console/NNNN-A.log``: the whole console of boot NNNN, attempt A;
-- ``profile/``: plan, records and consoles of the profiled boots, and their stacks as ``*.folded``;
-- ``result.json`` and ``report.md``: the analysis at the end of the run; ``analysis-N/``: later ones;
-- ``lock``: locked by the process that works on the run.
+"""A run directory, which is the only state of a run; docs/formats.md describes its files.
 
 A run on both clocks is a folder with ``clocks.json`` and a run directory for each clock, see ``rundir.find``.
 """

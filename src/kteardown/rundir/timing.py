@@ -23,7 +23,8 @@ def timing_of(run: RunDir) -> Timing | None:
     tried = attempts(records)
     if not tried:
         return None
-    sessions = _sessions(run)
+    environment = run.environment()
+    sessions = [session["machine"] for session in environment.get("sessions", ())] or [environment["machine"]]
     made = tuple(dict.fromkeys(_made(attempt, sessions) for attempt in tried))
     if made == ("instruction clock",):
         return Timing(made=made)
@@ -31,6 +32,7 @@ def timing_of(run: RunDir) -> Timing | None:
     host = sessions[0]
     cpu, mitigations = host.get("cpu") or {}, host.get("mitigations")
     settled = (r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled))
+    loads = [load for a in ended if a.end is not None for load in (a.start.host_load, a.end.host_load)]
     return Timing(
         made=made,
         hypervisor=host.get("hypervisor"),
@@ -38,7 +40,7 @@ def timing_of(run: RunDir) -> Timing | None:
         mitigated=None if mitigations is None else len(mitigations) - _vulnerable(mitigations),
         vulnerable=None if mitigations is None else _vulnerable(mitigations),
         clocksource=tuple(dict.fromkeys(name.removesuffix("-early") for name in settled)),
-        load=_load(ended),
+        load=(min(loads), statistics.median(loads), max(loads)) if loads else None,
         placed=tuple(dict.fromkeys(a.end.placed for a in ended if a.end is not None and a.end.placed)),
         lost=_lost(tried, boots(records)),
         lost_limit=next((a.start.lost_limit for a in tried if a.start.lost_limit is not None), None),
@@ -46,12 +48,6 @@ def timing_of(run: RunDir) -> Timing | None:
 
 
 _SETTINGS = ("model", "governor", "turbo", "smt", "isolated")
-
-
-def _sessions(run: RunDir) -> list[Mapping[str, Any]]:
-    """Return the facts of the host in each session; older runs have only those of the first."""
-    environment = run.environment()
-    return [session["machine"] for session in environment.get("sessions", ())] or [environment["machine"]]
 
 
 def _made(attempt: Attempt, sessions: Sequence[Mapping[str, Any]]) -> Made:
@@ -66,11 +62,6 @@ def _made(attempt: Attempt, sessions: Sequence[Mapping[str, Any]]) -> Made:
 
 def _vulnerable(mitigations: Mapping[str, str]) -> int:
     return sum(text.startswith("Vulnerable") for text in mitigations.values())
-
-
-def _load(ended: Sequence[Attempt]) -> tuple[float, float, float] | None:
-    seen = [load for a in ended if a.end is not None for load in (a.start.host_load, a.end.host_load)]
-    return (min(seen), statistics.median(seen), max(seen)) if seen else None
 
 
 def _lost(tried: Sequence[Attempt], ended: Sequence[BootRecords]) -> tuple[LostShares, ...]:

@@ -1,4 +1,4 @@
-"""The web application: its routes and its protection against other sites.
+"""The web application: its routes, its protection against other sites, and its server.
 
 Requests with another host name are refused (DNS rebinding: a foreign name that resolves to this host), other
 pages cannot frame or fetch anything, and only GET and HEAD are allowed.
@@ -6,9 +6,12 @@ pages cannot frame or fetch anything, and only GET and HEAD are allowed.
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -19,10 +22,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kteardown.errors import InputError, KteardownError
+from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.report.charts.palette import stylesheet
 from kteardown.serve.pages import Pages
 
+_LOOPBACK = "127.0.0.1"
+_PATIENCE_S = 2
+"""How long a response may still take when the server stops."""
 HOSTS = ("127.0.0.1", "localhost")
 """The host names that requests may have; those through an ssh tunnel have one of them, too."""
 _HEADERS: Mapping[str, str] = {
@@ -112,3 +118,47 @@ def _asset(kind: str, text: str) -> Callable[[Request], Awaitable[Response]]:
         return Response(text, media_type=kind, headers={"cache-control": _MONTH})
 
     return answer
+
+
+def listen(port: int) -> socket.socket:
+    """Listen on ``port`` of the loopback interface; 0 is any free port.
+
+    Raises InputError if the port is in use or not allowed, LabError if the interface is not usable.
+    """
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((_LOOPBACK, port))
+        found.listen()
+    except OSError as error:
+        found.close()
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise InputError(
+                f"--port {port}: cannot be used: {error.strerror}",
+                hint="choose another port, or --port 0 for any free one.",
+            ) from error
+        raise LabError(
+            f"cannot listen on {_LOOPBACK}: {error.strerror}",
+            hint="check that the loopback interface is up: `ip link show lo`.",
+        ) from error
+    return found
+
+
+def address(listening: socket.socket) -> str:
+    """Return the URL of the server."""
+    host, port = listening.getsockname()
+    return f"http://{host}:{port}/"
+
+
+def run(listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM. After SIGINT, close everything and raise KeyboardInterrupt."""
+    config = uvicorn.Config(
+        make_app(),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=_PATIENCE_S,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

@@ -251,11 +251,14 @@ class Pages:
         problem = archive.nothing_found(every.lines, wanted) if every.lines and not found.lines else None
         shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
         in_detail = len(shown.lines) <= _IN_DETAIL
+        names = ("clock", "workload", "metric", "kernel")
         page = self._page(
             "history.html.j2",
             problem=problem,
             experiments=experiments,
-            choices=_choices(every.lines),
+            choices={
+                name: list(dict.fromkeys(getattr(line, name) for line in every.lines)) for name in names
+            },
             metric_names={line.metric: lines.called(line) for line in every.lines},
             query={"experiment": experiment, **dict(query)},
             order=order,
@@ -387,9 +390,3 @@ def _pair(sides: Sequence[Side]) -> str:
     """Return the first variant of each side, as ``--map`` of `kteardown diff` names two of them."""
     first = [side.variants[:1] for side in sides]
     return "=".join(variants[0] for variants in first) if all(first) else ""
-
-
-def _choices(every: Sequence[Line]) -> dict[str, list[str]]:
-    """Return the values of each filter of the history."""
-    names = ("clock", "workload", "metric", "kernel")
-    return {name: list(dict.fromkeys(getattr(line, name) for line in every)) for name in names}

@@ -28,9 +28,9 @@ from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import CLOCKS, RunFolder, all_runs
-from kteardown.rundir.lock import is_locked
 from kteardown.rundir.snapshot import load
 
+_LOCKS = Path("/proc/locks")
 _KEPT = 512
 _NAMED = 3
 _STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
@@ -242,3 +242,19 @@ def _read(file: Path) -> FinishedRun:
     result = result_json.loads(file.read_bytes())
     snapshot = load(RunDir(file.parent))
     return FinishedRun(result, snapshot.workloads, snapshot.published)
+
+
+def is_locked(run: RunDir) -> bool:
+    """Return whether a process holds the lock of ``run``, according to ``/proc/locks``.
+
+    Taking the lock, even for a moment, would make a kteardown that starts in this moment fail.
+    Only the inode is compared: on stacked file systems the device in /proc/locks is not that of stat(2).
+    """
+    try:
+        inode = str((run.path / "lock").stat().st_ino)
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    # "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
+    held = (line.split() for line in lines if " -> " not in line)
+    return any(len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode for words in held)

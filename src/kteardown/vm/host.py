@@ -35,6 +35,8 @@ def facts() -> dict[str, Any]:
     is itself a guest.
     """
     cpuinfo = _fields("/proc/cpuinfo")
+    governors = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
     return {
         "cpu": {
             "model": cpuinfo.get("model name") or cpuinfo.get("CPU part"),
@@ -43,14 +45,14 @@ def facts() -> dict[str, Any]:
             "possible": count_cpus(_read(_SYS / "possible")),
             "usable": len(os.sched_getaffinity(0)),
             "topology": _topology(),
-            "governor": _governors(),
+            "governor": ", ".join(sorted(filter(None, governors))) or None,
             "turbo": _turbo(),
             "smt": _read(_SYS / "smt/control"),
             "isolated": _read(_SYS / "isolated") or None,
         },
         "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "hypervisor": _hypervisor(cpuinfo),
-        "mitigations": _mitigations(),
+        "mitigations": {name: text for name, text in found.items() if text and text != "Not affected"},
         "memory_kb": psutil.virtual_memory().total // 1024,
         "kernel": platform.release(),
         "os": _os_name(),
@@ -71,12 +73,6 @@ def _topology() -> dict[str, int | None]:
     return {"packages": packages or None, "cores": len(cores) or None, "nodes": nodes}
 
 
-def _governors() -> str | None:
-    """Return the frequency governor, or all of them if the CPUs have different ones."""
-    found = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    return ", ".join(sorted(filter(None, found))) or None
-
-
 def _turbo() -> bool | None:
     off = _read(_SYS / "intel_pstate/no_turbo")
     if off is not None:
@@ -95,11 +91,6 @@ def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
     if "hypervisor" not in cpuinfo.get("flags", "").split() and not named:
         return None
     return " ".join(filter(None, (vendor, product))) or "yes"
-
-
-def _mitigations() -> dict[str, str]:
-    found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
-    return {name: text for name, text in found.items() if text and text != "Not affected"}
 
 
 def _os_name() -> str | None:

@@ -34,7 +34,6 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     modules = imported("-m", "kteardown", option)
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
-        "kteardown.cli.help_text",
         "kteardown.cli.streams",
         "kteardown.cli.verbs",
         "kteardown.errors",

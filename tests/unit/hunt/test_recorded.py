@@ -22,8 +22,8 @@ from kteardown.hunt.result import (
     HuntResult,
     OwnersResult,
     Rate,
+    rough_time,
 )
-from kteardown.hunt.rough_time import rough_time
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.report.sections.hunt_table import (
     failures_table,

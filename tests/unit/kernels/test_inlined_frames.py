@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kteardown.kernels.inlined_frames import Frame, parse_addr2line
+from kteardown.kernels.source_lines import Frame, parse_addr2line
 
 
 def test_addr2line_output() -> None:

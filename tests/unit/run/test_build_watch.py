@@ -12,7 +12,7 @@ import pytest
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels.cache_folder import locked
 from kteardown.progress import Reporter, SilentReporter
-from kteardown.run.build_watch import build_beside
+from kteardown.run.measure import build_beside
 
 
 def wait_for_another_run(target: Path) -> Callable[[Reporter], None]:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.analysis.estimate.bootstrap import Boots, Interval, Resampler, ratio_interval
+from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
 from kteardown.analysis.estimate.rank_test import RankTest, rank_sum
 from kteardown.model.experiment import Clock
 from kteardown.model.result import Summary, Verdict
@@ -149,7 +149,9 @@ def estimate(
     if found is None:
         unit = "seed" if clock == "instructions" else "boot"
         return Estimate(ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher)
-    p_same = _two_one_sided(found, rules.same_within)
+    # TOST: the larger p-value of the tests at both ends of the margin.
+    edge = math.log1p(rules.same_within)
+    p_same = max(found.p_below(-edge), found.p_above(edge))
     return Estimate(ratio, (found.low, found.high), found.p, found.mde, higher=higher, p_same=p_same)
 
 
@@ -250,12 +252,6 @@ def _by_rank(
         reason="rank test without an interval: not all samples are above zero",
         higher=higher,
     )
-
-
-def _two_one_sided(found: Interval, margin: float) -> float:
-    """Return the p-value of TOST: the larger one of the tests at both ends of the margin."""
-    edge = math.log1p(margin)
-    return max(found.p_below(-edge), found.p_above(edge))
 
 
 def _within(found: Estimate, margin: float) -> bool:

@@ -154,7 +154,13 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     if at > FARTHEST * largest:
         reason = f"more than {FARTHEST:g} times the largest measured value, {largest:,.10g}"
         return Prediction(at=at, refused=reason)
-    plausible = _plausible(found)
+    # The criterion alone would rarely keep the curved law, because it penalizes parameters. A curvature that
+    # is too small to be significant can still matter beyond the data.
+    scores = [curve.aicc(found.points) for curve in found.curves]
+    kept = [c for c, score in zip(found.curves, scores, strict=True) if score <= min(scores) + _PLAUSIBLE]
+    bent = curved(found.costs)
+    worse = bent.variance(found.points) / min(curve.variance(found.points) for curve in found.curves)
+    plausible = [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
     ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
@@ -168,19 +174,6 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
 def _rounded(value: float) -> str:
     """Return ``value`` with four significant digits and thousands separators."""
     return f"{float(f'{value:.4g}'):,.10g}"
-
-
-def _plausible(found: Fit) -> list[FittedLaw]:
-    """Return the laws that the criterion keeps, and the curved one unless it fits worse than all of them.
-
-    The criterion alone would rarely keep the curved one, because it penalizes parameters. A curvature that is
-    too small to be significant can still matter beyond the data.
-    """
-    scores = [curve.aicc(found.points) for curve in found.curves]
-    kept = [c for c, score in zip(found.curves, scores, strict=True) if score <= min(scores) + _PLAUSIBLE]
-    bent = curved(found.costs)
-    worse = bent.variance(found.points) / min(curve.variance(found.points) for curve in found.curves)
-    return [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
 
 
 def _ends(curve: FittedLaw, costs: Costs, at: float, confidence: float) -> tuple[float, float]:

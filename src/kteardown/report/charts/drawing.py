@@ -12,9 +12,11 @@ from html import escape
 from typing import Any
 
 from kteardown.report.charts.figure import PlotlyFigure, Trace
-from kteardown.report.charts.flame_drawing import flame
 from kteardown.report.charts.scales import AxisScale, Tick, category, numeric, set_ticks
 
+_FRAME_PX = 18
+_NARROWEST = 3.0
+"""A frame of a flame graph that is this many percent wide has its name written in it."""
 _HEIGHT = 250
 _DASHES = {"dash": "7 4", "dashdot": "7 3 2 3", "longdash": "12 5", "dot": "1.5 4"}
 _DIGIT_PX = 7.2
@@ -242,3 +244,42 @@ def _colour(trace: Trace) -> str:
 
 def _css(name: str) -> str:
     return f"var(--{name.removeprefix('$')})"
+
+
+def flame(trace: Trace) -> str:
+    """Return the frames of an icicle, the outermost at the top."""
+    places = _places(trace)
+    rows = []
+    for name, label, text, colour in zip(
+        trace["ids"], trace["labels"], trace["text"], trace["marker"]["colors"], strict=True
+    ):
+        left, width, level = places[name]
+        words = f"<text x='4' y='13'>{escape(label)}</text>" if width >= _NARROWEST else ""
+        rows.append(
+            f'<svg x="{left:.2f}%" y="{level * _FRAME_PX}" width="{width:.2f}%" height="{_FRAME_PX - 1}">'
+            f'<rect width="100%" height="100%" style="fill:{_shade(colour)}"/>{words}'
+            f"<title>{escape(label)}: {escape(text.replace('<br>', '; '))}</title></svg>"
+        )
+    height = _FRAME_PX * (1 + max(level for _, _, level in places.values()))
+    frames = "".join(rows)
+    return f'<svg class="canvas flame" width="100%" height="{height}" aria-hidden="true">{frames}</svg>'
+
+
+def _places(trace: Trace) -> Mapping[str, tuple[float, float, int]]:
+    """Return the left end and the width of each frame in percent, and its depth; parents come first."""
+    found: dict[str, tuple[float, float, int]] = {}
+    used: dict[str, float] = {}
+    whole = trace["values"][0] or 1
+    for name, parent, value in zip(trace["ids"], trace["parents"], trace["values"], strict=True):
+        width = 100 * value / whole
+        left, _, level = found[parent] if parent else (0.0, 0.0, -1)
+        found[name] = (left + used.get(parent, 0.0), width, level + 1)
+        used[parent] = used.get(parent, 0.0) + width
+    return found
+
+
+def _shade(difference: float) -> str:
+    """Return the colour of a difference between -1 (less) and 1 (more)."""
+    end = "less" if difference < 0 else "more"
+    part = round(100 * abs(difference))
+    return f"color-mix(in srgb,var(--flame-{end}) {part}%,var(--flame-none))" if part else "var(--flame-none)"

@@ -39,7 +39,7 @@ def _slug(figure: PublishedFigure, what: str) -> str:
 def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow], name: str) -> Chart:
     sides = (
         ("posted base", "$base", [row.base for row in rows]),
-        ("posted changed", "$posted", _changed(rows)),
+        ("posted changed", "$posted", [row.changed for row in rows]),
     )
     traces = [_posted_level(side, shade, rows, values) for side, shade, values in sides]
     source = reference.source
@@ -52,10 +52,6 @@ def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRo
         height=340,
         notes=(f'"{source.title}", {source.posted}{machine}; {_OTHER_MACHINE}',),
     )
-
-
-def _changed(rows: Sequence[PostedRow]) -> list[Posted]:
-    return [row.changed for row in rows]
 
 
 def _posted_level(name: str, shade: str, rows: Sequence[PostedRow], values: Sequence[Posted]) -> Trace:

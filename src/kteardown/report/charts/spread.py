@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
@@ -44,7 +45,7 @@ def spread_gallery(material: Material) -> Gallery | None:
 
 def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     first = samples[0]
-    name = _name(material, first)
+    name = metric_name(material.workloads, first.workload, first.metric)
     kernels = list(material.result.kernels)
     unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
     total = sum(s.count for s in samples)
@@ -79,10 +80,6 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     )
 
 
-def _name(material: Material, s: Samples) -> str:
-    return metric_name(material.workloads, s.workload, s.metric)
-
-
 def _ticks(s: Samples) -> str:
     count = len(s.boots)
     return f"{s.kernel}<br>{count} boot{'s' if count != 1 else ''}"
@@ -105,7 +102,7 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale, kind: str)
         y += [value / by for value in values]
         text += [f"block {block}, sample {n + 1}" for n in range(len(values))]
         middles.append(round(middle, 4))
-        medians.append(_median(values) / by)
+        medians.append(median(values) / by)
     thin = max(4.0, min(8.0, 300 / max(1, len(y)) ** 0.5))
     odd = [n % 2 for n, values in enumerate(s.boots.values()) for _ in values]
     points: Trace = {
@@ -142,11 +139,6 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale, kind: str)
         "meta": {"variant": s.kernel},
     }
     return [points, bars]
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _about(samples: Sequence[Samples], name: str, unit: Scale, at: str) -> str:

@@ -36,7 +36,7 @@ def tail_gallery(material: Material) -> Gallery | None:
 
 def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     first = mine[0]
-    name = _name(material, first)
+    name = metric_name(material.workloads, first.workload, first.metric)
     kernels = list(material.result.kernels)
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(first.unit, material.result.clock, values)
@@ -60,10 +60,6 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
         height=380,
         notes=(f"{counts}, of all boots together, without intervals; bucket error at most {error}",),
     )
-
-
-def _name(material: Material, one: Distribution) -> str:
-    return metric_name(material.workloads, one.workload, one.metric)
 
 
 def _line(one: Distribution, kernels: Sequence[str], unit: Scale) -> Trace:

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
-from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.formats import comment, cover, csv, html, junit, markdown, text
 from kteardown.report.in_words import in_words
@@ -31,7 +30,8 @@ def render(material: BothMaterial, console: Console) -> None:
     """Print the report: both clocks side by side, then the whole report of each."""
     result = material.instructions.result
     whole = sentence_of_both(material.both, material.instructions.workloads)
-    text.show_sentence(whole, _tone(material), console)
+    tone = min((tone_of(one.result) for one in material.clocks), key=ALARMING.index)
+    text.show_sentence(whole, tone, console)
     console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
     console.print()
     show(material, console)
@@ -40,11 +40,6 @@ def render(material: BothMaterial, console: Console) -> None:
         console.print(Text(_title(one), style="bold underline"))
         console.print()
         text.render(one.result, one.workloads, one.reference, console, alone=False)
-
-
-def _tone(material: BothMaterial) -> Verdict:
-    """Return the more alarming tone of the two clocks."""
-    return min((tone_of(one.result) for one in material.clocks), key=ALARMING.index)
 
 
 def _title(one: Material) -> str:

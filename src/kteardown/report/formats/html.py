@@ -20,8 +20,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from kteardown.model.result import Comparison, MetricFacts, Result
-from kteardown.model.workload import Workload
+from kteardown.model.result import Comparison
 from kteardown.report import contents
 from kteardown.report.charts.drawing import drawing
 from kteardown.report.charts.figure import Chart, Gallery, dumps
@@ -150,6 +149,7 @@ def _page(
     environment.filters["drawing"] = lambda chart: Markup(drawing(chart.figure))
     result = material.result
     compared = (*result.asked_for, *others)
+    named = metrics_in_words(result.model_copy(update={"comparisons": compared}), material.workloads)
     return environment.get_template("report.html.j2").render(
         material=material,
         result=result,
@@ -167,7 +167,7 @@ def _page(
         variants=variants(result),
         metrics={c.metric: metric_name(material.workloads, c.workload, c.metric) for c in compared},
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
-        explained=_explained(result.model_copy(update={"comparisons": compared}), material.workloads),
+        explained={metric_anchor(m.workload, m.metric): m for m in named},
         environment_tables=_about_the_run(material),
         # The page says by itself what the metrics are.
         facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
@@ -177,11 +177,6 @@ def _page(
         plotly=_packed(_plotly()) if charts else "",
         figures=_packed(json.dumps({name: dumps(chart.figure) for name, chart in charts.items()})),
     )
-
-
-def _explained(result: Result, workloads: Mapping[str, Workload]) -> dict[str, MetricFacts]:
-    """Return every compared metric by the anchor to which its name is a link."""
-    return {metric_anchor(m.workload, m.metric): m for m in metrics_in_words(result, workloads)}
 
 
 def _of_wall(section: Section) -> Section:
@@ -225,13 +220,14 @@ def _sections(material: Material) -> Iterator[Section]:
         tuple(growth_galleries(material)),
         tuple(law_tables(result, workloads)),
     )
+    message_id = material.reference.source.message_id if material.reference else ""
     yield Section(
         "Published figures",
         "posting",
         "The figures of the public posting of the change, and those measured here.",
         tuple(_single_chart(chart) for pair in posted_charts(material) for chart in pair),
         tuple(published_tables(result, workloads, material.reference)),
-        thread=_thread(material),
+        thread=f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
     )
     yield Section(
         "Every sample",
@@ -273,11 +269,6 @@ def _about_the_run(material: Material) -> list[Table]:
         contents.kernels_table(result),
     )
     return [table for table in found if table]
-
-
-def _thread(material: Material) -> str:
-    message_id = material.reference.source.message_id if material.reference else ""
-    return f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else ""
 
 
 def _single_chart(chart: Chart, metric: str = "") -> Gallery:

@@ -16,8 +16,8 @@ from kteardown.hunt.result import (
     HuntResult,
     LockResult,
     Rate,
+    predicted_time,
 )
-from kteardown.hunt.rough_time import predicted_time
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Cell, Table
 

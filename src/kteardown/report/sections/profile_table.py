@@ -22,7 +22,9 @@ def profile_tables(result: Result) -> list[Table]:
 
 
 def _table(profile: Profile, unit: str) -> Table:
-    rows = _rows(profile.functions)
+    rows = [
+        f for n, f in enumerate(profile.functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)
+    ]
     keys = Block(
         ("function", "called by"),
         tuple((Cell(f.function), Cell(f.callers[0] if f.callers else "")) for f in rows),
@@ -33,11 +35,6 @@ def _table(profile: Profile, unit: str) -> Table:
     at = point_text(_largest(profile, kernels[0]).point)
     title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
     return Table(title, keys, blocks, (*_claims(profile, unit), *_method(profile, kernels, unit)))
-
-
-def _rows(functions: Sequence[ProfiledFunction]) -> list[ProfiledFunction]:
-    """Return the functions with the most time, and all for which a claim is made."""
-    return [f for n, f in enumerate(functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)]
 
 
 def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit: str) -> Block:
