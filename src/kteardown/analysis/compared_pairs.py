@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.over_nodes import log_ratios, over_nodes
-from kteardown.analysis.estimate.verdict import (
-    MEDIAN,
-    Estimate,
-    Rules,
-    SupportingResults,
-    estimate,
-    paired,
-)
+from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, SupportingResults, estimate, paired
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.point import Key, Point
 from kteardown.model.record import BASE, LAYOUT, TWIN

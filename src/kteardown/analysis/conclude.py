@@ -40,12 +40,7 @@ def conclude(snapshot: Snapshot) -> Conclusion:
     profile = profiles_of(snapshot)
     timing = timing_of(snapshot.run)
     notes = (*snapshot.notes, *result.notes, *disturbance_notes(timing), *profile.notes)
-    update = {
-        "profiles": profile.profiles,
-        "notes": notes,
-        "ended_boots": ended,
-        "timing": timing,
-    }
+    update = {"profiles": profile.profiles, "notes": notes, "ended_boots": ended, "timing": timing}
     return Conclusion(result.model_copy(update=update), profile.folded)
 
 

@@ -29,16 +29,7 @@ from typing import get_args
 
 from kteardown.model.experiment import Clock
 from kteardown.model.point import Key, Point, key
-from kteardown.model.record import (
-    BASE,
-    LAYOUT,
-    OUTCOMES,
-    TWIN,
-    Hello,
-    ProblemKind,
-    TrialEnd,
-    TrialStart,
-)
+from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN, Hello, ProblemKind, TrialEnd, TrialStart
 from kteardown.model.result import (
     Comparison,
     Fault,
@@ -313,12 +304,7 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
         of_crash = next((problem for problem in end.problems if problem.kind in _OF_A_CRASH), None)
         excerpt = end.last_lines if end.outcome == "hang" or of_crash is None else of_crash.excerpt
         yield _Seen(
-            boot,
-            end.outcome,
-            "",
-            end.detail,
-            frozenset(places[trial] for trial in running),
-            excerpt[:_LINES],
+            boot, end.outcome, "", end.detail, frozenset(places[trial] for trial in running), excerpt[:_LINES]
         )
     for problem in end.problems:
         if not (crashed and problem.kind in _OF_A_CRASH):

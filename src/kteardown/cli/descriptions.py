@@ -137,14 +137,7 @@ def _metric(key: str, name: str, spec: Metric) -> Fields:
     wall = "time" if spec.unit in ("ns", "us") else units["wall"]
     unit = wall if units["instructions"] == units["wall"] else f"{units['instructions']} or {wall}"
     role = "headline" if spec.headline else "compared" if spec.compare else "reported only"
-    return {
-        "name": name,
-        "key": key,
-        "in": unit,
-        "better": spec.better,
-        "use": role,
-        "help": spec.help,
-    }
+    return {"name": name, "key": key, "in": unit, "better": spec.better, "use": role, "help": spec.help}
 
 
 def _executed_files(name: str) -> list[Fields]:

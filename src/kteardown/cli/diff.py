@@ -40,8 +40,7 @@ def diff(
         ),
     ],
     b: Annotated[
-        str,
-        typer.Argument(help="The run or file to compare A with.", autocompletion=complete.runs),
+        str, typer.Argument(help="The run or file to compare A with.", autocompletion=complete.runs)
     ],
     pairs: Annotated[
         list[str] | None,
@@ -104,8 +103,7 @@ def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
     shared = [one for one in ones if one.side.clock in of_clock]
     if not shared:
         raise InputError(
-            f"{a} and {b} were not measured on the same clock",
-            hint="name two runs on the same clock.",
+            f"{a} and {b} were not measured on the same clock", hint="name two runs on the same clock."
         )
     for one in shared:
         yield one.side.clock, one, of_clock[one.side.clock]

@@ -62,8 +62,7 @@ def register(app: typer.Typer) -> None:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Show the commands that fix what is missing, ask, and run them."),
+        bool, typer.Option("--fix", help="Show the commands that fix what is missing, ask, and run them.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: do not ask.")] = False,
     on: Annotated[

@@ -35,12 +35,10 @@ def register(app: typer.Typer) -> None:
 
 def history(
     experiment: Annotated[
-        str | None,
-        typer.Argument(help="Only runs of this experiment.", autocompletion=complete.experiments),
+        str | None, typer.Argument(help="Only runs of this experiment.", autocompletion=complete.experiments)
     ] = None,
     workload: Annotated[
-        str | None,
-        typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads),
+        str | None, typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads)
     ] = None,
     metric: Annotated[
         str | None,

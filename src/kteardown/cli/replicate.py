@@ -36,8 +36,7 @@ def register(app: typer.Typer) -> None:
 def replicate(
     designed: options.Designed,
     posting: Annotated[
-        str,
-        typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings),
+        str, typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings)
     ],
     patch: Annotated[
         str,

@@ -13,14 +13,7 @@ from datetime import timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
 from rich.progress import Task as Bar
 from rich.table import Column, Table
 from rich.text import Text
@@ -140,10 +133,7 @@ class _Display:
         self.doing: dict[TaskID, str] = {}
         self.rows = rows
         self.live = Live(
-            console=console,
-            get_renderable=self.render,
-            refresh_per_second=_REFRESHES_PER_S,
-            transient=True,
+            console=console, get_renderable=self.render, refresh_per_second=_REFRESHES_PER_S, transient=True
         )
 
     def render(self) -> RenderableType:

@@ -19,7 +19,7 @@ WhatArg = Annotated[
     str,
     typer.Argument(
         help="A mail, an mbox (also .gz), a folder of mails or patches, lore:MESSAGE-ID, or a git range: "
-        "git:PATH@BASE..TOPIC.",
+        "git:PATH@BASE..TOPIC."
     ),
 ]
 

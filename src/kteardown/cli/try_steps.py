@@ -80,13 +80,7 @@ def prepare(
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
     tried = Tried(
-        posted,
-        base,
-        config,
-        changed_objects=(),
-        command=command_line(),
-        error=error,
-        **_facts(chosen),
+        posted, base, config, changed_objects=(), command=command_line(), error=error, **_facts(chosen)
     )
     return tried, chosen
 

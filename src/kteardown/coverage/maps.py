@@ -137,8 +137,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"cannot read the coverage map {path}: {error}",
-            hint="make it again with `make coverage`.",
+            f"cannot read the coverage map {path}: {error}", hint="make it again with `make coverage`."
         ) from error
 
 

@@ -17,12 +17,7 @@ from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds, 
 from kteardown.hunt.costs import MeasuredCase, measured
 from kteardown.hunt.explain import Function, growing_functions
 from kteardown.hunt.folder import HuntFolder, Request, plan_of
-from kteardown.hunt.measure import (
-    HuntKernels,
-    build_kernels,
-    measure_stage,
-    requests_of,
-)
+from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
 from kteardown.hunt.owners import scalings
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import (
-    check_experiment,
-    check_values,
-    did_you_mean,
-    fragments,
-    load_workloads,
-)
+from kteardown.inputs.load import check_experiment, check_values, did_you_mean, fragments, load_workloads
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Design, Experiment
 from kteardown.model.record import ParamValue
 

@@ -86,9 +86,7 @@ def point_key(point: Mapping[str, ParamValue]) -> PointKey:
     return tuple(point.items())
 
 
-def point_cells(
-    points: Sequence[Mapping[str, ParamValue]],
-) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
     """Return the parameters whose values differ between the points, and a row of their values for each point.
 
     All parameters are returned if none differs.

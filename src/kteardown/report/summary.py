@@ -10,11 +10,7 @@ from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import OTHER_CLOCK, VERDICTS, parameter, percent, point_text, tone
 from kteardown.report.material import Material
 from kteardown.report.metric_words import against, metric_change, points_of, varying, verdict_of
-from kteardown.report.sections.fault_lines import (
-    fault_sentence,
-    is_broken,
-    uncompared_sentences,
-)
+from kteardown.report.sections.fault_lines import fault_sentence, is_broken, uncompared_sentences
 from kteardown.report.sections.timing_lines import timing_lines
 from kteardown.report.sentence import not_built_texts
 
@@ -52,12 +48,7 @@ def claims(material: Material) -> list[ClaimSentence]:
         absent
         + broken
         + [
-            _claim(
-                group.name,
-                group,
-                rows,
-                verdict_of(result, group, variant),
-            )
+            _claim(group.name, group, rows, verdict_of(result, group, variant))
             for variant in variants(result)
             if not is_broken(result, variant)
             for group in headlines(result, material.workloads)

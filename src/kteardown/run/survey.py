@@ -126,8 +126,7 @@ def survey(
         return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
     except UnreachableError as error:
         raise LabError(
-            f"{scheduler.words} does not answer: {error}",
-            hint="check with `sinfo` that Slurm runs.",
+            f"{scheduler.words} does not answer: {error}", hint="check with `sinfo` that Slurm runs."
         ) from error
     finally:
         with suppress(LabError, UnreachableError):

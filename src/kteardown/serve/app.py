@@ -75,11 +75,7 @@ def make_app() -> Starlette:
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
         ],
-        exception_handlers={
-            KteardownError: error_page,
-            HTTPException: error_page,
-            Exception: error_page,
-        },
+        exception_handlers={KteardownError: error_page, HTTPException: error_page, Exception: error_page},
     )
 
 

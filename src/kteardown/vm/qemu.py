@@ -167,14 +167,7 @@ async def _run(
             console_end.write(ending.note)
     last_lines = () if outcome == "ok" else last_lines_of(after or before)
     return BootResult(
-        outcome,
-        detail,
-        duration,
-        lines.first_s,
-        guest.command,
-        memory.peak_kb,
-        problems(before),
-        last_lines,
+        outcome, detail, duration, lines.first_s, guest.command, memory.peak_kb, problems(before), last_lines
     )
 
 
@@ -190,10 +183,7 @@ def _console_text(file: Path, ending: Ending) -> tuple[str, str]:
 
 @contextlib.asynccontextmanager
 async def _started(
-    job: BootJob,
-    prefix: tuple[str, ...],
-    on_command: Callable[[list[str]], None],
-    inherit: tuple[int, ...],
+    job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None], inherit: tuple[int, ...]
 ) -> AsyncIterator[_Guest]:
     """Start QEMU with its channels; on exit from the block, kill it and close them."""
     loop = asyncio.get_running_loop()

@@ -138,13 +138,7 @@ def estimate(
         return _by_rank(base.quantiles(quantile), changed.quantiles(quantile), ratio, higher)
     wall = clock == "wall"
     found = ratio_interval(
-        base,
-        changed,
-        resampler,
-        confidence=rules.confidence,
-        within=wall,
-        quantile=quantile,
-        twin=wall,
+        base, changed, resampler, confidence=rules.confidence, within=wall, quantile=quantile, twin=wall
     )
     if found is None:
         unit = "seed" if clock == "instructions" else "boot"

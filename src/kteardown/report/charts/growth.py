@@ -189,11 +189,7 @@ def _extrapolation(
                 "color": shade,
             },
             "line": {"color": shade, "width": 1, "dash": "dot"},
-            "marker": {
-                "symbol": "star-diamond-open",
-                "size": [0, *(10 for _ in values)],
-                "color": shade,
-            },
+            "marker": {"symbol": "star-diamond-open", "size": [0, *(10 for _ in values)], "color": shade},
             "text": [
                 "",
                 *(

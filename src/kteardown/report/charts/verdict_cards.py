@@ -16,13 +16,7 @@ from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
 from kteardown.report.material import Material
-from kteardown.report.metric_words import (
-    leading,
-    metric_interval,
-    metric_sentence,
-    points_of,
-    verdict_of,
-)
+from kteardown.report.metric_words import leading, metric_interval, metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import is_broken
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76

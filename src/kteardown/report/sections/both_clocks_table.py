@@ -89,9 +89,7 @@ def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow:
     """
     return [
         _table(
-            rows,
-            metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic),
-            narrow=narrow,
+            rows, metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic), narrow=narrow
         )
         for rows in _groups(both, workloads)
     ]

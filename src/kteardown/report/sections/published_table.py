@@ -57,9 +57,7 @@ def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, l
 
 
 def figure_name(
-    figure: PublishedFigure,
-    workloads: Mapping[str, Workload],
-    ours: Mapping[PointKey, Sequence[Comparison]],
+    figure: PublishedFigure, workloads: Mapping[str, Workload], ours: Mapping[PointKey, Sequence[Comparison]]
 ) -> str:
     """Return the name of the metric of ``ours`` to which a published figure belongs, with its label."""
     first = next(mine[0] for mine in ours.values())
