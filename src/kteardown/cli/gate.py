@@ -42,7 +42,15 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
             f"{'; '.join(uncompared_sentences(result))}",
             hint=f"see the boots with `kteardown show {run}`; a point that was not compared cannot pass.",
         )
-    _gate_metrics(run, result, workloads, fail_on)
+    for group in headlines(result, workloads):
+        for variant in variants(result):
+            rows, metric = group.of(variant), verdict_of(result, group, variant)
+            if metric is not None and rows and _matches(metric, rows, fail_on):
+                raise GateError(
+                    f"a headline metric is {metric.verdict}: {metric_sentence(group, rows, metric)}",
+                    hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is "
+                    "spent.",
+                )
     if fail_on is options.FailOn.inconclusive and result.metric_verdicts:
         return
     judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
@@ -71,20 +79,6 @@ def check_built(result: Result) -> None:
     """Raise NotBuiltError if nothing of a variant is in the kernel that was built."""
     if result.not_built:
         raise NotBuiltError.of(", ".join(result.not_built))
-
-
-def _gate_metrics(
-    run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn
-) -> None:
-    for group in headlines(result, workloads):
-        for variant in variants(result):
-            rows, metric = group.of(variant), verdict_of(result, group, variant)
-            if metric is not None and rows and _matches(metric, rows, fail_on):
-                raise GateError(
-                    f"a headline metric is {metric.verdict}: {metric_sentence(group, rows, metric)}",
-                    hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is "
-                    "spent.",
-                )
 
 
 def _excludes_better(c: Comparison) -> bool:

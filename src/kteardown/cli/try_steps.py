@@ -177,7 +177,7 @@ def _facts(chosen: Chosen) -> dict[str, Any]:
 def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Tried:
     found = build.changed_objects(base, variant)
     changed = tuple(dict.fromkeys((*tried.changed_objects, *found)))
-    error = None if found else _not_built(tried.config)
+    error = None if found else NotBuiltError.of("this patch", f" ({reasons(tried.config.files)})")
     return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
 
 
@@ -186,10 +186,6 @@ def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
         f"nothing of this patch can be in a kernel for {arch}: {reasons(config.files)}",
         hint="only a patch of code that is compiled can be measured.",
     )
-
-
-def _not_built(config: SeriesConfig) -> NotBuiltError:
-    return NotBuiltError.of("this patch", f" ({reasons(config.files)})")
 
 
 def _not_exercised() -> NotExercisedError:

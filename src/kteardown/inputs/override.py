@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import check_experiment, check_values, did_you_mean, fragments, load_workloads
-from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Design, Experiment
+from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
 from kteardown.model.record import ParamValue
 
 MOST_BOOTS, MOST_SEEDS = 40, 20
@@ -145,17 +145,6 @@ def _checked_until(text: str) -> str:
     return text
 
 
-def _check_number(design: Design, overrides: Overrides) -> None:
-    """Check that the number of boots or seeds is that of the clock. Raises InputError."""
-    wall = design.clock == "wall"
-    given, other, mine = (overrides.seeds, "seeds", "boots") if wall else (overrides.boots, "boots", "seeds")
-    if given is not None:
-        raise InputError(
-            f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
-            hint=f"write --{mine} {given}, or choose the other clock with --clock.",
-        )
-
-
 def _check_design(experiment: Experiment, overrides: Overrides) -> None:
     design = experiment.design
     if overrides.budget_s is not None and not design.until:
@@ -168,7 +157,13 @@ def _check_design(experiment: Experiment, overrides: Overrides) -> None:
             "count",
             hint="add --clock wall.",
         )
-    _check_number(design, overrides)
+    wall = design.clock == "wall"
+    given, other, mine = (overrides.seeds, "seeds", "boots") if wall else (overrides.boots, "boots", "seeds")
+    if given is not None:
+        raise InputError(
+            f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
+            hint=f"write --{mine} {given}, or choose the other clock with --clock.",
+        )
     if overrides.layout_twin and design.clock != "wall":
         raise InputError(
             "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",

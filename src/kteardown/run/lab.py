@@ -43,7 +43,8 @@ def make_lab(
     backend = places.backend(on, spec.arch)
     best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
     if counted:
-        _note_uncounted(experiment, reporter)
+        for name in uncounted(experiment):
+            reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
         if backend is None or best == "mttcg":
             _check_counters(best)
     if best == "icount":
@@ -80,11 +81,6 @@ def check_counters(experiment: Experiment, on: str | None) -> None:
     """
     if experiment.design.counts and on in (None, places.LOCAL):
         _check_counters(choose_acceleration(experiment, SilentReporter()))
-
-
-def _note_uncounted(experiment: Experiment, reporter: Reporter) -> None:
-    for name in uncounted(experiment):
-        reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
 
 
 def _check_counters(acceleration: Acceleration) -> None:

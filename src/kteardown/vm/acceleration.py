@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -117,7 +116,14 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
         pass  # The file is missing, incomplete or of another format: probe again.
     probed = probe_boot(arch, "kvm")
     until = {"until": time.time() + _LATE_KEPT_S} if probed.late else {}
-    _store(path, {"key": key, "fault": probed.fault, **until})
+    new = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps({"key": key, "fault": probed.fault, **until}))
+        new.replace(path)
+    except OSError:  # The next command probes again.
+        with contextlib.suppress(OSError):
+            new.unlink()
     return probed.fault
 
 
@@ -131,18 +137,6 @@ def _qemu_identity(arch: Arch) -> str:
         raise missing_qemu(arch)
     found = Path(path).stat()
     return f"{path} {found.st_size} {found.st_mtime_ns}"
-
-
-def _store(path: Path, finding: Mapping[str, str | float]) -> None:
-    """Replace the file atomically. If it cannot be written, the next command probes again."""
-    new = path.with_suffix(f".{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(finding))
-        new.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            new.unlink()
 
 
 def _first_error(stderr: bytes | None) -> str:

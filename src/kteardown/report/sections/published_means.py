@@ -89,12 +89,12 @@ def our_blocks(
     result: Result,
     figure: PublishedFigure,
     posted: Sequence[PostedRow],
-    by_variant: Mapping[str, Mapping[ParamValue, Comparison]],
     rest: str,
+    ours: Sequence[Comparison],
 ) -> list[Block]:
     """Return our base, changed, change and verdict of each variant, in the published unit of time."""
     blocks = []
-    for variant, mine in by_variant.items():
+    for variant, mine in by_variant(figure, ours).items():
         means = [side.mean for c in mine.values() for side in (c.base, c.changed)]
         unit = scale(next(iter(mine.values())).unit, result.clock, means)
         if unit.unit in _TIMES:
@@ -104,6 +104,16 @@ def our_blocks(
         columns = (base, variant, "change", "verdict")
         blocks.append(Block(columns, tuple(_ours(c, unit) for c in cells), left=frozenset(("verdict",))))
     return blocks
+
+
+def by_variant(
+    figure: PublishedFigure, ours: Sequence[Comparison]
+) -> dict[str, dict[ParamValue, Comparison]]:
+    """Return the comparisons of each variant by the value of the parameter that the figure varies."""
+    groups: dict[str, dict[ParamValue, Comparison]] = {}
+    for c in ours:
+        groups.setdefault(c.variant, {})[c.point[figure.param]] = c
+    return groups
 
 
 def improvement(base: float, changed: float, better: Better) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
-from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, point_key
@@ -22,7 +21,14 @@ from kteardown.report.formatting import (
     speedup,
 )
 from kteardown.report.metric_names import metric_name
-from kteardown.report.sections.published_means import NOTE, Judgements, judge_posted, our_blocks, posted_block
+from kteardown.report.sections.published_means import (
+    NOTE,
+    Judgements,
+    by_variant,
+    judge_posted,
+    our_blocks,
+    posted_block,
+)
 from kteardown.report.table import Block, Cell, Table
 
 
@@ -82,7 +88,7 @@ def _published_table(
         return None
     left_out = (f"{len(every) - len(posted)} posted rows at points that were not measured here",)
     notes = left_out if len(every) > len(posted) else ()
-    draw = _mean_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
+    draw = our_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
     blocks = [
         block
         for rest, mine in by_rest.items()
@@ -132,22 +138,12 @@ def _change_blocks(
 ) -> list[Block]:
     """Return a column of changes for each variant."""
     blocks = []
-    for variant, mine in _by_variant(figure, ours).items():
+    for variant, mine in by_variant(figure, ours).items():
         digits = decimals(mine.values())
         cells = [mine.get(row.at) for row in posted]
         rows = tuple((Cell(change(c, digits), c.verdict) if c else Cell("-"),) for c in cells)
         blocks.append(Block((f"here: {variant} {rest}".rstrip(),), rows))
     return blocks
-
-
-def _mean_blocks(
-    result: Result,
-    figure: PublishedFigure,
-    posted: Sequence[PostedRow],
-    rest: str,
-    ours: Sequence[Comparison],
-) -> list[Block]:
-    return our_blocks(result, figure, posted, _by_variant(figure, ours), rest)
 
 
 def _speedup_blocks(
@@ -160,7 +156,7 @@ def _speedup_blocks(
     """Return a column of base's medians, then medians and speedups for each prefix of the series."""
     medians = [value for c in ours for value in (c.base.median, c.changed.median)]
     unit = scale(ours[0].unit, result.clock, medians)
-    steps = _by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
+    steps = by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
     base = {at: c for mine in steps.values() for at, c in mine.items()}
     cells = [base.get(row.at) for row in posted]
     rows = tuple((Cell(unit.text(c.base.median)) if c else Cell("-"),) for c in cells)
@@ -175,15 +171,6 @@ def _speedup_blocks(
 
 def _speedup_cell(c: Comparison, unit: Scale) -> Cell:
     return Cell(f"{unit.text(c.changed.median)}  {speedup(c.ratio, c.ci, exact=c.exact)}", c.verdict)
-
-
-def _by_variant(
-    figure: PublishedFigure, ours: Sequence[Comparison]
-) -> dict[str, dict[ParamValue, Comparison]]:
-    groups: dict[str, dict[ParamValue, Comparison]] = {}
-    for c in ours:
-        groups.setdefault(c.variant, {})[c.point[figure.param]] = c
-    return groups
 
 
 def _posted(column: Sequence[Posted]) -> list[str]:

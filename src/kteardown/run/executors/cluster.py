@@ -374,7 +374,9 @@ class _Cluster:
             first = self._log.adopt(attempts, boot=boot.index)
             for number, attempt in enumerate(attempts):
                 console = RunDir(found.folder).console_path(boot.index, attempt[0].attempt)
-                _link(console, self._log.console_path(boot.index, first + number))
+                # A console that is gone is no reason to lose a boot.
+                with suppress(OSError):
+                    self._log.console_path(boot.index, first + number).hardlink_to(console)
 
         return Ended(boot, end.outcome, end.detail, keep)
 
@@ -649,12 +651,6 @@ def _disagree(found: Compared) -> str:
         f"boot {found.boot} of {found.kernel} differed {where} between {' and '.join(found.nodes)}: one of "
         "these nodes is at fault, or this guest is not deterministic"
     )
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a console its name in the run directory. A console that is gone is no reason to lose a boot."""
-    with suppress(OSError):
-        target.hardlink_to(source)
 
 
 def _last_line(file: Path) -> str:

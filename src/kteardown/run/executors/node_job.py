@@ -305,14 +305,10 @@ def main(arguments: Sequence[str]) -> int:
     else:
         return 0
     finally:
-        _remove_images(order, me)
+        own = order.journal / "attempts" / order.key / str(order.attempt) / me.name
+        for left in own.glob("console/*.cpio"):
+            left.unlink(missing_ok=True)
     return 1
-
-
-def _remove_images(order: Order, me: Me) -> None:
-    own = order.journal / "attempts" / order.key / str(order.attempt) / me.name
-    for left in own.glob("console/*.cpio"):
-        left.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
