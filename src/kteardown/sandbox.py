@@ -8,15 +8,21 @@ is never root: if root started the lab, it has a user number that no account has
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import platform
+import select
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -48,6 +54,11 @@ _MB = 1 << 20
 _TMP_MB = 1024
 _FREE_MB = 256
 _LINE = 1 << 16
+# By machine: its number, then socket(), ptrace(), add_key(), request_key(), keyctl(), io_uring_setup().
+_SYSTEM_CALLS = {
+    "x86_64": (0xC000003E, 41, 101, 248, 249, 250, 425),
+    "aarch64": (0xC00000B7, 198, 117, 217, 218, 219, 425),
+}
 _DEPTH = 24
 _LOOK_S = 1.0
 _ANALYSIS_S = 900.0
@@ -65,7 +76,7 @@ class Limits:
     """The time without a line of output."""
     output_mb: int = 1024
     disk_mb: int = 24 << 10
-    file_mb: int = 4 << 10
+    file_mb: int = 2 << 10
     memory_mb: int = field(default_factory=_memory_mb)
     processes: int = 8192
 
@@ -77,12 +88,15 @@ class Sandbox:
     mounts: Sequence[Mount] = ()
     limits: Limits = field(default_factory=Limits)
 
-    def command(self, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[str]:
-        """Return the command that runs ``argv`` in the sandbox, in ``folder``."""
+    def command(
+        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, rules: int
+    ) -> list[str]:
+        """Return the command that runs ``argv`` in ``folder`` in the sandbox; it inherits ``_rules``."""
         known = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "USER": "kteardown"}
         variables = {**known, "LC_ALL": "C", **environment}
-        words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid"]
-        words += ["--unshare-net", "--unshare-uts", "--hostname", "kteardown", "--unshare-cgroup-try"]
+        words = ["bwrap", "--seccomp", str(rules), "--die-with-parent", "--new-session", "--unshare-ipc"]
+        words += ["--unshare-pid", "--unshare-net", "--unshare-uts", "--hostname", "kteardown"]
+        words += ["--unshare-cgroup-try"]
         # Root needs no user namespace: in one it would still own the files of root.
         keep = ("SETUID", "SETGID", "SETPCAP") if os.geteuid() == 0 else ()
         words += [word for name in keep for word in ("--cap-add", f"CAP_{name}")] or ["--unshare-user"]
@@ -109,12 +123,25 @@ class Sandbox:
         """
         for host in self.writable:
             _give_away(host)
+        told, tell = os.pipe()
+        first = None
         try:
-            with running(self.command(argv, environment, folder), None) as process:
-                watch = _Watch(process, self)
-                with watch:
-                    yield Running(process, watch.lines())
+            with _rules() as rules:
+                command = self.command(argv, environment, folder, rules)
+                command[1:1] = ["--info-fd", str(tell)]
+                with running(command, _environment(), (rules, tell)) as process:
+                    os.close(tell)
+                    about = b""
+                    while b"}" not in about and (part := os.read(told, 4096)):
+                        about += part
+                    first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
+                    watch = _Watch(process, self)
+                    with watch:
+                        yield Running(process, watch.lines())
         finally:
+            os.close(told)
+            if first is not None:
+                _end(first)
             for host in self.writable:
                 clean(host)
         if watch.exceeded:
@@ -133,7 +160,9 @@ class Running:
 
 
 @contextmanager
-def running(argv: Sequence[str], environment: Mapping[str, str] | None) -> Iterator[subprocess.Popen[str]]:
+def running(
+    argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int] = ()
+) -> Iterator[subprocess.Popen[str]]:
     """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
     process = subprocess.Popen(
         argv,
@@ -144,6 +173,7 @@ def running(argv: Sequence[str], environment: Mapping[str, str] | None) -> Itera
         text=True,
         errors="replace",
         start_new_session=True,
+        pass_fds=descriptors,
     )
     try:
         yield process
@@ -164,15 +194,16 @@ def capture(
     Where there is no sandbox, it runs without one. ``text_in`` is its standard input, empty by default.
     Raises BuildError if it does not end.
     """
-    if not problem():
-        box = Sandbox([Mount(path.absolute(), path.absolute()) for path in readable])
-        argv = box.command(argv, {}, (folder or Path("/")).absolute())
     stdin = subprocess.DEVNULL if text_in is None else None
     try:
-        done = subprocess.run(
-            argv, check=False, capture_output=True, text=True, errors="replace", stdin=stdin, input=text_in,
-            timeout=_ANALYSIS_S, cwd=folder,
-        )  # fmt: skip
+        with _rules() as rules:
+            if not problem():
+                box = Sandbox([Mount(path.absolute(), path.absolute()) for path in readable])
+                argv = box.command(argv, {}, (folder or Path("/")).absolute(), rules)
+            done = subprocess.run(
+                argv, check=False, capture_output=True, text=True, errors="replace", stdin=stdin,
+                input=text_in, timeout=_ANALYSIS_S, cwd=folder, env=_environment(), pass_fds=(rules,),
+            )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise BuildError(
             f"{argv[-1]} could not be analysed in {_ANALYSIS_S:.0f} s", hint="look at what was compiled."
@@ -186,9 +217,9 @@ def problem() -> str:
     absent = [name for name in ("bwrap", "setpriv", "prlimit") if shutil.which(name) is None]
     if absent:
         return f"{absent[0]} is not installed"
-    done = subprocess.run(
-        Sandbox().command(["true"], {}, Path("/")), check=False, capture_output=True, text=True
-    )
+    with _rules() as rules:
+        argv = Sandbox().command(["true"], {}, Path("/"), rules)
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, pass_fds=(rules,))
     said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
     return f"bubblewrap does not work here ({said})" if done.returncode else ""
 
@@ -200,12 +231,58 @@ def python_folders() -> list[Mount]:
 
 
 def clean(folder: Path) -> None:
-    """Leave only files and folders that can be read: no link, no pipe, no device, no folder in a hundred."""
+    """Leave only what can be read: files and folders, not too deep, and no text that fills the memory."""
+    find = ("find", str(folder), "-xdev")
     other = ("!", "-type", "f", "!", "-type", "d", "-delete")
-    for argv in (("chmod", "-R", "u+rwX", str(folder)), ("find", str(folder), "-xdev", *other)):
+    texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
+    for argv in (
+        ("chmod", "-R", "u+rwX", str(folder)),
+        (*find, *other),
+        (*find, "-mindepth", str(_DEPTH), "-delete"),
+        (*find, *texts, "-size", "+16M", "-delete"),
+    ):
         subprocess.run(argv, check=False, capture_output=True)
-    deep = ("find", str(folder), "-xdev", "-mindepth", str(_DEPTH), "-delete")
-    subprocess.run(deep, check=False, capture_output=True)
+
+
+def _environment() -> dict[str, str]:
+    # Not that of the lab: a program of the same user can read the environment with which bwrap began.
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+
+
+def _end(first: int) -> None:
+    """Kill the first process of a process namespace, and wait: it ends after all others of its namespace."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    select.select([first], [], [])
+    os.close(first)
+
+
+@contextmanager
+def _rules() -> Iterator[int]:
+    """Yield a descriptor with rules for system calls: no sockets but of the network and files, no keys.
+
+    Other kinds of sockets, such as those to a hypervisor, and keyrings belong to no namespace. The rules are
+    instructions of seccomp(2): load a word, jump, or return, each with its operand.
+    """
+    fd = os.memfd_create("seccomp")
+    try:
+        if known := _SYSTEM_CALLS.get(platform.machine()):
+            arch, socket_call, *denied = known
+            refuse, allow = (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7FFF0000)
+            program = [(0x20, 0, 0, 4), (0x15, 1, 0, arch), refuse, (0x20, 0, 0, 0)]
+            for number in denied:
+                program += [(0x15, 0, 1, number), refuse]
+            # x32 has the numbers of x86-64 with this bit.
+            program += [(0x35, 0, 1, 0x40000000), refuse, (0x15, 1, 0, socket_call), allow, (0x20, 0, 0, 16)]
+            for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
+                program += [(0x15, 0, 1, family), allow]
+            os.write(fd, b"".join(struct.pack("=HBBI", *each) for each in (*program, refuse)))
+        else:
+            os.write(fd, struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _lowered(limits: Limits) -> list[str]:
@@ -292,12 +369,12 @@ class _Watch:
         return ""
 
     def _memory_mb(self) -> int:
-        used = 0
-        try:
-            for child in psutil.Process(self._process.pid).children(recursive=True):
+        used, children = 0, []
+        with suppress(psutil.Error):
+            children = psutil.Process(self._process.pid).children(recursive=True)
+        for child in children:
+            with suppress(psutil.Error):  # It ended in the meantime.
                 used += child.memory_info().rss
-        except psutil.Error:
-            pass  # It ended in the meantime.
         return used // _MB
 
 

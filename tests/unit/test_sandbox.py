@@ -174,3 +174,34 @@ def test_an_analysis_reads_its_files_and_no_others(work: Path, tmp_path: Path) -
     argv = ["sh", "-c", f"cat {work}/given {tmp_path}/key; echo x > {work}/made; cat"]
     assert sandbox.capture(argv, [work / "given"], text_in="input") == "giveninput"
     assert not (work / "made").exists()
+
+
+def test_nothing_runs_on_that_could_replace_what_was_checked(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    daemon = f"while :; do rm -f image; ln -s {tmp_path}/key image; done"
+    shell(work, f"for i in 1 2 3 4; do setsid sh -c '{daemon}' >/dev/null 2>&1 & done; sleep 0.2")
+    assert not any(path.is_symlink() for path in work.iterdir())
+
+
+def test_it_has_no_keys_and_no_other_sockets(work: Path) -> None:
+    (work / "try.py").write_text(
+        "import ctypes, os, socket\n"
+        "for family in (socket.AF_VSOCK, socket.AF_ALG, socket.AF_PACKET):\n"
+        " try: socket.socket(family, socket.SOCK_STREAM); print('a socket')\n"
+        " except OSError as error: print(error.errno)\n"
+        "library = ctypes.CDLL(None, use_errno=True)\n"
+        "for call in (250, 101, 425) if os.uname().machine == 'x86_64' else (219, 117, 425):\n"
+        " print(library.syscall(call, 0, 0, 0, 0), ctypes.get_errno())\n"
+    )
+    assert shell(work, "python3 /work/try.py").split() == ["1"] * 3 + ["-1", "1"] * 3
+
+
+def test_memory_is_limited_beside_processes_that_come_and_go(work: Path) -> None:
+    script = "(while :; do true & true & done) & exec tail /dev/zero"
+    with pytest.raises(BuildError, match="more than 400 MB of memory"):
+        shell(work, script, limits=Limits(memory_mb=400))
+
+
+def test_texts_that_would_fill_the_memory_are_removed(work: Path) -> None:
+    shell(work, "truncate -s 1G .config .a.o.cmd kernel.release vmlinux")
+    assert [path.name for path in work.iterdir()] == ["vmlinux"]

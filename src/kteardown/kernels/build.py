@@ -334,7 +334,7 @@ class _Builder:
                 arch=plan.request.arch,
                 release=_release(tree),
                 compiler=plan.compiler,
-                config_hash=kconfig.digest((folder / "config").read_text()),
+                config_hash=kconfig.digest((folder / "config").read_text(errors="replace")),
                 image_hash=file_hash(image),
                 sandboxed=plan.sandboxed,
             )
