@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
 from kteardown.kernels import build, layout_twin
 from kteardown.kernels.request import Building, Built, KernelRequest
 from kteardown.kernels.source import Sources
+from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, controls
 from kteardown.model.point import points_of
-from kteardown.model.power import DesignPower
+from kteardown.model.power import DesignPower, Spread
 from kteardown.model.record import BASE, LAYOUT
+from kteardown.model.result import Result
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run import run_kernels
 from kteardown.run.forecast import Forecast
 from kteardown.run.make_plan import make_plan
 from kteardown.run.past_boots import forecast_of
-from kteardown.run.past_spreads import spreads
 from kteardown.run.profile_plan import plan_profile
 from kteardown.run.resolve import Resolved
 from kteardown.rundir import snapshot
 from kteardown.rundir.directory import RunDir, removed_unless_whole
 from kteardown.rundir.find import all_runs
 from kteardown.vm import host
+
+_RUNS = 50
+"""How many of the newest runs are read."""
 
 
 @dataclass(frozen=True)
@@ -160,3 +167,34 @@ def _build(requests: list[KernelRequest], reporter: Reporter) -> Built:
     for name, reason in built.left_out.items():
         reporter.note(f"{name} is left out: {reason.splitlines()[0]}")
     return built
+
+
+def spreads(experiment: Experiment, runs: Iterable[RunDir]) -> dict[tuple[str, str], Spread]:
+    """Return the spreads of the newest of ``runs`` with the clock of ``experiment``, by workload and metric.
+
+    The largest of a run's variants is used. ``runs`` are oldest first. A run without a result, or with one
+    that does not have them, is ignored.
+    """
+    found: dict[tuple[str, str], Spread] = {}
+    for run in list(runs)[: -_RUNS - 1 : -1]:
+        own: dict[tuple[str, str], Spread] = {}
+        for metric in _read(run, experiment):
+            name, spread = metric
+            if name not in own or own[name].metric < spread.metric:
+                own[name] = spread
+        found = {**own, **found}
+    return found
+
+
+def _read(run: RunDir, wanted: Experiment) -> list[tuple[tuple[str, str], Spread]]:
+    try:
+        result = Result.model_validate_json(run.result_file.read_bytes())
+    except (OSError, ValidationError):
+        return []
+    if result.clock != wanted.design.clock:
+        return []
+    return [
+        ((m.workload, m.metric), Spread(m.spread, m.point_spread, run.name))
+        for m in result.metric_verdicts
+        if m.statistic == "median" and m.spread is not None and m.point_spread is not None
+    ]

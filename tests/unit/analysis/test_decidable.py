@@ -16,7 +16,7 @@ from kteardown.model.point import points_of
 from kteardown.model.power import DesignPower, Spread
 from kteardown.report import saved
 from kteardown.report.power_text import table
-from kteardown.run.past_spreads import spreads
+from kteardown.run.create import spreads
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import write_run
 from unit.simulation import freezer
