@@ -9,7 +9,6 @@ from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.in_words import in_words
-from kteardown.report.sentence import sentence
 from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.rundir import saved_result
 from kteardown.rundir.counting import trials
@@ -49,15 +48,12 @@ def result_of(run: RunDir) -> Result:
 
 
 def answer(run: RunDir) -> str:
-    """Return the saved result in one sentence; empty if there is no current result. Raises InputError.
+    """Return the saved result in one sentence; empty if there is no current result.
 
-    It is read without the rest of the result, which may be large; older results do not have it.
+    It is read without the rest of the result, which may be large.
     """
     text = saved_result.current(run)
-    if text is None:
-        return ""
-    recorded = saved_result.sentence(text)
-    return recorded or sentence(json.loads(text), load(run).workloads)
+    return "" if text is None else saved_result.sentence(text)
 
 
 def answer_of(found: RunFolder) -> str:
