@@ -123,23 +123,23 @@ class Sandbox:
         """
         for host in self.writable:
             _give_away(host)
-        told, tell = os.pipe()
+        info, written = os.pipe()
         first = None
         try:
             with _rules() as rules:
                 command = self.command(argv, environment, folder, rules)
-                command[1:1] = ["--info-fd", str(tell)]
-                with running(command, _environment(), (rules, tell)) as process:
-                    os.close(tell)
+                command[1:1] = ["--info-fd", str(written)]
+                with running(command, _environment(), (rules, written)) as process:
+                    os.close(written)
                     about = b""
-                    while b"}" not in about and (part := os.read(told, 4096)):
+                    while b"}" not in about and (part := os.read(info, 4096)):
                         about += part
                     first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
                     watch = _Watch(process, self)
                     with watch:
                         yield Running(process, watch.lines())
         finally:
-            os.close(told)
+            os.close(info)
             if first is not None:
                 _end(first)
             for host in self.writable:
