@@ -51,7 +51,6 @@ class Mount:
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _MB = 1 << 20
-_TMP_MB = 1024
 _FREE_MB = 256
 _LINE = 1 << 16
 # By machine: its number, then socket(), ptrace(), add_key(), request_key(), keyctl(), io_uring_setup().
@@ -59,13 +58,11 @@ _SYSTEM_CALLS = {
     "x86_64": (0xC000003E, 41, 101, 248, 249, 250, 425),
     "aarch64": (0xC00000B7, 198, 117, 217, 218, 219, 425),
 }
-_DEPTH = 24
-_LOOK_S = 1.0
 _ANALYSIS_S = 900.0
 
 
-def _memory_mb() -> int:
-    return int(psutil.virtual_memory().total // _MB * 3 // 4)
+Running = tuple[subprocess.Popen[str], Iterator[str]]
+"""A program that runs, and the lines that it prints."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Limits:
     output_mb: int = 1024
     disk_mb: int = 24 << 10
     file_mb: int = 2 << 10
-    memory_mb: int = field(default_factory=_memory_mb)
+    memory_mb: int = field(default_factory=lambda: int(psutil.virtual_memory().total // _MB * 3 // 4))
     processes: int = 8192
 
 
@@ -103,7 +100,7 @@ class Sandbox:
         words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
         # What is in memory is limited, too: of it only these two folders can be written.
         for name in ("/tmp", "/dev/shm"):
-            words += ["--perms", "1777", "--size", str(_TMP_MB * _MB), "--tmpfs", name]
+            words += ["--perms", "1777", "--size", str(1024 * _MB), "--tmpfs", name]
         words += [word for mount in self.mounts for word in _bind(mount)]
         words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(folder), "--clearenv"]
         words += [word for name, value in variables.items() for word in ("--setenv", name, value)]
@@ -137,7 +134,7 @@ class Sandbox:
                     first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
                     watch = _Watch(process, self)
                     with watch:
-                        yield Running(process, watch.lines())
+                        yield process, watch.lines()
         finally:
             os.close(info)
             if first is not None:
@@ -149,14 +146,6 @@ class Sandbox:
                 f"the build was stopped: {watch.exceeded}",
                 hint="look at what the patch changes in makefiles, Kconfig and programs that the build runs.",
             )
-
-
-@dataclass(frozen=True)
-class Running:
-    """A program that runs, and the lines that it prints."""
-
-    process: subprocess.Popen[str]
-    lines: Iterator[str]
 
 
 @contextmanager
@@ -238,7 +227,7 @@ def clean(folder: Path) -> None:
     for argv in (
         ("chmod", "-R", "u+rwX", str(folder)),
         (*find, *other),
-        (*find, "-mindepth", str(_DEPTH), "-delete"),
+        (*find, "-mindepth", "24", "-delete"),
         (*find, *texts, "-size", "+16M", "-delete"),
     ):
         subprocess.run(argv, check=False, capture_output=True)
@@ -347,7 +336,7 @@ class _Watch:
             yield line
 
     def _watch(self) -> None:
-        while not self._ended.wait(_LOOK_S):
+        while not self._ended.wait(1.0):
             self.exceeded = self._too_much()
             if self.exceeded:
                 self._process.kill()

@@ -34,8 +34,8 @@ def shell(
 ) -> str:
     """Run ``script`` where only ``work`` can be written; return what it printed."""
     box = Sandbox([Mount(work, Path("/work"), writable=True)], limits or Limits())
-    with box.running(["sh", "-c", script], environment or {}, Path("/work")) as running:
-        return "".join(running.lines)
+    with box.running(["sh", "-c", script], environment or {}, Path("/work")) as (_, lines):
+        return "".join(lines)
 
 
 def test_it_writes_to_its_folder_and_not_elsewhere(work: Path, tmp_path: Path) -> None:
@@ -161,11 +161,11 @@ def test_it_is_killed_with_the_block(work: Path) -> None:
     folder = Path("/work")
     with (
         pytest.raises(KeyboardInterrupt),
-        box.running(["sh", "-c", "echo; sleep 600"], {}, folder) as running,
+        box.running(["sh", "-c", "echo; sleep 600"], {}, folder) as (process, lines),
     ):
-        assert next(running.lines) == "\n"
+        assert next(lines) == "\n"
         raise KeyboardInterrupt
-    assert running.process.poll() is not None
+    assert process.poll() is not None
 
 
 def test_an_analysis_reads_its_files_and_no_others(work: Path, tmp_path: Path) -> None:

@@ -46,7 +46,6 @@ _TREE_MB = 700
 # Observed with 6.12 and the base configuration; once kernels are in the cache, their own counts are used.
 _STEPS = 1860
 _VARIANT_STEPS = 40
-_RELEASE_LENGTH = 64
 
 
 @dataclass(frozen=True)
@@ -131,25 +130,18 @@ def base_objects(request: KernelRequest, sources: Sources) -> Path | None:
 def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
     """Return which objects of ``variant`` differ from those of ``base``; empty if nothing that runs differs.
 
-    Of a kernel that an earlier version built, only whether the whole kernel differs is known; on another
-    source than that of ``base`` it does.
+    A kernel without patches, such as a second source, has no list of them: it differs as a whole.
     """
-    fields = json.loads((variant.image.parent / "kernel.json").read_text())
     if base.image_hash == variant.image_hash:
         return []
-    if "changed_objects" in fields:
-        return list(fields["changed_objects"])
-    one, other = (image.image.parent / "vmlinux" for image in (base, variant))
-    return [] if base.source == variant.source and object_changes.same_code(one, other) else ["vmlinux"]
+    fields = json.loads((variant.image.parent / "kernel.json").read_text())
+    return list(fields.get("changed_objects", ["vmlinux"]))
 
 
 def functions_of(variant: KernelImage) -> Functions | None:
-    """Return which functions of ``variant`` differ from those of its base, by their objects.
-
-    None if that is not known, as of a kernel that an earlier version built.
-    """
-    fields = json.loads((variant.image.parent / "kernel.json").read_text())
-    found: Functions | None = fields.get("changed_functions")
+    """Return which functions of ``variant`` differ from those of its base, by object; None if unknown."""
+    text = (variant.image.parent / "kernel.json").read_text()
+    found: Functions | None = json.loads(text).get("changed_functions")
     return found
 
 
@@ -344,11 +336,9 @@ class _Builder:
 
 
 def _release(tree: kbuild.Tree) -> str:
-    """Return the release of a kernel that was built. A makefile can write anything there."""
-    with (tree.build / "include/config/kernel.release").open(errors="replace") as stream:
-        text = stream.readline(_RELEASE_LENGTH + 1).rstrip("\n")
-    # The length and the letters of a release that uname(2) can return.
-    return re.sub(r"[^\w.+~-]", "_", text[:_RELEASE_LENGTH])
+    """Return the release of a kernel that was built, in the form of uname(2), whatever a makefile wrote."""
+    text = (tree.build / "include/config/kernel.release").read_text(errors="replace")
+    return re.sub(r"[^\w.+~-]", "_", text.strip()[:64])
 
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:

@@ -18,7 +18,7 @@ from kteardown.kernels import cache_folder
 from kteardown.kernels.source_view import BUILD, TREE
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.progress import Reporter
-from kteardown.sandbox import Limits, Mount, Sandbox
+from kteardown.sandbox import Limits, Mount, Running, Sandbox
 
 # Equal sources make equal images: the image must not depend on the time, the user or the host.
 _ENVIRONMENT = {
@@ -135,25 +135,22 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     output = tree.scratch / "output"
     cache_folder.remove(output)
     output.mkdir()
-    boxed = tree.view is not None
     argv = [sys.executable, "-P", "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
     argv += ["--directory", str(tree.path), "--build-dir", str(tree.path / BUILD)]
-    argv += ["--output-dir", str(_OUTPUT if boxed else output)]
+    argv += ["--output-dir", str(_OUTPUT if tree.view is not None else output)]
     argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
-    flags = {"KCFLAGS": _FLAGS.format(build=tree.path / BUILD)}
-    for key, value in {**_ENVIRONMENT, **flags}.items():
+    for key, value in {**_ENVIRONMENT, "KCFLAGS": _FLAGS.format(build=tree.path / BUILD)}.items():
         argv += ["--environment", f"{key}={value}"]
     argv += options
     reporter.command(argv)
-    log = ""
     try:
-        with _running(argv, tree, output) as running:
-            yield from running.lines
+        with _running(argv, tree, output) as (process, lines):
+            yield from lines
     finally:
         log = _end_of(output / "build.log")
         (tree.logs / step).mkdir(parents=True, exist_ok=True)
         (tree.logs / step / "build.log").write_text(log)
-    if running.process.returncode:
+    if process.returncode:
         if "No space left on device" in log:
             raise cache_folder.disk_full(tree.scratch)
         raise BuildError(
@@ -163,15 +160,15 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
 
 
 @contextmanager
-def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[sandbox.Running]:
+def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
     through = _write_compilers(compilers) if tree.objects is not None else False
     if tree.view is None:
-        environment = {**os.environ, **(_ccache(compilers, tree.objects) if through else {})}
-        with sandbox.running(argv, environment) as process:
+        ours = _ccache(compilers, tree.objects) if through else {}
+        with sandbox.running(argv, {**os.environ, **ours}) as process:
             assert process.stdout is not None
-            yield sandbox.Running(process, process.stdout)
+            yield process, process.stdout
         return
     mounts = [*sandbox.python_folders(), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]

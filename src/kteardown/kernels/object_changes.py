@@ -41,11 +41,6 @@ def changed_objects(base: Path, variant: Path) -> list[str]:
     return sorted(name for name in changed if name not in _GENERATED)
 
 
-def same_code(base: Path, variant: Path) -> bool:
-    """Return whether two linked kernels have the same code and data."""
-    return run_sections(base) == run_sections(variant)
-
-
 def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
     """Return the contents of the sections of an ELF file that are in memory when it runs, by name.
 
