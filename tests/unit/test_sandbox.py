@@ -135,11 +135,11 @@ def test_a_file_and_the_number_of_processes_are_limited(work: Path) -> None:
     shell(work, "head -c 3M /dev/zero > big", limits=Limits(file_mb=2))
     assert (work / "big").stat().st_size <= 2 << 20
     bomb = (
-        "import os, time\nfor n in range(500):\n try: child = os.fork()\n"
+        "import os, time\nfor n in range(1000):\n try: child = os.fork()\n"
         " except OSError: print('no more'); break\n if child == 0: time.sleep(60)\n"
     )
     (work / "bomb.py").write_text(bomb)
-    assert shell(work, "python3 /work/bomb.py", limits=Limits(processes=50)) == "no more\n"
+    assert shell(work, "python3 /work/bomb.py", limits=Limits(processes=200)) == "no more\n"
 
 
 def test_what_it_wrote_is_files_and_folders(work: Path, tmp_path: Path) -> None:
