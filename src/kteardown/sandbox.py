@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TextIO, cast
 
 import psutil
 
@@ -52,13 +53,11 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _MB = 1 << 20
 _FREE_MB = 256
-_LINE = 1 << 16
 # By machine: its number, then socket(), ptrace(), add_key(), request_key(), keyctl(), io_uring_setup().
 _SYSTEM_CALLS = {
     "x86_64": (0xC000003E, 41, 101, 248, 249, 250, 425),
     "aarch64": (0xC00000B7, 198, 117, 217, 218, 219, 425),
 }
-_ANALYSIS_S = 900.0
 
 
 Running = tuple[subprocess.Popen[str], Iterator[str]]
@@ -126,7 +125,7 @@ class Sandbox:
             with _rules() as rules:
                 command = self.command(argv, environment, folder, rules)
                 command[1:1] = ["--info-fd", str(written)]
-                with running(command, _environment(), (rules, written)) as process:
+                with running(command, _environment(), (rules, written)) as (process, stdout):
                     os.close(written)
                     about = b""
                     while b"}" not in about and (part := os.read(info, 4096)):
@@ -134,7 +133,7 @@ class Sandbox:
                     first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
                     watch = _Watch(process, self)
                     with watch:
-                        yield process, watch.lines()
+                        yield process, watch.lines(stdout)
         finally:
             os.close(info)
             if first is not None:
@@ -151,7 +150,7 @@ class Sandbox:
 @contextmanager
 def running(
     argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int] = ()
-) -> Iterator[subprocess.Popen[str]]:
+) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
     """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
     process = subprocess.Popen(
         argv,
@@ -164,15 +163,15 @@ def running(
         start_new_session=True,
         pass_fds=descriptors,
     )
+    stdout = cast(TextIO, process.stdout)
     try:
-        yield process
+        yield process, stdout
         process.wait()
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        stdout.close()
 
 
 def capture(
@@ -191,11 +190,11 @@ def capture(
                 argv = box.command(argv, {}, (folder or Path("/")).absolute(), rules)
             done = subprocess.run(
                 argv, check=False, capture_output=True, text=True, errors="replace", stdin=stdin,
-                input=text_in, timeout=_ANALYSIS_S, cwd=folder, env=_environment(), pass_fds=(rules,),
+                input=text_in, timeout=900, cwd=folder, env=_environment(), pass_fds=(rules,),
             )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise BuildError(
-            f"{argv[-1]} could not be analysed in {_ANALYSIS_S:.0f} s", hint="look at what was compiled."
+            f"{argv[-1]} could not be analysed in 15 minutes", hint="look at what was compiled."
         ) from error
     return done.stdout
 
@@ -326,11 +325,9 @@ class _Watch:
         self._ended.set()
         self._thread.join()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, stdout: TextIO) -> Iterator[str]:
         """Yield the lines that the program prints, long ones in parts, and take note of the time."""
-        stdout = self._process.stdout
-        assert stdout is not None
-        while line := stdout.readline(_LINE):
+        while line := stdout.readline(1 << 16):
             self._last_line = time.monotonic()
             self._letters += len(line)
             yield line

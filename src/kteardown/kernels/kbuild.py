@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import tuxmake
+
 from kteardown import sandbox
 from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder
@@ -166,16 +168,18 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     through = _write_compilers(compilers) if tree.objects is not None else False
     if tree.view is None:
         ours = _ccache(compilers, tree.objects) if through else {}
-        with sandbox.running(argv, {**os.environ, **ours}) as process:
-            assert process.stdout is not None
-            yield process, process.stdout
+        with sandbox.running(argv, {**os.environ, **ours}) as running:
+            yield running
         return
-    mounts = [*sandbox.python_folders(), *tree.view]
+    site = Path(tuxmake.__file__).parents[1]
+    mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
     if through and tree.objects is not None:
         mounts += [Mount(compilers, _COMPILERS), Mount(tree.objects, _OBJECTS, writable=True)]
     box = Sandbox(mounts, tree.limits)
-    with box.running(argv, _ccache(_COMPILERS, _OBJECTS) if through else {}, TREE) as running:
+    environment = _ccache(_COMPILERS, _OBJECTS) if through else {}
+    environment |= {} if site.is_relative_to(sys.prefix) else {"PYTHONPATH": str(site)}
+    with box.running(argv, environment, TREE) as running:
         yield running
 
 
