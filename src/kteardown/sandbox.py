@@ -220,8 +220,7 @@ def python_folders() -> list[Mount]:
 
 def clean(folder: Path) -> None:
     """Leave only what can be read: files and folders, not too deep, and no text that fills the memory."""
-    find = ("find", str(folder), "-xdev")
-    other = ("!", "-type", "f", "!", "-type", "d", "-delete")
+    find, other = ("find", str(folder), "-xdev"), ("!", "-type", "f", "!", "-type", "d", "-delete")
     texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
     for argv in (
         ("chmod", "-R", "u+rwX", str(folder)),
