@@ -212,11 +212,8 @@ def _notes(
         for name, facts in kernels.items()
         if facts.release and collected.releases.get(name, facts.release) != facts.release
     ]
-    notes += [
-        f"{name} was built without the sandbox (--unsafe-build)"
-        for name, facts in kernels.items()
-        if not facts.sandboxed
-    ]
+    unsafe = (name for name, facts in kernels.items() if not facts.sandboxed)
+    notes += [f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe]
     return tuple(notes)
 
 

@@ -25,7 +25,7 @@ _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?
 _IF = re.compile(
     r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
 )
-_INCLUDE = re.compile(r"^-?include\s+\$\((?:srctree|src)\)/(\S+)\s*$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-?include\s+\$\((?:srctree|src)\)/((?!/|\S*\.\.)\S+)\s*$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
 _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))

@@ -26,7 +26,7 @@ _ADDRESS = re.compile(
     re.MULTILINE,
 )
 _PLACE = re.compile(r"(?<=\t)\.(?:L\w+|([\w.]+))(?:[+-]0x[0-9a-f]+)?$", re.MULTILINE)
-_PADDING = re.compile(r"(?:(?:data16 |cs )*(?:nop\w?\b.*|xchg +%ax,%ax|int3)\n)+\Z")
+_PADDING = re.compile(r"(?:data16 |cs )*(?:nop\w?\b.*|xchg +%ax,%ax|int3)")
 
 
 def changed_functions(base: Path, variant: Path, objects: Sequence[str], arch: Arch) -> Functions | None:
@@ -60,9 +60,11 @@ def _functions(program: str, folder: Path, objects: Sequence[str]) -> Mapping[st
 def _bodies(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for function in _FUNCTION.finditer(text):
-        body = _PADDING.sub("", _PLACE.sub(r".\1", _ADDRESS.sub("", function[2])))
+        body = _PLACE.sub(r".\1", _ADDRESS.sub("", function[2])).splitlines()
+        while body and _PADDING.fullmatch(body[-1]):
+            body.pop()
         # The compiler divides functions, and makes copies of them: f.cold, f.constprop.0.
         name = function[1].split(".")[0]
         if body and name and not name.startswith("__pfx_"):
-            found[name].append(body)
+            found[name].append("".join(f"{line}\n" for line in body))
     return {name: sorted(bodies) for name, bodies in found.items()}

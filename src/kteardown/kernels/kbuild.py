@@ -202,6 +202,7 @@ def _write_compilers(folder: Path) -> bool:
         return False
     cache_folder.remove(folder)
     folder.mkdir()
+    folder.chmod(0o755)
     for compiler in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values())):
         if real := shutil.which(compiler):
             script = folder / compiler

@@ -55,6 +55,8 @@ def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
 
 def _sections(data: bytes) -> dict[bytes, tuple[bytes, ...]]:
     headers = list(_headers(data))
+    if sum(size for _, kind, _, _, size, _ in headers if kind != _EMPTY) > 2 * len(data):
+        raise ValueError  # Sections that overlap, thousands of times.
     names = headers[struct.unpack_from("<H", data, 62)[0]]
     found: dict[bytes, tuple[bytes, ...]] = {}
     kept: set[int] = set()
