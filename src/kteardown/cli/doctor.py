@@ -175,8 +175,7 @@ def _sandbox() -> Iterator[Finding]:
     """Try to escape from the sandbox: read a file of the user, write one, reach the network, become root."""
     name = "build sandbox"
     if reason := sandbox.problem():
-        packages = ("bubblewrap",) if shutil.which("bwrap") is None else ()
-        hint = "install bubblewrap, and permit user namespaces (docs/safety.md)."
+        hint, packages = "install bubblewrap, and permit user namespaces (docs/safety.md).", ("bubblewrap",)
         yield Finding(name, False, f"{reason}: only shipped series are built", hint, False, packages)
         return
     with tempfile.NamedTemporaryFile("w", prefix="kteardown-") as file:

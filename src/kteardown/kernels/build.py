@@ -140,8 +140,8 @@ def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
 
 def functions_of(variant: KernelImage) -> Functions | None:
     """Return which functions of ``variant`` differ from those of its base, by object; None if unknown."""
-    text = (variant.image.parent / "kernel.json").read_text()
-    found: Functions | None = json.loads(text).get("changed_functions")
+    found: Functions | None
+    found = json.loads((variant.image.parent / "kernel.json").read_text()).get("changed_functions")
     return found
 
 

@@ -17,7 +17,6 @@ TREE = Path("/linux")
 """Where a program in the sandbox sees the tree."""
 BUILD = "build"
 """The build folder, inside the source tree.
-
 Kbuild refers to a source tree that is the parent of the build folder by a relative path
 (srctree = ..), so that no folder name gets into the image.
 """
