@@ -104,8 +104,8 @@ class Cache:
     def lookup(self, key: str, name: str) -> KernelImage | None:
         """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing.
 
-        It is not removed before this process ends (``cache_folder.hold``). One that is damaged is missing: it
-        is removed, and noted.
+        It is not removed before this process ends (``cache_folder.hold``). A damaged one counts as missing:
+        it is removed, and noted.
         """
         folder = self.kernel_path(key)
         if not folder.is_dir():
