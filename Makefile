@@ -3,6 +3,8 @@ PY := .venv/bin/python
 
 # The tests start some hundred Python processes. Each would compile the whole package again without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
+# Tools from the virtual environment, such as clang-format at one version, come first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 # Each process has tests of its own from the start, so that few of them need the same fixtures.
 UNIT_TESTS := .venv/bin/pytest -n 2 --dist worksteal --durations=10 tests/unit
@@ -18,7 +20,8 @@ PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
-	@echo "make test      set up, lint, unit tests, tests that build and boot one base kernel, and the ends of guests under KVM"
+	@echo "make test      set up, unit tests, tests that build and boot one base kernel, and the ends of guests under KVM"
+	@echo "make test-changed  lint, and the tests that a change can affect (COMMIT=... for what differs from that commit)"
 	@echo "make test-all  the same with every test that builds and boots kernels (hours), and a record of it"
 	@echo "make test-kvm  the lab under KVM, on an emulated host (tests/kvm; a part of test-all)"
 	@echo "make test-page the pages in a real browser, with axe (tests/page; a part of test-all)"
@@ -44,21 +47,34 @@ setup-dev: .venv/.ready-dev
 demo: .venv/.ready
 	@.venv/bin/kteardown run freezer --clock instructions --quick
 
+# The steps are independent, and run side by side; each prints its output when it ends.
+LINT := ruff mypy layers sizes words texts agent plugins results coverage
+
 lint: .venv/.ready-dev
+	@$(MAKE) -s -k -j 2 --output-sync=target $(addprefix lint-,$(LINT))
+
+lint-ruff:
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
+lint-mypy:
 	.venv/bin/mypy
-	.venv/bin/lint-imports
+lint-layers:
+	.venv/bin/lint-imports --no-cache
+lint-sizes:
 	$(PY) scripts/check_sizes.py
+lint-words:
 	$(PY) scripts/check_words.py
+lint-texts:
 	.venv/bin/pytest -q tests/unit/kernels/test_series_texts.py
-	$(MAKE) -s -C agent format-check
-	$(MAKE) -s -C agent check
+lint-agent:
+	$(MAKE) -s -C agent format-check check
 	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
 	$(MAKE) -s -C agent -f counts/Makefile counts-format-check counts-check
+lint-plugins:
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
-	$(PY) scripts/full_run.py check
+lint-results:
 	$(PY) scripts/results.py check
+lint-coverage:
 	$(PY) scripts/coverage_maps.py check
 
 format: .venv/.ready-dev
@@ -69,9 +85,13 @@ format: .venv/.ready-dev
 	$(MAKE) -s -C agent -f counts/Makefile counts-format
 	clang-format --style=file:agent/.clang-format -i plugins/*.c
 
-test: lint
+test: .venv/.ready-dev
 	$(UNIT_TESTS) -m "not full"
 	$(VM_TESTS) tests/kvm -m "not full"
+
+# COMMIT=...: what differs from that commit, by default from the last one.
+test-changed: lint
+	$(PY) scripts/changed_tests.py $(COMMIT)
 
 test-all: lint
 	@scripts/setup dev full

@@ -1,0 +1,107 @@
+"""Runs the tests that a change can affect.
+
+    changed_tests.py [COMMIT]      of all that differs from COMMIT, new files included; by default from HEAD,
+                                   or, if nothing differs, from the commit before
+
+A test can be affected by the modules that it imports, directly or not, and by files of which it, or what it
+imports of the tests, names the folder or the file. A test that runs commands of kteardown imports all of it.
+Tests with guests are affected by what decides how a guest runs (``GUESTS``), and by a single workload or
+series only if they name it, as ``full_run.affected`` says. What everything depends on (``ALL``) affects all.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import grimp
+
+from content_ids import listed
+from full_run import affected, unit_of
+
+ROOT = Path(__file__).parents[1]
+ALL = ("pyproject.toml", "Makefile", "scripts/setup", "tests/__init__.py", ".ci/run")
+GUESTS = ("agent", "experiments", "kernels", "plugins", "series", "workloads")
+"""Folders that decide how a guest runs."""
+_CODE = ("vm", "run", "rundir", "kernels", "inputs", "model", "sandbox", "pipeline", "hunt", "coverage")
+_COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")
+
+
+def changed(root: Path, since: str | None) -> list[str]:
+    """The files that differ from the commit ``since``, as paths below ``root``."""
+
+    def git(*words: str) -> list[str]:
+        done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+        return [name for name in done.stdout.split("\0") if name]
+
+    new = git("ls-files", "-o", "--exclude-standard", "-z")
+    names = [*git("diff", "--name-only", "-z", since or "HEAD"), *new]
+    return names or ([] if since else git("diff", "--name-only", "-z", "HEAD~1"))
+
+
+def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
+    """The test files that a change of the files ``names`` can affect."""
+    names = sorted(names)
+    everything = [name for name in listed(root, ["tests"]) if Path(name).name.startswith("test_")]
+    unit = [name for name in everything if name.startswith("tests/unit/")]
+    guests = [name for name in everything if name.startswith(("tests/vm/", "tests/kvm/test_ends"))]
+    if any(name in ALL or Path(name).name == "conftest.py" for name in names):
+        return unit + guests
+    found = _by_imports(root, names, unit) | {name for name in names if name in unit + guests}
+    code = tuple(f"src/kteardown/{part}{end}" for part in _CODE for end in ("/", ".py"))
+    if any(name.startswith(code) or name.startswith(("tests/vm/", "tests/kvm/")) for name in names):
+        return sorted(found | set(guests))
+    units = dict.fromkeys(unit_of(name) for name in names if name.partition("/")[0] in GUESTS)
+    return sorted(found | affected(root, list(units), guests))
+
+
+def _by_imports(root: Path, names: Iterable[str], tests: Iterable[str]) -> set[str]:
+    """Those of ``tests`` that import what a file of ``names`` has, or that name the file or its folder."""
+    sys.path[:0] = [str(root / "tests"), str(root / "src")]
+    graph = grimp.build_graph("kteardown", "unit", cache_dir=None)
+    modules = {_module(name) for name in names if name.endswith(".py")}
+    others = [Path(name) for name in names if not name.startswith(("src/", "tests/unit/"))]
+    words = {rf"[\"'/]{re.escape(path.parts[0])}[\"'/]" for path in others}
+    words |= {rf"\b{re.escape(path.name)}\b" for path in others}
+    words |= {rf"\b{path.stem}\b" for path in others if path.parts[0] in (*GUESTS, "scripts")}
+    mention = re.compile("|".join(words)) if words else None
+    found = set()
+    for test in tests:
+        module = _module(test)
+        needed = {module, *graph.find_upstream_modules(module)}
+        own = [name.replace(".", "/") for name in needed if name.startswith("unit")]
+        files = [root / "tests" / f"{name}.py" for name in own]
+        text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+        if _COMMAND.search(text):
+            needed |= {name for name in modules if name.startswith("kteardown")}
+        if needed & modules or (mention and mention.search(text)):
+            found.add(test)
+    return found
+
+
+def _module(name: str) -> str:
+    parts = Path(name).with_suffix("").parts
+    return ".".join(parts[1:] if parts[0] in ("src", "tests") else parts).removesuffix(".__init__")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests, and return the exit status of pytest."""
+    names = changed(ROOT, arguments[0] if arguments else None)
+    tests = affected_tests(ROOT, names)
+    guests = [name for name in tests if not name.startswith("tests/unit/")]
+    unit = sorted(set(tests) - set(guests))
+    print(f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests")
+    status = 0
+    for group in (unit, guests):
+        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "not full", *group]
+        # Status 5: no test is left without those that are only for `make test-all`.
+        if group and (code := subprocess.run(command, cwd=ROOT, check=False).returncode) not in (0, 5):
+            status = code
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
