@@ -11,12 +11,13 @@ from pathlib import Path
 
 from kteardown.model.arch import ARCHITECTURES, Arch
 
-_ENTRY = re.compile(r"^(?:menu)?config\s+(\w+)\s*$")
-_BLOCK = re.compile(
-    r"^(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b"
-)
-_DEFAULT = re.compile(r"^(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
-_PROMPT = re.compile(r"^(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+\"")
+_ENTRY = re.compile(r"(?:menu)?config\s+(\w+)$")
+_BLOCK = re.compile(r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b")
+_DEFAULT = re.compile(r"(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
+_PROMPT = re.compile(r"(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+[\"']")
+_SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
+_MOST_AROUND = 64
+_DEEPEST = 50
 
 
 @dataclass
@@ -27,9 +28,11 @@ class _Definition:
     prompt: bool = False
     depends: list[str] = field(default_factory=list)
     inherited: list[str] = field(default_factory=list)
-    """Conditions of the ``if`` and ``menu`` blocks around it."""
+    """Conditions of the ``if`` and ``menu`` blocks around it, in the files that include its file, too."""
     defaults: list[str] = field(default_factory=list)
     """What its first default is, and the condition of that; empty if it is ``n``."""
+    selects: list[str] = field(default_factory=list)
+    """What it selects without a condition."""
 
 
 def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
@@ -37,18 +40,12 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
 
     They name what the symbol depends on, with the values in ``config``, or state that it does not exist.
     """
-    names: set[str] = set()
-    found = []
-    for path in _kconfig_files(tree, arch):
-        text = path.read_text(errors="replace")
-        names.update(re.findall(r"^\s*(?:menu)?config\s+(\w+)", text, re.MULTILINE))
-        if re.search(rf"^\s*(?:menu)?config\s+{symbol}\s*$", text, re.MULTILINE):
-            found += _definitions(text, str(path.relative_to(tree)), symbol)
-    if not found:
-        close = get_close_matches(symbol, names, 2)
+    known = _symbols((tree,), arch)
+    if symbol not in known:
+        close = get_close_matches(symbol, known, 2)
         return ["no such symbol in this tree" + (f"; similar: {', '.join(close)}" if close else "")]
     reasons = []
-    for definition in found:
+    for definition in known[symbol]:
         conditions = definition.depends + definition.inherited
         for condition in conditions:
             reasons.append(f"{definition.where}: depends on {condition}{_values(condition, config)}")
@@ -61,70 +58,74 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
 
 def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str], list[str]]:
     """Return whether a symbol has a prompt, the conditions of its first definition, and its default's."""
-    for path, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
-        if re.search(rf"^\s*(?:menu)?config\s+{symbol}\s*$", text, re.MULTILINE):
-            for definition in _definitions(text, path, symbol):
-                return definition.prompt, definition.depends + definition.inherited, definition.defaults
+    for one in _symbols(tuple(trees), arch).get(symbol, ()):
+        return one.prompt, one.depends + one.inherited, one.defaults
     return True, [], []
 
 
 def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
     """Return the symbols that select ``symbol`` without a condition, those with a prompt first."""
-    found = []
-    for _, text in (each for tree in trees for each in _kconfig_texts(tree, arch)):
-        if not re.search(rf"^\s*select\s+{symbol}\s*$", text, re.MULTILINE):
-            continue
-        for block in re.split(r"^(?=(?:menu)?config\s)", text, flags=re.MULTILINE):
-            entry = _ENTRY.match(block.splitlines()[0]) if block else None
-            prompt = any(_PROMPT.match(line.strip()) for line in block.splitlines())
-            if entry and re.search(rf"^\s*select\s+{symbol}\s*$", block, re.MULTILINE):
-                found.append((not prompt, entry[1]))
+    known = _symbols(tuple(trees), arch)
+    found = [
+        (not one.prompt, name) for name, definitions in known.items() for one in definitions
+        if symbol in one.selects
+    ]  # fmt: skip
     return [name for _, name in sorted(found, key=lambda one: one[0])]
 
 
 @cache
-def _kconfig_texts(tree: Path, arch: Arch) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (str(path.relative_to(tree)), path.read_text(errors="replace")) for path in _kconfig_files(tree, arch)
-    )
+def _symbols(trees: tuple[Path, ...], arch: Arch) -> Mapping[str, list[_Definition]]:
+    """Return the definitions of all symbols. A file is read from the first of ``trees`` that has it.
 
-
-def _kconfig_files(tree: Path, arch: Arch) -> Iterator[Path]:
-    """Yield the Kconfig files of ``tree``, without those of other architectures."""
+    Reading begins with the top file, as Kconfig does; then come the files that no file which was read names.
+    """
     own = ARCHITECTURES[arch].source_folder
-    for path in sorted(tree.rglob("Kconfig*")):
-        parts = path.relative_to(tree).parts
-        foreign = parts[0] == "arch" and len(parts) > 2 and parts[1] != own
-        if path.is_file() and not foreign and parts[0] not in ("Documentation", "build"):
-            yield path
-
-
-def _definitions(text: str, file: str, symbol: str) -> list[_Definition]:
-    reader = _Reader(file, symbol)
-    in_help = False
-    for number, line in _logical_lines(text):
-        words = line.strip()
-        # Help texts are indented; the first line that is not indented ends one.
-        if not words or words.startswith("#") or (in_help and line[0] in " \t"):
-            continue
-        in_help = words in ("help", "---help---")
-        reader.line(number, words)
-    return reader.found
+    files: dict[str, Path] = {}
+    for tree in trees:
+        for path in sorted(tree.rglob("Kconfig*")):
+            parts = path.relative_to(tree).parts
+            foreign = parts[0] == "arch" and len(parts) > 2 and parts[1] != own
+            if path.is_file() and not foreign and parts[0] not in ("Documentation", "build"):
+                files.setdefault("/".join(parts), path)
+    found: dict[str, list[_Definition]] = {}
+    texts = {
+        name: path.read_text(errors="replace").replace("$(SRCARCH)", own) for name, path in files.items()
+    }
+    for name in ("Kconfig", *files):
+        if name in texts:
+            _Reader(name, texts, found).read()
+    return found
 
 
 class _Reader:
-    """Tracks the nested blocks of one Kconfig file and collects the definitions of one symbol."""
+    """Reads one Kconfig file and those that it includes, which are taken from ``texts``."""
 
-    def __init__(self, file: str, symbol: str) -> None:
-        self.found: list[_Definition] = []
-        self._file = file
-        self._symbol = symbol
-        self._around: list[list[str]] = []
+    def __init__(
+        self, file: str, texts: dict[str, str], found: dict[str, list[_Definition]], outer: Sequence[str] = ()
+    ) -> None:
+        self._file, self._texts, self._found = file, texts, found
+        self._around: list[list[str]] = [list(outer)]
         self._in_menu = False
         self._current: _Definition | None = None
 
-    def line(self, number: int, words: str) -> None:
-        """Process one line, without the spaces around it and without help texts."""
+    def read(self, depth: int = 0) -> None:
+        """Add what the file defines to ``found``."""
+        in_help = False
+        for number, line in _logical_lines(self._texts.pop(self._file)):
+            words = line.strip()
+            # Help texts are indented; the first line that is not indented ends one.
+            if not words or words.startswith("#") or (in_help and line[0] in " \t"):
+                continue
+            in_help = words in ("help", "---help---")
+            named = _SOURCE.match(words)
+            if named and named[1] in self._texts and depth < _DEEPEST:
+                _Reader(named[1], self._texts, self._found, self._conditions()).read(depth + 1)
+            self._line(number, words.partition(" #")[0].rstrip())
+
+    def _conditions(self) -> list[str]:
+        return [condition for block in self._around for condition in block][:_MOST_AROUND]
+
+    def _line(self, number: int, words: str) -> None:
         if _BLOCK.match(words):
             self._block(number, words)
         elif self._in_menu and words.startswith(("depends on ", "visible if ")):
@@ -132,6 +133,8 @@ class _Reader:
         elif self._current is not None:
             if words.startswith("depends on "):
                 self._current.depends.append(words.removeprefix("depends on ").strip())
+            elif words.startswith("select ") and len(words.split()) == 2:
+                self._current.selects.append(words.split()[1])
             default = _DEFAULT.match(words)
             if default and default[1] != "n" and not self._current.defaults:
                 self._current.defaults += [part for part in default.groups() if part]
@@ -145,12 +148,11 @@ class _Reader:
             self._around.append([words.removeprefix("if").strip()])
         elif self._in_menu:
             self._around.append([])
-        elif keyword in ("endif", "endmenu", "endchoice") and self._around:
+        elif keyword in ("endif", "endmenu", "endchoice") and len(self._around) > 1:
             self._around.pop()
-        elif (entry := _ENTRY.match(words)) and entry[1] == self._symbol:
-            outer = [condition for block in self._around for condition in block]
-            self._current = _Definition(f"{self._file}:{number}", inherited=outer)
-            self.found.append(self._current)
+        elif entry := _ENTRY.match(words):
+            self._current = _Definition(f"{self._file}:{number}", inherited=self._conditions())
+            self._found.setdefault(entry[1], []).append(self._current)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -19,7 +19,7 @@ from kteardown.kernels.kconfig import (
     refused,
     wanted_symbols,
 )
-from kteardown.kernels.kconfig_refusal import refusal_reasons
+from kteardown.kernels.kconfig_refusal import conditions_of, refusal_reasons, selectors_of
 
 KCONFIG = """
 menu "Power"
@@ -235,6 +235,28 @@ def test_a_symbol_that_does_not_exist_is_reported(tree: Path) -> None:
 def test_kconfig_files_of_other_architectures_are_ignored(tree: Path) -> None:
     assert "no such symbol" in refusal_reasons(tree, "x86_64", "ONLY_ARM", {})[0]
     assert "ARMS=n" in refusal_reasons(tree, "arm64", "ONLY_ARM", {})[0]
+
+
+def test_conditions_of_the_files_that_include_a_file_count(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    top = 'if OUTER\nmenu "m"\n\tdepends on MENU # as a comment says\nsource "deep/Kconfig"\nendmenu\nendif\n'
+    (tmp_path / "Kconfig").write_text(top)
+    deep = (
+        "endif\nconfig DEEP\n\tbool 'quoted so'\n\tdepends on OWN\n\tselect OTHER\nsource \"deep/Kconfig\"\n"
+    )
+    (tmp_path / "deep" / "Kconfig").write_text(deep)
+    assert conditions_of([tmp_path], "x86_64", "DEEP") == (True, ["OWN", "OUTER", "MENU"], [])
+    assert selectors_of([tmp_path], "x86_64", "OTHER") == ["DEEP"]
+
+
+def test_files_that_include_each_other_without_end_are_read(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").write_text('source "Kconfig0"\n')
+    for number in range(2000):
+        (tmp_path / f"Kconfig{number}").write_text(
+            f'if A{number}\nsource "Kconfig{number + 1}"\nconfig B{number}\n'
+        )
+    _, conditions, _ = conditions_of([tmp_path], "x86_64", "B1500")
+    assert "A1500" in conditions
 
 
 def test_check_names_symbol_file_line_wanted_and_got(tree: Path) -> None:
