@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, series
-from kteardown.kernels.code_only import code_only
-from kteardown.kernels.failing_hunks import failing_hunks
-from kteardown.kernels.three_way import merge, with_less_context
-from kteardown.mail.posted import read
+from kteardown.patches.failing_hunks import failing_hunks
+from kteardown.patches.find_base import code_only
+from kteardown.patches.posted import read
+from kteardown.patches.three_way import merge, with_less_context
 from kteardown.progress import SilentReporter
 
 MAILS = sorted((Path(__file__).parents[1] / "tests" / "data" / "mail").iterdir())

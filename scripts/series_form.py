@@ -30,7 +30,7 @@ from pathlib import Path
 from kteardown.errors import BuildError, KteardownError, LabError
 from kteardown.kernels import apply_patches, series, source_view
 from kteardown.kernels.source import Source, Sources
-from kteardown.mail import selection
+from kteardown.patches import selection
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from kteardown import extras
 from kteardown.cli import app
 from kteardown.errors import InputError, LabError
-from kteardown.mail import lore
+from kteardown.patches import lore
 from kteardown.progress import SilentReporter
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

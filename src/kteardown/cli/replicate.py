@@ -17,9 +17,9 @@ from kteardown.cli.compare import experiment_for
 from kteardown.cli.gate import check_broken, check_built
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting, load_posting
-from kteardown.mail.posted import read
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.model.result import Result
+from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.formats import text

@@ -10,7 +10,7 @@ import typer
 
 from kteardown.cli import complete, options
 from kteardown.cli.try_steps import check, measure, prepare
-from kteardown.kernels.find_base import KNOWN
+from kteardown.patches.find_base import KNOWN
 from kteardown.report import try_page
 from kteardown.run import places
 from kteardown.visible import echo

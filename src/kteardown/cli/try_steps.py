@@ -26,14 +26,14 @@ from kteardown.cli.try_workloads import (
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.inputs.load import located
 from kteardown.kernels import build
-from kteardown.kernels.config_of_series import SeriesConfig, config_of_series, reasons
-from kteardown.kernels.find_base import KNOWN, find_base
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.mail.posted import read, store
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
+from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
+from kteardown.patches.find_base import KNOWN, find_base
+from kteardown.patches.posted import read, store
 from kteardown.paths import cache_dir
 from kteardown.report.try_page import MeasuredWorkload, Tried
 from kteardown.run import places

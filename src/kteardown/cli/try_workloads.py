@@ -18,11 +18,11 @@ from kteardown.coverage.propose import Proposal, Proposals, propose
 from kteardown.errors import GuestError, InputError, KteardownError, LabError, NotExercisedError
 from kteardown.inputs.load import load_workload, own_sources
 from kteardown.kernels import build
-from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
+from kteardown.patches.find_base import Base
 from kteardown.report.try_page import Exercise
 
 _MOST = 2

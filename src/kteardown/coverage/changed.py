@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items, statement_at
 from kteardown.kernels import apply_patches
-from kteardown.kernels.changed_lines import changed_lines
+from kteardown.patches.changed_lines import changed_lines
 
 _C_FILES = (".c", ".h")
 _NOT_OF_THE_KERNEL = ("tools/", "Documentation/", "samples/", "scripts/", "usr/")

@@ -10,11 +10,11 @@ from typing import Any
 
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.errors import KteardownError
-from kteardown.kernels.config_of_series import SeriesConfig, why
-from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
-from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
+from kteardown.patches.config_of_series import SeriesConfig, why
+from kteardown.patches.find_base import Base
+from kteardown.patches.posted import PostedSeries
 from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import BothMaterial, Material

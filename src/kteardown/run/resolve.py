@@ -12,11 +12,11 @@ from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import check, is_source
-from kteardown.mail import selection
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Workload
+from kteardown.patches import selection
 
 # A series on another source than base.
 _ON_SOURCE = re.compile(r"(.+) on (\S+:.*)")

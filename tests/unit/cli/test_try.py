@@ -26,8 +26,8 @@ from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
-from kteardown.kernels.find_base import Base
 from kteardown.kernels.request import KernelImage
+from kteardown.patches.find_base import Base
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]

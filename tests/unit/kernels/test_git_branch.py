@@ -10,7 +10,7 @@ import pytest
 from kteardown.cli.compare import base_and_variants
 from kteardown.errors import InputError
 from kteardown.kernels.git_branch import of_branch
-from kteardown.mail.selection import resolve
+from kteardown.patches.selection import resolve
 
 
 def git(path: Path, *argv: str) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
-from kteardown.kernels import three_way
 from kteardown.kernels.apply_patches import apply, files_in, read
-from kteardown.kernels.changed_lines import changed_lines
-from kteardown.kernels.failing_hunks import failing_hunks
+from kteardown.patches import three_way
+from kteardown.patches.changed_lines import changed_lines
+from kteardown.patches.failing_hunks import failing_hunks
 
 EDIT = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
 

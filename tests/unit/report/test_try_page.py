@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import NotExercisedError
-from kteardown.kernels.built_files import TouchedFile
-from kteardown.kernels.config_of_series import SeriesConfig
-from kteardown.kernels.find_base import Base, TriedSource
-from kteardown.mail.posted import PostedSeries
 from kteardown.model.result import Verdict
+from kteardown.patches.built_files import TouchedFile
+from kteardown.patches.config_of_series import SeriesConfig
+from kteardown.patches.find_base import Base, TriedSource
+from kteardown.patches.posted import PostedSeries
 from kteardown.report.material import Material
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried, as_json, page, plan
 from unit.report.contexts import instructions

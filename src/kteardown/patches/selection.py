@@ -8,8 +8,8 @@ from kteardown import paths
 from kteardown.errors import InputError
 from kteardown.kernels import series
 from kteardown.kernels.series import Selection, slug
-from kteardown.mail import lore
-from kteardown.mail.posted import PostedSeries, read
+from kteardown.patches import lore
+from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import Reporter, SilentReporter
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.mail import lore
-from kteardown.mail.latest_revision import choose
-from kteardown.mail.mailbox import split_mbox
-from kteardown.mail.one_mail import DIFF_START, parse
-from kteardown.mail.posted import PostedSeries, read
+from kteardown.patches import lore
+from kteardown.patches.latest_revision import choose
+from kteardown.patches.mailbox import split_mbox
+from kteardown.patches.one_mail import DIFF_START, parse
+from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"

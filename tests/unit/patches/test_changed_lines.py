@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.kernels.changed_lines import changed_lines, missing_symbols
+from kteardown.patches.changed_lines import changed_lines, missing_symbols
 
 TEXT = """\
 int always;

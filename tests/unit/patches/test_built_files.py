@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.kernels.built_files import TouchedFile, built_files, with_dependencies
+from kteardown.patches.built_files import TouchedFile, built_files, with_dependencies
 
 MAKEFILES = {
     "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",

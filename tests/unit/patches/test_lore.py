@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.mail import lore
-from kteardown.mail.posted import read
+from kteardown.patches import lore
+from kteardown.patches.posted import read
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"

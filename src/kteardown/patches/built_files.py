@@ -15,9 +15,9 @@ from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from kteardown.kernels import changed_lines
 from kteardown.kernels.kconfig_refusal import conditions_of, selectors_of
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches import changed_lines
 
 _PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
 _MOST_NEEDED = 40

@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 from kteardown import paths
 from kteardown.kernels import apply_patches, build, kconfig
-from kteardown.kernels.built_files import TouchedFile, built_files
-from kteardown.kernels.code_only import is_code
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
+from kteardown.patches.built_files import TouchedFile, built_files
+from kteardown.patches.find_base import is_code
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from kteardown.errors import InputError, damaged
 from kteardown.kernels import apply_patches, cache_folder, git
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import patches_in, slug
-from kteardown.mail import lore
-from kteardown.mail.latest_revision import ChosenMails, choose
-from kteardown.mail.mailbox import raw_mails
-from kteardown.mail.one_mail import DIFF_START, Diff, Mail, day, parse
+from kteardown.patches import lore
+from kteardown.patches.latest_revision import ChosenMails, choose
+from kteardown.patches.mailbox import raw_mails
+from kteardown.patches.one_mail import DIFF_START, Diff, Mail, day, parse
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.kernels.built_files import TouchedFile
-from kteardown.kernels.config_of_series import reasons
+from kteardown.patches.built_files import TouchedFile
+from kteardown.patches.config_of_series import reasons
 
 BUILT = TouchedFile("mm/a.c", True)
 

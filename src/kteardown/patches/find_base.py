@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,10 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import apply_patches, git, three_way
-from kteardown.kernels.code_only import code_only
-from kteardown.kernels.failing_hunks import FailingHunk, failing_hunks
+from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Source, Sources
+from kteardown.patches import three_way
+from kteardown.patches.failing_hunks import FailingHunk, failing_hunks
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
@@ -20,6 +21,13 @@ _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
 How = Literal["exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"]
+_SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
+_NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
+# Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
+_NOT_BUILT = re.compile(
+    r"(?:Documentation|samples|LICENSES|tools/(?:testing|perf|mm|power|sched_ext|cgroup|accounting|lib/bpf))/.*"
+    r"|MAINTAINERS|CREDITS|COPYING|README|\.[\w.-]+|.*\.(?:rst|txt|yaml|md)"
+)
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,27 @@ def find_base(
     if found is None:
         raise _nothing_takes_it(patches, attempts)
     return replace(found, left_out=tuple(left_out))
+
+
+def is_code(name: str) -> bool:
+    """Return whether a kernel may be built from the file ``name``."""
+    return not _NOT_BUILT.fullmatch(name)
+
+
+def code_only(patches: Sequence[Path]) -> tuple[list[tuple[str, bytes]], list[str]]:
+    """Return the patches without the files that no kernel is built from, and the names of these files.
+
+    Each patch is a file name and a text; a patch of which nothing is left is left out.
+    """
+    kept: list[tuple[str, bytes]] = []
+    dropped: dict[str, None] = {}
+    for patch in patches:
+        head, *sections = _SECTION.split(patch.read_bytes())
+        mine = [section for section in sections if is_code(_name(section))]
+        dropped |= {_name(section): None for section in sections if section not in mine}
+        if mine or not sections:
+            kept.append((patch.name, head + b"".join(mine)))
+    return kept, list(dropped)
 
 
 def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | None:
@@ -227,3 +256,8 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) 
         hint="name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
         "that the series was made for there.",
     )
+
+
+def _name(section: bytes) -> str:
+    match = _NAME.match(section)
+    return match[2].decode(errors="replace") if match else ""

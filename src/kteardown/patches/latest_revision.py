@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kteardown.errors import InputError
-from kteardown.mail.one_mail import Mail
+from kteardown.patches.one_mail import Mail
 
 _MANY = 6
 """So many mails that were left out are named; of more, the number is given."""

@@ -1,1 +1,0 @@
-"""Patches as they are posted: mails, mailboxes, threads, folders, git ranges."""
