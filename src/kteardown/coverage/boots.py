@@ -20,9 +20,8 @@ from kteardown.model.record import BASE, ParamValue, Record, TrialEnd, parse
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.boot import SILENCE_FACTOR
+from kteardown.run.executors.boot import SILENCE_FACTOR, guest_plan
 from kteardown.run.executors.port import Bootable
-from kteardown.run.make_plan import guest_plan
 from kteardown.vm.agent import build_agent
 from kteardown.vm.coverage_plugin import TrialBlocks, plugin_arguments, read_counts
 from kteardown.vm.initramfs import pack

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap
-from kteardown.kernels.changed_functions import Functions
+from kteardown.kernels.object_changes import Functions
 
 
 def may_change_users(changed: Sequence[ChangedFunction]) -> bool:

@@ -24,7 +24,6 @@ from kteardown.kernels import (
     backports,
     cache,
     cache_folder,
-    changed_functions,
     kbuild,
     kconfig,
     object_changes,
@@ -32,9 +31,10 @@ from kteardown.kernels import (
     source_view,
     toolchain,
 )
+from kteardown.kernels import object_changes as changed_functions
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.changed_functions import Functions
 from kteardown.kernels.kconfig import WantedSymbol
+from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.kernels.source_view import source_view as view_of

@@ -23,9 +23,8 @@ from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run import run_kernels
 from kteardown.run.forecast import Forecast
-from kteardown.run.make_plan import make_plan
+from kteardown.run.make_plan import make_plan, plan_profile
 from kteardown.run.past_boots import forecast_of
-from kteardown.run.profile_plan import plan_profile
 from kteardown.run.resolve import Resolved
 from kteardown.rundir import snapshot
 from kteardown.rundir.directory import RunDir, removed_unless_whole

@@ -9,13 +9,14 @@ seed, and a block is a seed.
 
 With ``--layout-twin`` the layout twin is booted in every block. If a result turns out to need one,
 ``with_layout_twin`` adds blocks of only base and the layout twin after those of the design.
-``rest_of_failed`` adds boots with the trials that boots which hung did not reach.
+``rest_of_failed`` adds boots with the trials that boots which hung did not reach. ``plan_profile`` makes the
+plan of the profiled boots.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
@@ -27,6 +28,10 @@ from kteardown.rundir.counting import BootRecords
 _HUNG: tuple[Outcome, ...] = ("hang",)
 _FURTHER = 3
 """A boot whose trials fail again and again has at most this many further boots."""
+_PROFILED_BLOCKS = 3
+"""Boots of each kernel, if the order of tasks differs between boots."""
+_PROFILED_REPETITIONS = 10
+"""The maximum number of sampled repetitions in a trial."""
 
 
 def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
@@ -95,18 +100,26 @@ def rest_of_failed(
     return tuple(found)
 
 
-def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
-    """Return the plan of one boot as the agent reads it; docs/formats.md has the format."""
-    lines = ["kteardown-plan 1", f"seed {boot.seed}"]
-    lines += [f"module {path}" for path in modules]
-    profile_ns = 0
-    for trial in boot.trials:
-        if trial.profile_ns != profile_ns:
-            profile_ns = trial.profile_ns
-            lines.append(f"profile {profile_ns}")
-        params = "".join(f" {name}={value}" for name, value in trial.params.items())
-        lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
-    return "\n".join(lines) + "\n"
+def plan_profile(
+    measured: Plan, experiment: Experiment, workloads: Mapping[str, Workload], kernels: Sequence[str]
+) -> Plan:
+    """Return the plan of the profiled boots of ``kernels``, with the seeds of the first blocks.
+
+    They are separate from the measured ones, because sampling costs time: their figures are not compared.
+    Plan, records and consoles are in the folder ``profile`` of the run directory, which is kept and resumed
+    like the run itself.
+
+    For each workload and each set of the parameters other than that of the growth law, it has the smallest,
+    the middle and the largest point with at least one object.
+    """
+    # With one CPU on the instruction clock every seed gives the same profile, or nearly.
+    blocks = 1 if experiment.design.clock == "instructions" and measured.cpus == 1 else _PROFILED_BLOCKS
+    boots: list[PlannedBoot] = []
+    for boot in measured.boots:
+        if boot.block < blocks and boot.kernel in kernels:
+            trials = _sampled(boot.trials, workloads)
+            boots.append(boot.model_copy(update={"index": len(boots), "trials": trials}))
+    return measured.model_copy(update={"boots": tuple(boots)})
 
 
 def _block(
@@ -159,3 +172,32 @@ def _trials(
                 )
             )
     return tuple(result)
+
+
+def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) -> tuple[PlannedTrial, ...]:
+    families: dict[tuple[object, ...], list[PlannedTrial]] = {}
+    for trial in trials:
+        law = workloads[trial.workload].law
+        rest = sorted(pair for pair in trial.params.items() if pair[0] != law)
+        if not law or trial.params.get(law):
+            families.setdefault((trial.workload, *rest), []).append(trial)
+    chosen: list[PlannedTrial] = []
+    for family in families.values():
+        law = workloads[family[0].workload].law
+        family.sort(key=lambda trial: _size(trial, law))
+        chosen += {n: family[n] for n in (0, len(family) // 2, len(family) - 1)}.values()
+    return tuple(
+        trial.model_copy(
+            update={
+                "index": n,
+                "repetitions": min(trial.repetitions, _PROFILED_REPETITIONS),
+                "profile_ns": workloads[trial.workload].profile_ns,
+            }
+        )
+        for n, trial in enumerate(chosen)
+    )
+
+
+def _size(trial: PlannedTrial, law: str) -> int:
+    value = trial.params.get(law, 0)
+    return value if isinstance(value, int) else 0

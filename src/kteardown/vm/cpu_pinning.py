@@ -8,11 +8,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from kteardown.model.record import Placed
-from kteardown.vm import cpu_topology, huge_pages
+from kteardown.vm import cpu_topology
 from kteardown.vm.cpu_topology import Placement
-from kteardown.vm.job import BootJob
+from kteardown.vm.job import HUGE_PAGE_MB, BootJob
+
+_ROOT = Path("/")
 
 
 @dataclass
@@ -80,14 +83,14 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
 
     Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
     """
-    large = not job.numa_nodes and huge_pages.reserved(job.memory_mb, placement.node)
+    large = not job.numa_nodes and huge_pages_reserved(job.memory_mb, placement.node)
     near = replace(job, huge_pages=large)
     prefix = ("taskset", "--cpu-list", ",".join(map(str, placement.others)))
     pinned = Pinned(near, prefix, _without_cpus(near))
 
     def on_vcpus(threads: Sequence[int]) -> None:
         if _move(threads, placement.vcpus):
-            pinned.placed = Placed(memory=huge_pages.words(near.huge_pages), **asdict(placement))
+            pinned.placed = Placed(memory=memory_words(near.huge_pages), **asdict(placement))
         if job.on_vcpus:
             job.on_vcpus(threads)
 
@@ -100,12 +103,34 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
         os.sched_setaffinity(0, before)
 
 
+def huge_pages_reserved(memory_mb: int, node: int, root: Path = _ROOT) -> bool:
+    """Return whether enough huge pages are reserved and free on a node of the host for a whole guest."""
+    file = root / f"sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
+    try:
+        free_mb = int(file.read_text()) * HUGE_PAGE_MB
+    except (OSError, ValueError):
+        return False
+    return memory_mb % HUGE_PAGE_MB == 0 and free_mb >= memory_mb
+
+
+def memory_words(from_reserved: bool, root: Path = _ROOT) -> str:
+    """Return what the memory of a guest is made of. QEMU asks for transparent huge pages by itself."""
+    if from_reserved:
+        return f"reserved pages of {HUGE_PAGE_MB} MB"
+    try:
+        enabled = (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    except OSError:
+        return "small pages"
+    transparent = "[always]" in enabled or "[madvise]" in enabled
+    return "transparent huge pages where the host finds some" if transparent else "small pages"
+
+
 def _anywhere(job: BootJob) -> contextlib.nullcontext[Pinned]:
     return contextlib.nullcontext(Pinned(job, (), _without_cpus(job)))
 
 
 def _without_cpus(job: BootJob) -> Placed:
-    return Placed(memory=huge_pages.words(job.huge_pages))
+    return Placed(memory=memory_words(job.huge_pages))
 
 
 def _move(threads: Sequence[int], cpus: Sequence[int]) -> bool:

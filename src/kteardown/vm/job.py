@@ -14,6 +14,9 @@ Acceleration = Literal["icount", "mttcg", "kvm"]
 """icount: the emulator with the instruction-counted clock; mttcg: multi-threaded
 emulation in real time; kvm: hardware virtualisation in real time."""
 
+HUGE_PAGE_MB = 2
+"""The size of a huge page of the host."""
+
 
 @dataclass(frozen=True)
 class BootJob:

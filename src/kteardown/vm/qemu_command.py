@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from kteardown.errors import InputError
 from kteardown.model.arch import ARCHITECTURES, Arch
-from kteardown.vm import huge_pages
-from kteardown.vm.job import Acceleration, BootJob
+from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 
 RECORDS_PORT = "kteardown.records"
 
@@ -93,7 +92,7 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
 
 def _memory(job: BootJob) -> list[str]:
     """Return the options that take the guest's memory from huge pages of the host."""
-    pages = f"hugetlb=on,hugetlbsize={huge_pages.SIZE_MB}M,share=off,prealloc=on"
+    pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
     backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
     return ["-object", backend, "-machine", "memory-backend=ram"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.kernels.changed_functions import _bodies, changed_functions
+from kteardown.kernels.object_changes import _bodies, changed_functions
 from kteardown.model.arch import ARCHITECTURES
 
 TEXT = """int printf(const char *, ...);

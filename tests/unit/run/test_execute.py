@@ -166,7 +166,7 @@ def _on_the_wall_clock(
 ) -> list[list[float | None]]:
     """Run one boot of two trials; return what the trials of each attempt lost."""
     monkeypatch.setattr(_Host, "lost", iter(lost), raising=False)
-    monkeypatch.setattr("kteardown.run.boot.HostWatch", _Host)
+    monkeypatch.setattr("kteardown.run.executors.boot.HostWatch", _Host)
     trials = tuple(
         PlannedTrial(index=n, workload="zombies", params={}, warmup=0, repetitions=1) for n in range(2)
     )

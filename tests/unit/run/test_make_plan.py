@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, MachineSpec
 from kteardown.model.record import LAYOUT, TWIN
-from kteardown.run.make_plan import guest_plan, make_plan, with_layout_twin
+from kteardown.run.executors.boot import guest_plan
+from kteardown.run.make_plan import make_plan, with_layout_twin
 
 
 def _freezer(**design: object) -> Experiment:

@@ -135,7 +135,8 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
 ) -> None:
     lost = iter([0.5, 0.01, 0.01])
     monkeypatch.setattr(
-        "kteardown.run.boot.HostWatch", lambda: SimpleNamespace(begin=lambda: None, vcpus=None, end=end)
+        "kteardown.run.executors.boot.HostWatch",
+        lambda: SimpleNamespace(begin=lambda: None, vcpus=None, end=end),
     )
 
     def end() -> LostTime:

@@ -8,8 +8,8 @@ from kteardown.kernels.kconfig import wanted_symbols
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.paths import data_dir
-from kteardown.run.make_plan import guest_plan, make_plan
-from kteardown.run.profile_plan import plan_profile
+from kteardown.run.executors.boot import guest_plan
+from kteardown.run.make_plan import make_plan, plan_profile
 
 
 def planned(cpus: int | None = None, **design: object) -> tuple[Experiment, Plan]:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.vm import huge_pages
-from kteardown.vm.cpu_pinning import CpuPinning, placed
+from kteardown.vm.cpu_pinning import CpuPinning, huge_pages_reserved, memory_words, placed
 from kteardown.vm.cpu_topology import Cpu, Placement
 from kteardown.vm.job import BootJob
 from unit.vm.test_host_watch import put
@@ -89,16 +88,16 @@ def test_a_thread_that_has_exited_is_not_pinned() -> None:
 def test_huge_pages_are_used_if_there_are_enough(tmp_path: Path) -> None:
     file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages"
     put(tmp_path, file, "64\n")
-    assert huge_pages.reserved(128, 1, tmp_path)
-    assert not huge_pages.reserved(130, 1, tmp_path)
-    assert not huge_pages.reserved(127, 1, tmp_path)
-    assert not huge_pages.reserved(128, 0, tmp_path)
+    assert huge_pages_reserved(128, 1, tmp_path)
+    assert not huge_pages_reserved(130, 1, tmp_path)
+    assert not huge_pages_reserved(127, 1, tmp_path)
+    assert not huge_pages_reserved(128, 0, tmp_path)
 
 
 def test_what_memory_is_made_of_is_said(tmp_path: Path) -> None:
-    assert huge_pages.words(False, tmp_path) == "small pages"
+    assert memory_words(False, tmp_path) == "small pages"
     put(tmp_path, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
-    assert huge_pages.words(False, tmp_path).startswith("transparent")
+    assert memory_words(False, tmp_path).startswith("transparent")
     put(tmp_path, "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")
-    assert huge_pages.words(False, tmp_path) == "small pages"
-    assert huge_pages.words(True, tmp_path) == "reserved pages of 2 MB"
+    assert memory_words(False, tmp_path) == "small pages"
+    assert memory_words(True, tmp_path) == "reserved pages of 2 MB"

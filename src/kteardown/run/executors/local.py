@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd
-from kteardown.run.boot import attempt_boot
+from kteardown.run.executors.boot import attempt_boot
 from kteardown.run.executors.port import Ended, Executor, Lab, Log, Piece, Setting
 from kteardown.rundir.counting import EXACT
 from kteardown.vm.job import BootResult

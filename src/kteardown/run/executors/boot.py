@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,6 @@ from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.plan import PlannedBoot
 from kteardown.model.record import AgentError, BootEnd, BootStart, Record, TrialEnd, TrialStart, parse
 from kteardown.run.executors.port import Setting
-from kteardown.run.make_plan import guest_plan
 from kteardown.rundir.counting import EXACT
 from kteardown.vm.host import load_average
 from kteardown.vm.host_watch import HostWatch
@@ -81,6 +80,20 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootResul
     result = _with_source_lines(result, kernel.source_lines(lab.arch))
     keep(_end(result))
     return result
+
+
+def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
+    """Return the plan of one boot as the agent reads it; docs/formats.md has the format."""
+    lines = ["kteardown-plan 1", f"seed {boot.seed}"]
+    lines += [f"module {path}" for path in modules]
+    profile_ns = 0
+    for trial in boot.trials:
+        if trial.profile_ns != profile_ns:
+            profile_ns = trial.profile_ns
+            lines.append(f"profile {profile_ns}")
+        params = "".join(f" {name}={value}" for name, value in trial.params.items())
+        lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
+    return "\n".join(lines) + "\n"
 
 
 def _completed(
