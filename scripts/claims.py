@@ -32,7 +32,8 @@ from kteardown.cli import app
 from kteardown.cli.compare import base_and_variants, experiment_for
 from kteardown.cli.options import Designed, Kernels, Parts, on_clocks
 from kteardown.cli.replicate import experiment_of as replication
-from kteardown.inputs.load import fragments, load_experiment
+from kteardown.inputs.fragments import fragments
+from kteardown.inputs.load import load_experiment
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
 from kteardown.model.experiment import Clock, Experiment

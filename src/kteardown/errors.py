@@ -12,7 +12,8 @@ has no full stop at its end. The hint is in the imperative with a full stop, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 INTERNAL = 70
@@ -109,3 +110,9 @@ def damaged(what: str, *, hint: str) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise InputError(f"{what} is damaged: {reason}", hint=hint) from error
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

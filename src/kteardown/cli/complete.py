@@ -76,7 +76,7 @@ def _sources(_: typer.Context) -> Iterator[Offer]:
 
 
 def _fragments(_: typer.Context) -> Iterator[Offer]:
-    from kteardown.inputs.load import fragment_files, fragment_places, fragment_summary
+    from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
 
     for name, file in sorted(fragment_files(fragment_places()).items()):
         yield name, fragment_summary(file)

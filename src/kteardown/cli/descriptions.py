@@ -17,14 +17,8 @@ from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
 from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
-from kteardown.errors import InputError, KteardownError
-from kteardown.inputs.load import (
-    did_you_mean,
-    experiment_names,
-    load_experiment,
-    load_workload,
-    workload_names,
-)
+from kteardown.errors import InputError, KteardownError, did_you_mean
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source

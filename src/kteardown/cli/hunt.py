@@ -18,7 +18,7 @@ from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.reproducer import program, report_text, waiting_text
 from kteardown.hunt.result import HuntResult
-from kteardown.inputs.load import located
+from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.sections.hunt_table import shown_tables, summary, verdicts_line

@@ -17,15 +17,8 @@ from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sour
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
-from kteardown.inputs.load import (
-    experiment_names,
-    fragment_files,
-    fragment_places,
-    fragment_summary,
-    load_experiment,
-    load_workload,
-    workload_names,
-)
+from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import complete, options
-from kteardown.errors import InputError
-from kteardown.inputs.load import did_you_mean, experiment_names, load_workload, workload_names
+from kteardown.errors import InputError, did_you_mean
+from kteardown.inputs.load import experiment_names, load_workload, workload_names
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import known_series
 from kteardown.patches.selection import resolve

@@ -24,7 +24,7 @@ from kteardown.cli.try_workloads import (
     with_call_paths,
 )
 from kteardown.errors import NotBuiltError, NotExercisedError
-from kteardown.inputs.load import located
+from kteardown.inputs.fragments import located
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources

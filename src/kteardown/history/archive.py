@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, did_you_mean
 from kteardown.history.lines import History, Line, Order, RunFacts, history
-from kteardown.inputs.load import did_you_mean
 from kteardown.model.experiment import Clock, Experiment
 from kteardown.model.record import ParamValue
 from kteardown.rundir.directory import RunDir

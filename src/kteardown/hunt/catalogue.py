@@ -9,8 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from kteardown.errors import InputError
-from kteardown.inputs.load import did_you_mean
+from kteardown.errors import InputError, did_you_mean
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.vm.agent import build_kinds_program

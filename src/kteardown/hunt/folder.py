@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.hunt.plan import with_what_is_missing
-from kteardown.inputs.load import located
+from kteardown.inputs.fragments import located
 from kteardown.model.plan import Plan
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder, started

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kteardown.errors import InputError
-from kteardown.inputs.load import check_experiment, check_values, did_you_mean, fragments, load_workloads
+from kteardown.errors import InputError, did_you_mean
+from kteardown.inputs.fragments import fragments
+from kteardown.inputs.load import check_experiment, check_values, load_workloads
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
 from kteardown.model.record import ParamValue
 

@@ -18,7 +18,7 @@ from statistics import median
 
 from kteardown import paths, sandbox
 from kteardown.errors import BuildError, InputError, LabError
-from kteardown.inputs.load import is_fragment_path
+from kteardown.inputs.fragments import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
     backports,

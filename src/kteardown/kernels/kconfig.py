@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
-from kteardown.inputs.load import fragment_file, fragment_places, is_fragment_path, read_text
+from kteardown.inputs.fragments import fragment_file, fragment_places, is_fragment_path
+from kteardown.inputs.load import read_text
 from kteardown.kernels.kconfig_refusal import refusal_reasons
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import SYMBOL

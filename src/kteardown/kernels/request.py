@@ -29,7 +29,7 @@ class KernelRequest:
     patches: tuple[Path, ...] = ()
     series: str = ""
     fragments: tuple[str, ...] = ()
-    """Symbols, the names of shipped files, and the paths of others (``inputs.load.located``)."""
+    """Symbols, the names of shipped files, and the paths of others (``inputs.fragments.located``)."""
     arch: Arch = DEFAULT_ARCH
     patch_set: PatchSet | None = None
     """Which patches of which series ``patches`` are; None if the variant is a second source."""

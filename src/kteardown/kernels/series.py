@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown import paths
-from kteardown.errors import InputError
-from kteardown.inputs.load import did_you_mean
+from kteardown.errors import InputError, did_you_mean
 from kteardown.model.experiment import Series
 from kteardown.model.result import PatchSet
 

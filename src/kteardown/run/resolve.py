@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import fragments, load_workloads, located
+from kteardown.inputs.fragments import fragments, located
+from kteardown.inputs.load import load_workloads
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.inputs.load import is_fragment_path
+from kteardown.inputs.fragments import is_fragment_path
 from kteardown.model.record import Record, parse
 from kteardown.paths import replace_text
 from kteardown.rundir import counting

@@ -7,13 +7,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import (
-    fragment_files,
-    fragment_places,
-    fragment_summary,
-    load_experiment,
-    located,
-)
+from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary, located
+from kteardown.inputs.load import load_experiment
 from kteardown.inputs.override import Overrides, apply
 from kteardown.paths import data_dir
 from kteardown.run.resolve import resolve

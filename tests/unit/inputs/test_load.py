@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
+from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import (
     experiment_names,
-    fragments,
     load_experiment,
     load_workload,
     load_workloads,

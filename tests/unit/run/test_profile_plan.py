@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kteardown.inputs.load import fragments, load_experiment, load_workloads
+from kteardown.inputs.fragments import fragments
+from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.override import Overrides, apply
 from kteardown.kernels.kconfig import wanted_symbols
 from kteardown.model.experiment import Experiment

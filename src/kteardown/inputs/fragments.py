@@ -1,0 +1,101 @@
+"""Fragments of the kernel configuration: where a name is looked up, and what an experiment needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from kteardown.errors import InputError, did_you_mean
+from kteardown.model.experiment import SYMBOL, Experiment
+from kteardown.model.workload import Workload
+from kteardown.paths import data_dir
+
+
+def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return the sorted fragments that the kernels need in addition to ``kernels/base.config``."""
+    wanted = {*experiment.config}
+    for workload in workloads.values():
+        wanted.update(workload.config)
+    return tuple(sorted(wanted))
+
+
+def fragment_places(own: str | Path = "", shipped: Path | None = None) -> list[Path]:
+    """Return the folders of fragments in the order in which a name is looked up in them.
+
+    First comes the shipped one, then ``kernels/fragments`` in the folder ``own`` and in the current folder.
+    """
+    first = shipped or data_dir("kernels") / "fragments"
+    folders = [*([Path(own).absolute()] if own else []), Path.cwd()]
+    return list(dict.fromkeys([first, *(folder / "kernels" / "fragments" for folder in folders)]))
+
+
+def fragment_files(places: Iterable[Path]) -> dict[str, Path]:
+    """Return the files of all fragments in these folders, by name; earlier folders precede later ones."""
+    found: dict[str, Path] = {}
+    for place in places:
+        for path in sorted(place.glob("*.config")):
+            if path.is_file():
+                found.setdefault(path.stem, path)
+    return found
+
+
+def is_fragment_path(fragment: str) -> bool:
+    """Return whether a fragment is given by the path of its file, and not as a name or a symbol."""
+    return not re.fullmatch(SYMBOL, fragment) and ("/" in fragment or fragment.endswith(".config"))
+
+
+def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
+    """Return the file of a fragment that is a name or a path.
+
+    Raises InputError that names the folders which were searched.
+    """
+    if is_fragment_path(fragment):
+        path = Path(fragment).expanduser().absolute()
+        if path.is_file():
+            return path
+        raise InputError(f"{fragment}: there is no such fragment", hint="check the path.")
+    known = fragment_files(places)
+    if fragment not in known:
+        raise InputError(
+            f"no fragment {fragment!r}{did_you_mean(fragment, known)} "
+            f"(searched: {', '.join(str(place) for place in places)})",
+            hint=f"choose one of: {', '.join(sorted(known))}; write ./kernels/fragments/NAME.config; "
+            "or name a symbol: CONFIG_NAME=y.",
+        )
+    return known[fragment]
+
+
+def located(wanted: Iterable[str], own: str | Path = "") -> tuple[str, ...]:
+    """Return fragments with the path of its file in place of each that is not shipped.
+
+    A path means the same in every folder, and in later sessions. Raises InputError if there is no such
+    fragment, or if two files have one name.
+    """
+    places = fragment_places(own)
+    found: list[str] = []
+    files: dict[str, Path] = {}
+    for fragment in wanted:
+        if re.fullmatch(SYMBOL, fragment):
+            found.append(fragment)
+            continue
+        path = fragment_file(fragment, places)
+        shipped = not is_fragment_path(fragment) and path.parent == places[0]
+        found.append(fragment if shipped else str(path))
+        other = path if shipped else files.setdefault(path.stem, path)
+        if other != path:
+            raise InputError(
+                f"two fragments are called {path.stem!r}: {other} and {path}", hint="rename one of them."
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def fragment_summary(path: Path) -> str:
+    """Return the first sentence of the comment with which a fragment begins; empty if it has none."""
+    try:
+        comment = re.match(r"(?:#.*\n?)*", path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    text = " ".join(line.strip("# ") for line in (comment[0] if comment else "").splitlines())
+    sentence = re.match(r".*?\.(?= |$)", text)
+    return sentence[0] if sentence else text
