@@ -9,8 +9,9 @@ from kteardown.cli import options
 from kteardown.cli.diff import print_difference
 from kteardown.errors import InputError
 from kteardown.report import saved
-from kteardown.report.diff import compare_results, read
+from kteardown.report.diff import compare_results
 from kteardown.report.formats import json as result_json
+from kteardown.report.side import read
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load

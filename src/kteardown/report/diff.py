@@ -2,8 +2,6 @@
 
 Comparisons of the same workload, metric and point belong together if their variants do: those of one name,
 those that the user names as a pair, and the only variant of each result that the other does not have.
-
-Reads result.json of any version with schema 1; unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel
 
 from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
@@ -19,113 +17,12 @@ from kteardown.model.result import Verdict
 from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text
-from kteardown.report.metric_names import name_of, with_statistic
 from kteardown.report.revision import revision
+from kteardown.report.side import Interval, Side, SideComparison
 from kteardown.rundir.environment import differences
 
-Interval = tuple[float, float]
 _KERNEL_FACTS = ("release", "source", "series", "arch", "compiler", "config_hash", "image_hash")
 _HASH_DIGITS = 12
-
-
-class _Read(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Summary(_Read):
-    median: float
-    percentile: float | None = None
-
-    @property
-    def compared(self) -> float:
-        return self.median if self.percentile is None else self.percentile
-
-
-class _Comparison(_Read):
-    workload: str
-    variant: str
-    metric: str
-    unit: str
-    better: Better
-    statistic: str = "median"
-    point: dict[str, ParamValue]
-    base: _Summary
-    changed: _Summary
-    ratio: float | None
-    ci: Interval | None
-    verdict: str
-
-    def key(self, variant: str) -> tuple[object, ...]:
-        """Return what it is a comparison of, with its variant called ``variant``."""
-        return (self.workload, variant, self.metric, self.statistic, *sorted(self.point.items()))
-
-
-class SideMetric(_Read):
-    """The verdict of a headline metric over all its points."""
-
-    workload: str
-    variant: str
-    metric: str
-    statistic: str = "median"
-    better: Better
-    ratio: float | None
-    ci: Interval | None
-    verdict: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Return what it is the verdict of, without the variant."""
-        return self.workload, self.metric, self.statistic
-
-
-class SideFault(_Read):
-    """A fault of a kernel."""
-
-    kernel: str
-    status: str
-
-
-class _SideFacts(_Read):
-    """The name of a metric."""
-
-    workload: str
-    metric: str
-    name: str
-
-
-class Side(_Read):
-    """The parts of one result.json that are compared."""
-
-    schema_: int = Field(alias="schema")
-    experiment: str
-    clock: str
-    machine: dict[str, Any]
-    kernels: dict[str, dict[str, Any]]
-    comparisons: tuple[_Comparison, ...]
-    metric_verdicts: tuple[SideMetric, ...] = ()
-    faults: tuple[SideFault, ...] = ()
-    metrics: tuple[_SideFacts, ...] = ()
-    sentence: str = ""
-
-    def name(self, of: _Comparison | SideMetric) -> str:
-        """Return the recorded name of a metric; its key in words, in results without names."""
-        recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
-        return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Return the variants that were compared."""
-        return tuple(dict.fromkeys(row.variant for row in self.comparisons))
-
-    def broken(self, variant: str) -> bool:
-        """Return whether a variant is broken."""
-        return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
-
-
-class _Both(_Read):
-    """The results in the JSON of a run on both clocks, by clock."""
-
-    results: dict[str, Side]
 
 
 class SideValue(BaseModel):
@@ -187,34 +84,6 @@ class Difference(BaseModel):
     rows: tuple[ComparedRow, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
-
-
-def read(text: str | bytes, name: str) -> Side:
-    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
-    try:
-        side = Side.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        location = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"{name} is not a result.json: {location + ': ' if location else ''}{first['msg']}",
-            hint="give a run, or the file that `kteardown run --json FILE` writes.",
-        ) from error
-    if side.schema_ != 1:
-        raise InputError(
-            f"{name} has schema {side.schema_}; this kteardown reads schema 1",
-            hint="use the kteardown that wrote it, or a newer one.",
-        )
-    return side
-
-
-def read_all(text: str | bytes, name: str) -> list[Side]:
-    """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
-    try:
-        both = _Both.model_validate_json(text)
-    except ValidationError:
-        return [read(text, name)]
-    return list(both.results.values())
 
 
 def compare_results(
@@ -323,7 +192,7 @@ def _differing(one: str, other: str, ours: Mapping[str, Any], theirs: Mapping[st
             yield f"{label}: {fact.replace('_', ' ')}: {_short(fact, mine)} / {_short(fact, yours)}"
 
 
-def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
+def _row(a: SideComparison, b: SideComparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
     return ComparedRow(
         workload=a.workload,
@@ -343,7 +212,7 @@ def _row(a: _Comparison, b: _Comparison, name: str, clocks: tuple[str, str]) -> 
     )
 
 
-def _side_value(c: _Comparison, clock: str) -> SideValue:
+def _side_value(c: SideComparison, clock: str) -> SideValue:
     return SideValue(
         base=c.base.compared,
         changed=c.changed.compared,
@@ -354,9 +223,9 @@ def _side_value(c: _Comparison, clock: str) -> SideValue:
     )
 
 
-def _labels(side: Side, rows: Sequence[_Comparison]) -> Iterator[str]:
+def _labels(side: Side, rows: Sequence[SideComparison]) -> Iterator[str]:
     """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6 points``."""
-    groups: dict[tuple[str, str], list[_Comparison]] = {}
+    groups: dict[tuple[str, str], list[SideComparison]] = {}
     for row in rows:
         groups.setdefault((row.variant, row.workload), []).append(row)
     for (variant, workload), mine in groups.items():

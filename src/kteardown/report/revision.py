@@ -9,15 +9,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import percent
 from kteardown.report.metric_names import metric_name
-
-if TYPE_CHECKING:
-    from kteardown.report.diff import Side, SideMetric
+from kteardown.report.side import Side, SideMetric
 
 _ALL = 0.95
 """A gain of at least this share of the earlier one, or whose interval overlaps it, is all of it."""

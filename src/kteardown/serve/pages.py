@@ -23,11 +23,12 @@ from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
 from kteardown.report.console import TextConsole
-from kteardown.report.diff import Side, compare_results, read, summary
+from kteardown.report.diff import compare_results, summary
 from kteardown.report.formats import both_clocks, text
 from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
+from kteardown.report.side import Side, read
 from kteardown.report.table import Cell
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir

@@ -1,0 +1,147 @@
+"""The parts of a result.json that are compared with those of another one.
+
+Reads result.json of any version with schema 1; unknown fields are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kteardown.errors import InputError
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Better
+from kteardown.report.metric_names import name_of, with_statistic
+
+Interval = tuple[float, float]
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Summary(_Read):
+    median: float
+    percentile: float | None = None
+
+    @property
+    def compared(self) -> float:
+        return self.median if self.percentile is None else self.percentile
+
+
+class SideComparison(_Read):
+    """A comparison of one side: of one metric at one point."""
+
+    workload: str
+    variant: str
+    metric: str
+    unit: str
+    better: Better
+    statistic: str = "median"
+    point: dict[str, ParamValue]
+    base: _Summary
+    changed: _Summary
+    ratio: float | None
+    ci: Interval | None
+    verdict: str
+
+    def key(self, variant: str) -> tuple[object, ...]:
+        """Return what it is a comparison of, with its variant called ``variant``."""
+        return (self.workload, variant, self.metric, self.statistic, *sorted(self.point.items()))
+
+
+class SideMetric(_Read):
+    """The verdict of a headline metric over all its points."""
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str = "median"
+    better: Better
+    ratio: float | None
+    ci: Interval | None
+    verdict: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what it is the verdict of, without the variant."""
+        return self.workload, self.metric, self.statistic
+
+
+class SideFault(_Read):
+    """A fault of a kernel."""
+
+    kernel: str
+    status: str
+
+
+class _SideFacts(_Read):
+    """The name of a metric."""
+
+    workload: str
+    metric: str
+    name: str
+
+
+class Side(_Read):
+    """The parts of one result.json that are compared."""
+
+    schema_: int = Field(alias="schema")
+    experiment: str
+    clock: str
+    machine: dict[str, Any]
+    kernels: dict[str, dict[str, Any]]
+    comparisons: tuple[SideComparison, ...]
+    metric_verdicts: tuple[SideMetric, ...] = ()
+    faults: tuple[SideFault, ...] = ()
+    metrics: tuple[_SideFacts, ...] = ()
+    sentence: str = ""
+
+    def name(self, of: SideComparison | SideMetric) -> str:
+        """Return the recorded name of a metric; its key in words, in results without names."""
+        recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
+        return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Return the variants that were compared."""
+        return tuple(dict.fromkeys(row.variant for row in self.comparisons))
+
+    def broken(self, variant: str) -> bool:
+        """Return whether a variant is broken."""
+        return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
+
+
+class _Both(_Read):
+    """The results in the JSON of a run on both clocks, by clock."""
+
+    results: dict[str, Side]
+
+
+def read(text: str | bytes, name: str) -> Side:
+    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
+    try:
+        side = Side.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        location = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{name} is not a result.json: {location + ': ' if location else ''}{first['msg']}",
+            hint="give a run, or the file that `kteardown run --json FILE` writes.",
+        ) from error
+    if side.schema_ != 1:
+        raise InputError(
+            f"{name} has schema {side.schema_}; this kteardown reads schema 1",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
+    return side
+
+
+def read_all(text: str | bytes, name: str) -> list[Side]:
+    """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
+    try:
+        both = _Both.model_validate_json(text)
+    except ValidationError:
+        return [read(text, name)]
+    return list(both.results.values())
