@@ -23,7 +23,7 @@ from typing import Any
 
 from content_ids import files_id, listed
 from kteardown.hunt.result import Find, HuntResult
-from kteardown.report.sections.hunt_table import (
+from kteardown.hunt.tables import (
     COST_WORDS,
     cases_table,
     finds_table,

@@ -18,10 +18,10 @@ from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.reproducer import program, report_text, waiting_text
 from kteardown.hunt.result import HuntResult
+from kteardown.hunt.tables import shown_tables, summary, verdicts_line
 from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
-from kteardown.report.sections.hunt_table import shown_tables, summary, verdicts_line
 
 
 def register(app: typer.Typer) -> None:

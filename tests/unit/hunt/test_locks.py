@@ -13,8 +13,8 @@ from kteardown.hunt.folder import Request
 from kteardown.hunt.plan import Case, Options, locks_plan
 from kteardown.hunt.reproducer import report_text
 from kteardown.hunt.result import Find, GrowthResult, HuntResult, LockResult
+from kteardown.hunt.tables import finds_table, shown_tables
 from kteardown.model.record import BootEnd, BootStart, Check, Record, Sample, TrialEnd, TrialStart
-from kteardown.report.sections.hunt_table import finds_table, shown_tables
 from kteardown.rundir.counting import BootRecords
 
 ROOT = Path(__file__).parents[3]

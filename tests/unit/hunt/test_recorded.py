@@ -24,8 +24,7 @@ from kteardown.hunt.result import (
     Rate,
     rough_time,
 )
-from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
-from kteardown.report.sections.hunt_table import (
+from kteardown.hunt.tables import (
     failures_table,
     finds_table,
     owners_table,
@@ -33,6 +32,7 @@ from kteardown.report.sections.hunt_table import (
     shown_tables,
     summary,
 )
+from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
 
