@@ -26,7 +26,19 @@ ROOT = Path(__file__).parents[1]
 ALL = ("pyproject.toml", "Makefile", "scripts/setup", "tests/__init__.py", ".ci/run")
 GUESTS = ("agent", "experiments", "kernels", "plugins", "series", "workloads")
 """Folders that decide how a guest runs."""
-_CODE = ("vm", "run", "rundir", "kernels", "inputs", "model", "sandbox", "pipeline", "hunt", "coverage")
+_CODE = [
+    "vm",
+    "run",
+    "rundir",
+    "kernels",
+    "patches",
+    "inputs",
+    "model",
+    "sandbox",
+    "pipeline",
+    "hunt",
+    "coverage",
+]
 _COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")
 
 
