@@ -7,12 +7,13 @@ by a makefile of another folder (``../../../virt/kvm/file.o``).
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import product
 from pathlib import Path, PurePosixPath
 
 from kteardown.kernels.kconfig_refusal import conditions_of, selectors_of
@@ -30,6 +31,8 @@ _VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
 _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
 _DEPTH = 12
+# A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60 letters.
+_MOST_TEXT, _MOST_INCLUDED, _LONGEST_WORD = 1 << 18, 16, 200
 _NOT_BUILT = frozenset(("arch", "Documentation", "samples", "scripts", "tools", "usr"))
 Trees = tuple[Path, ...]
 
@@ -43,17 +46,6 @@ class TouchedFile:
     symbols: tuple[str, ...] = ()
     reason: str = ""
     """Why it is not compiled, and cannot be."""
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """One assignment of a makefile: words are added to ``target`` if all ``symbols`` are set."""
-
-    target: str
-    composite: bool
-    """Whether it is a list of the parts of an object, such as ``foo-y``."""
-    symbols: tuple[str, ...]
-    words: tuple[str, ...]
 
 
 def built_files(
@@ -78,7 +70,9 @@ def _touched(
     if not (trees[-1] / name).is_file():
         objects = None  # A new file; the build folder of base cannot know it.
     if path.suffix == ".h":
-        return _in_conditions(_header(name, objects), trees, config, arch)
+        included = objects is None or name in _dependencies(objects)
+        header = TouchedFile(name, included, reason="" if included else "no compiled file includes it")
+        return _in_conditions(header, trees, config, arch)
     if path.suffix not in _SOURCE:
         built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
         return TouchedFile(name, False, reason="" if built else "is not compiled")
@@ -102,29 +96,20 @@ def _compiled(
     name: str, trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
 ) -> TouchedFile:
     path = PurePosixPath(name)
-    if objects is not None and ((objects / path.with_suffix(".o")).is_file() or _is_included(name, objects)):
+    if objects and ((objects / path.with_suffix(".o")).is_file() or name in _dependencies(objects)):
         return TouchedFile(name, True)
-    ways = list(_conditions(trees, str(path.parent), path.with_suffix(".o").name, _DEPTH))
-    ways = ways or list(_from_elsewhere(trees, str(path.with_suffix(".o")), arch))
-    if not ways:
+    missing = _missing(trees, str(path.parent), path.with_suffix(".o").name, config)
+    if missing is None:
+        relative = ((f, os.path.relpath(path.with_suffix(".o"), f)) for f in _reaching_out(trees, arch))
+        ways = (_missing(trees, folder, word, config) for folder, word in relative)
+        missing = min((way for way in ways if way is not None), key=len, default=None)
+    if missing is None:
         return TouchedFile(name, False, reason="no makefile of its folder names it")
-    missing = min(({s: None for s in way if config.get(s, "n") != "y"} for way in ways), key=len)
     if missing:
-        wanted = with_dependencies(trees, arch, list(missing), config)
+        wanted = with_dependencies(trees, arch, missing, config)
         return TouchedFile(name, False, symbols=tuple(wanted))
     # The makefile has conditions that are not read here; the build folder knows.
     return TouchedFile(name, objects is None, reason="" if objects is None else "is for other configurations")
-
-
-def _header(name: str, objects: Path | None) -> TouchedFile:
-    if objects is None:
-        return TouchedFile(name, True)
-    included = _is_included(name, objects)
-    return TouchedFile(name, included, reason="" if included else "no compiled file includes it")
-
-
-def _is_included(name: str, objects: Path) -> bool:
-    return name in _dependencies(objects)
 
 
 @cache
@@ -136,32 +121,32 @@ def _dependencies(objects: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _conditions(trees: Trees, folder: str, word: str, depth: int) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of symbols with which ``word``, an object or a folder, is built from ``folder``."""
-    if depth == 0:
-        return
-    for rule in _rules(trees, folder):
-        if word not in rule.words:
+def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:
+    """Return the fewest symbols that ``config`` lacks to build ``word``, an object or folder of ``folder``.
+
+    None if no makefile builds it. Of ways with as many symbols the one that makefiles name first is taken:
+    ``order`` has the place of each rule on a way. Each word is read once, whatever refers to it.
+    """
+    todo: list[tuple[int, tuple[int, ...], str, str, list[str]]] = [(0, (), folder, word, [])]
+    seen: set[tuple[str, str]] = set()
+    while todo:
+        _, order, folder, word, symbols = heapq.heappop(todo)
+        # The top Makefile names lib/ and the folder of the architecture.
+        if not word and (folder in (".", "lib") or re.fullmatch("arch/[^/]+", folder)):
+            return symbols
+        path = PurePosixPath(folder)
+        if not word:
+            path, word = path.parent, f"{path.name}/"
+        if (str(path), word) in seen or len(order) == _DEPTH:
             continue
-        if rule.target in _ROOTS:
-            outer: Iterable[tuple[str, ...]] = _folder_conditions(trees, folder, depth - 1)
-        elif rule.composite:
-            outer = _conditions(trees, folder, f"{rule.target}.o", depth - 1)
-            outer = chain(outer, _conditions(trees, folder, f"$({rule.target}-y)", depth - 1))
-        else:
-            outer = _conditions(trees, folder, f"$({rule.target})", depth - 1)
-        for symbols in outer:
-            yield (*rule.symbols, *symbols)
-    if folder != ".":
+        seen.add((str(path), word))
+        outer = [(str(path), *use) for use in _uses(trees, str(path)).get(word, ())]
         # A makefile further up may name it with its path.
-        parent = PurePosixPath(folder)
-        yield from _conditions(trees, str(parent.parent), f"{parent.name}/{word}", depth - 1)
-
-
-def _from_elsewhere(trees: Trees, path: str, arch: Arch) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of symbols with which makefiles of other folders build the object ``path``."""
-    for folder in _reaching_out(trees, arch):
-        yield from _conditions(trees, folder, os.path.relpath(path, folder), _DEPTH)
+        outer += [(str(path.parent), f"{path.name}/{word}", ())] if path.name else []
+        for place, (up, name, needed) in enumerate(outer):
+            more = [s for s in dict.fromkeys((*symbols, *needed)) if config.get(s, "n") != "y"]
+            heapq.heappush(todo, (len(more), (*order, place), up, name, more))
+    return None
 
 
 @cache
@@ -173,44 +158,38 @@ def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
         tops = [tree / own, *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT)]
         files = (file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name))
         folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
-        found |= {f: None for f in folders if any(w.startswith("../") for w in _words(trees, f))}
+        found |= {f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))}
     return tuple(found)
-
-
-def _words(trees: Trees, folder: str) -> Iterator[str]:
-    return (word for rule in _rules(trees, folder) for word in rule.words)
-
-
-def _folder_conditions(trees: Trees, folder: str, depth: int) -> Iterator[tuple[str, ...]]:
-    path = PurePosixPath(folder)
-    # The top Makefile names lib/ and the folder of the architecture.
-    if folder in (".", "lib") or (len(path.parts) == 2 and path.parts[0] == "arch"):
-        yield ()
-        return
-    yield from _conditions(trees, str(path.parent), f"{path.name}/", depth)
 
 
 @cache
-def _rules(trees: Trees, folder: str) -> tuple[_Rule, ...]:
-    found: list[_Rule] = []
+def _uses(trees: Trees, folder: str) -> Mapping[str, dict[tuple[str, tuple[str, ...]], None]]:
+    """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of that."""
+    found: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
     for name in ("Kbuild", "Makefile"):
-        path = next((t / folder / name for t in trees if (t / folder / name).is_file()), None)
-        if path is not None and not (folder == "." and name == "Makefile"):
-            found += _parse(_with_included(trees, path.read_text(errors="replace")))
-    return tuple(found)
+        if folder != "." or name != "Makefile":
+            text = _text(trees, f"{folder}/{name}")
+            # Some include others, by their path in the tree.
+            text = _INCLUDE.sub(lambda found: _text(trees, found[1]), text, _MOST_INCLUDED)
+            for word, user, symbols in _parse(text[:_MOST_TEXT]):
+                found.setdefault(word, {})[user, symbols] = None
+    return found
 
 
-def _with_included(trees: Trees, text: str) -> str:
-    """Return a makefile with the text of those in its place that it includes by their path in the tree."""
+def _text(trees: Trees, name: str) -> str:
+    """Return the beginning of a file, or nothing if there is none."""
+    path = next((tree / name for tree in trees if (tree / name).is_file()), None)
+    if path is None:
+        return ""
+    with path.open(errors="replace") as stream:
+        return stream.read(_MOST_TEXT)
 
-    def included(found: re.Match[str]) -> str:
-        path = next((t / found[1] for t in trees if (t / found[1]).is_file()), None)
-        return path.read_text(errors="replace") if path else ""
 
-    return _INCLUDE.sub(included, text)
+def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield each word that a makefile adds to a list, the name of the list, and the symbols it needs.
 
-
-def _parse(text: str) -> Iterator[_Rule]:
+    The name is that of the object or the variable; it is empty for the list of what the folder builds.
+    """
     around: list[str] = []
     values: dict[str, str] = {}
     for line in text.replace("\\\n", " ").replace("$(BITS)", "64").splitlines():
@@ -223,14 +202,18 @@ def _parse(text: str) -> Iterator[_Rule]:
         elif words.startswith("endif") and around:
             around.pop()
         elif match := _ASSIGNMENT.match(words):
-            symbols = [symbol for symbol in (*around, match[3] or "") if symbol]
-            named = (symbol.removeprefix("CONFIG_") for symbol in symbols)
+            target, composite = match[1], bool(match[2])
+            symbols = dict.fromkeys(symbol for symbol in (*around[:_DEPTH], match[3]) if symbol)
+            needed = tuple(symbol.removeprefix("CONFIG_") for symbol in symbols)
             # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
-            parts = tuple(word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
-            parts = tuple(_VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts)
-            if not match[2] and len(parts) == 1:
-                values[match[1]] = parts[0]
-            yield _Rule(match[1], bool(match[2]), tuple(dict.fromkeys(named)), parts)
+            parts = (word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
+            parts = (_VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts)
+            kept = [word for word in parts if len(word) <= _LONGEST_WORD]
+            if not composite and len(kept) == 1:
+                values[target] = kept[0]
+            users = (f"{target}.o", f"$({target}-y)") if composite else (f"$({target})",)
+            for word, user in product(kept, ("",) if target in _ROOTS else users):
+                yield word, user, needed
 
 
 def with_dependencies(

@@ -53,7 +53,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
 
 
 def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each line the symbols that must be set so that it is compiled."""
+    """Return for each line the symbols that must be set so that it is compiled: at most 100."""
     around: list[tuple[str, ...]] = []
     every: list[tuple[str, ...]] = []
     for line in lines:
@@ -66,5 +66,5 @@ def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
             around[-1] = ()
         elif word == "endif" and around:
             around.pop()
-        every.append(tuple(symbol for symbols in around for symbol in symbols))
+        every.append(tuple(symbol for symbols in around[:10] for symbol in symbols[:10]))
     return every

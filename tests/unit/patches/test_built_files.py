@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,37 @@ def test_a_new_file_is_judged_by_the_makefiles(tree: Path, tmp_path: Path) -> No
 
 def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None:
     assert set(with_dependencies((tree,), "x86_64", ["ZS"], {})) == {"ZS", "ZRAM", "BLOCK"}
+
+
+def test_the_fewest_missing_symbols_count(tree: Path) -> None:
+    text = "obj-$(CONFIG_A) += one.o\none-$(CONFIG_B) += two.o\nobj-$(CONFIG_C) += two.o\n"
+    (tree / "mm" / "Makefile").write_text(text)
+    assert one("mm/two.c", tree).symbols == ("C",)
+    assert one("mm/two.c", tree, None, "A", "B").built
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Names that refer to each other: the number of ways grows with the power of the depth.
+        "".join(f"{a}-y := {' '.join(f'{b}.o' for b in 'abcdefgh')} x.o\n" for a in "abcdefgh"),
+        "".join(f"{a} := {' '.join(f'$({b})' for b in 'abcdefgh')} x.o\n" for a in "abcdefgh"),
+        # Values that double.
+        "a := 12345678/\n" + "a := $(a)/$(a)/\n" * 26 + "obj-m := $(a)/x.o\n",
+        "ifdef CONFIG_A\n" * 5000 + "y-y := x.o\n" * 10_000,
+        "a-y := " + "x.o " * 1_000_000,
+        "include $(srctree)/big\n" * 10_000,
+        "b.o " * 1000 + "\\\n" * 100_000,
+    ],
+    ids=["objects", "variables", "values", "conditions", "words", "includes", "lines"],
+)
+def test_a_hostile_makefile_takes_little_time_and_memory(tree: Path, text: str) -> None:
+    (tree / "mm" / "Makefile").write_text(text)
+    (tree / "big").write_text("c-y := y.o\n" * 100_000)
+    tracemalloc.start()
+    found = one("mm/x.c", tree)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.reason == "no makefile of its folder names it"
+    assert most < 200 << 20

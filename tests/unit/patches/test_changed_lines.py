@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from kteardown.patches.changed_lines import changed_lines, missing_symbols
@@ -48,3 +50,13 @@ def test_one_line_that_is_compiled_is_enough() -> None:
 
 def test_lines_are_numbered_before_and_after() -> None:
     assert changed_lines("a\nb\n", "a\nnew\nb\nc\n") == ([], [2, 4])
+
+
+@pytest.mark.timeout(60)
+def test_twenty_thousand_conditions_take_little_memory() -> None:
+    before = "#ifdef CONFIG_A\n" * 20_000 + "int a;\n"
+    tracemalloc.start()
+    assert missing_symbols(before, before.replace("int a", "int b"), {}) == ["A"]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 200 << 20
