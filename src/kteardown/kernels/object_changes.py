@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kteardown import sandbox
+from kteardown.errors import BuildError
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 _ALLOCATED = 0x2
@@ -23,8 +24,11 @@ _EMPTY = 8  # SHT_NOBITS
 _NOT_RUN = (b".note", b"__bug_table", b".debug", b".modinfo")
 # Names with the number of their line, or of the names made before them, which a header may change.
 _NUMBERED = re.compile(
-    rb"(__initcall__kmod_\w+?__)\d+_\d+_|(__UNIQUE_ID_\w*?)\d+(?=[.\0])|(?<=\w)(?:\.\d+)+(?=\0)"
+    rb"(__initcall__kmod_\w+?__)\d+_\d+_|(__UNIQUE_ID_\w*?)(?<!\d)\d++(?=\.|\Z)|(?<=\w)(?:\.\d++)++\Z"
 )
+# No kernel has a symbol, a section or all names of an object as long as this; longer ones are not searched.
+_LONGEST_SYMBOL, _LONGEST_TITLE, _MOST_SYMBOLS = 512, 4096, 4 << 20
+_NAME = re.compile(r"(?!-)[\w.,+/-]{1,200}", re.ASCII)
 _NOT_COMPARED = re.compile(r"(?:scripts|tools|usr|arch/\w+/(?:boot|tools))/.*")
 # They contain the configuration or the version, which a patch of Kconfig changes.
 _GENERATED = ("kernel/configs.o", "init/version.o", "init/version-timestamp.o", "kernel/kheaders.o")
@@ -59,16 +63,16 @@ def changed_objects(base: Path, variant: Path) -> list[str]:
     return sorted(name for name in changed if name not in _GENERATED)
 
 
-def run_sections(path: Path) -> dict[bytes, tuple[bytes, ...]]:
+def run_sections(path: Path) -> dict[bytes, list[bytes]]:
     """Return the contents of the sections of an ELF file that are in memory when it runs, by name.
 
     A file that is no ELF file, or a damaged one, has one section, without a name.
     """
     data = path.read_bytes()
     try:
-        return _sections(data) if data[:5] == b"\x7fELF\x02" else {b"": (data,)}
+        return _sections(data) if data[:5] == b"\x7fELF\x02" else {b"": [data]}
     except (struct.error, ValueError, IndexError):
-        return {b"": (data,)}
+        return {b"": [data]}
 
 
 def changed_functions(base: Path, variant: Path, objects: Sequence[str], arch: Arch) -> Functions | None:
@@ -89,23 +93,27 @@ def changed_functions(base: Path, variant: Path, objects: Sequence[str], arch: A
     return found
 
 
-def _sections(data: bytes) -> dict[bytes, tuple[bytes, ...]]:
+def _sections(data: bytes) -> dict[bytes, list[bytes]]:
     headers = list(_headers(data))
     if sum(size for _, kind, _, _, size, _ in headers if kind != _EMPTY) > 2 * len(data):
         raise ValueError  # Sections that overlap, thousands of times.
     names = headers[struct.unpack_from("<H", data, 62)[0]]
-    found: dict[bytes, tuple[bytes, ...]] = {}
+    found: dict[bytes, list[bytes]] = {}
     kept: set[int] = set()
     for number, (name, kind, flags, offset, size, target) in enumerate(headers):
-        title = data[names[3] + name : data.index(b"\0", names[3] + name)]
+        start = names[3] + name
+        title = data[start : data.index(b"\0", start, start + _LONGEST_TITLE)]
         if flags & _ALLOCATED and not title.startswith(_NOT_RUN):
             kept.add(number)
         elif not (kind in _RELOCATIONS and target in kept) and title != b".strtab":
             continue  # The names of symbols say which functions are called.
         content = b"%d" % size if kind == _EMPTY else data[offset : offset + size]
-        if title == b".strtab":
-            content = _NUMBERED.sub(rb"\1\2", content)
-        found[title] = (*found.get(title, ()), content)
+        if title == b".strtab" and size <= _MOST_SYMBOLS:
+            symbols = content.split(b"\0")
+            content = b"\0".join(
+                _NUMBERED.sub(rb"\1\2", each) if len(each) <= _LONGEST_SYMBOL else each for each in symbols
+            )
+        found.setdefault(title, []).append(content)
     return found
 
 
@@ -121,7 +129,10 @@ def _headers(data: bytes) -> Iterator[tuple[int, int, int, int, int, int]]:
 
 
 def _compiled(folder: Path) -> dict[str, Path]:
-    """Return the objects that a compiler made of a source file, by their names below ``folder``."""
+    """Return the objects that a compiler made of a source file, by their names below ``folder``.
+
+    Raises BuildError for a name that no object of a kernel has: it would be shown to the user.
+    """
     found = {}
     for command in folder.rglob(".*.o.cmd"):
         path = command.with_name(command.name.removeprefix(".").removesuffix(".cmd"))
@@ -129,8 +140,13 @@ def _compiled(folder: Path) -> dict[str, Path]:
         if not path.is_file() or _NOT_COMPARED.fullmatch(name):
             continue
         with command.open(errors="replace") as stream:
-            if any(line.startswith("source_") for line in stream):
-                found[name] = path
+            if not any(line.startswith("source_") for line in stream):
+                continue
+        if not _NAME.fullmatch(name):
+            raise BuildError(
+                f"the build made an object named {name[:200]!a}", hint="look at what the patch adds."
+            )
+        found[name] = path
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.errors import BuildError
 from kteardown.kernels.object_changes import changed_objects
 
 TEXT = """int printf(const char *, ...);
@@ -51,6 +52,7 @@ def test_only_what_runs_counts(text: str, changed: list[str], tmp_path: Path) ->
         "__initcall__kmod_one__{}_70_run6",
         "__UNIQUE_ID_addressable_run_{}",
         "__UNIQUE_ID_license{}",
+        "x__UNIQUE_ID_2a_license{}",
     ],
 )
 def test_the_numbers_in_names_do_not_count(name: str, tmp_path: Path) -> None:
@@ -77,3 +79,22 @@ def test_an_object_that_was_not_compiled_again_is_not_read(tmp_path: Path) -> No
     base = build(tmp_path / "base", TEXT)
     shutil.copytree(base, tmp_path / "variant")
     assert changed_objects(base, tmp_path / "variant") == []
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["__UNIQUE_ID_1" * 20_000 + "x", "__initcall__kmod_" * 20_000])
+def test_a_long_name_takes_little_time(name: str, tmp_path: Path) -> None:
+    text = f"{TEXT}int {name};\n"
+    base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", text, age=1)
+    assert changed_objects(base, variant) == ["mm/one.o"]
+
+
+@pytest.mark.parametrize("name", ["-o.o", "\x1b[31m.o", "a\nb.o", "@all.o", "x" * 240 + ".o", "\udcff.o"])
+def test_an_object_has_a_name_that_can_be_shown(name: str, tmp_path: Path) -> None:
+    base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", TEXT, age=1)
+    shutil.copy(variant / "mm/one.o", variant / name)
+    shutil.copy(variant / "mm/.one.o.cmd", variant / f".{name}.cmd")
+    with pytest.raises(BuildError, match="the build made an object named '") as caught:
+        changed_objects(base, variant)
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 300
