@@ -74,6 +74,16 @@ static void print_for_ever(void)
 		fprintf(console, "never the last line of the console\n");
 }
 
+/* In large parts: under an emulated hypervisor each write takes milliseconds. */
+static void flood(void)
+{
+	static char part[CHUNK / 32];
+
+	memset(part, 'x', sizeof(part) - 1);
+	for (;;)
+		put(part);
+}
+
 int main(void)
 {
 	const char *how = getenv("guest");
@@ -95,8 +105,7 @@ int main(void)
 	if (!strcmp(how, "error"))
 		put("{\"type\":\"error\",\"detail\":\"the plan is empty\"}\n");
 	if (!strcmp(how, "flood"))
-		for (;;)
-			put("never a newline ");
+		flood();
 	if (!strcmp(how, "print"))
 		print_for_ever();
 	if (!strcmp(how, "reset")) {
