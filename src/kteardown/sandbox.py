@@ -46,6 +46,8 @@ class Mount:
     host: Path
     seen: Path
     writable: bool = False
+    link: bool = False
+    """Whether ``host`` is a symbolic link, which is made anew, and not what it refers to."""
 
 
 # What compilers, make, perl and Python need, on all distributions.
@@ -282,6 +284,8 @@ def _binds(mount: Mount) -> list[tuple[str, ...]]:
     """Return the options that show a file. The folders above it are made first; any user may enter them."""
     above = [str(folder) for folder in reversed(mount.seen.parents)][1:]
     made = [("--perms", "0755", "--dir", folder) for folder in above]
+    if mount.link:
+        return [*made, ("--symlink", os.readlink(mount.host), str(mount.seen))]
     return [*made, ("--bind" if mount.writable else "--ro-bind", str(mount.host), str(mount.seen))]
 
 

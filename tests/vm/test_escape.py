@@ -123,6 +123,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab")
     write(folder / "linux", FILES)
+    (folder / "linux" / "top.h").symlink_to("include/freezer.h")
     write(folder / "user", {"key": SECRET, "notes": "mine\n"})
     subprocess.run(["tar", "-C", folder, "-cf", folder / "linux.tar", "linux"], check=True)
     made = Lab(folder / "cache", folder / "linux", folder / "user")
@@ -232,6 +233,11 @@ def test_a_python_module_with_the_name_of_a_program_of_the_build(lab: Lab, tmp_p
 
 def test_a_harmless_patch_builds(lab: Lab, tmp_path: Path) -> None:
     assert "did not build" not in lab.build(tmp_path, FREEZER)
+
+
+def test_a_link_in_the_top_folder_of_the_tree_is_there_in_every_step(lab: Lab, tmp_path: Path) -> None:
+    text = FILES["kernel/freezer.c"].replace("freezer.h", "../top.h")
+    assert "did not build" not in lab.build(tmp_path, {"kernel/freezer.c": text, "Kconfig": "config B\n"})
 
 
 def test_without_a_sandbox_a_series_of_others_is_refused(

@@ -48,6 +48,11 @@ def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> li
         for path in touched:
             if patched and path.parent == place and str(path) in patched.changed:
                 _copy_patched(patched, str(path), folder / path.name)
+    # After each step, links are removed from what a program of the build can write to.
+    links = scratch / "links"
+    links.mkdir()
+    for link in (path for path in (scratch / "0").iterdir() if path.is_symlink()):
+        mounts.append(Mount(link.rename(links / link.name), TREE / link.name, link=True))
     return mounts
 
 
