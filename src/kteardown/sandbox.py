@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import platform
+import resource
 import select
 import shutil
 import signal
@@ -276,8 +277,16 @@ def _lowered(limits: Limits) -> list[str]:
     words = ["setpriv", "--no-new-privs", "--inh-caps=-all"]
     if os.geteuid() == 0:
         words += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all"]
-    sizes = (f"--nproc={limits.processes}", f"--fsize={limits.file_mb * _MB}", "--core=0")
-    return [*words, "prlimit", *sizes]
+    return [*words, *_prlimit({"nproc": limits.processes, "fsize": limits.file_mb * _MB, "core": 0})]
+
+
+def _prlimit(limits: Mapping[str, int]) -> list[str]:
+    """Return the command that sets ``limits`` of a process, or those that the user has, if they are lower."""
+    words = ["prlimit"]
+    for name, most in limits.items():
+        hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
+        words.append(f"--{name}={most if hard == resource.RLIM_INFINITY else min(most, hard)}")
+    return words
 
 
 def _binds(mount: Mount) -> list[tuple[str, ...]]:

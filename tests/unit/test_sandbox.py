@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -129,6 +130,18 @@ def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
 ) -> None:
     with pytest.raises(BuildError, match=reason):
         shell(work, script, limits=limits)
+
+
+def test_a_lower_limit_of_the_user_is_kept(work: Path) -> None:
+    program = (
+        "import resource; from kteardown import sandbox\n"
+        "for kind, most in ((resource.RLIMIT_NPROC, 500), (resource.RLIMIT_FSIZE, 8 << 20)):\n"
+        " resource.setrlimit(kind, (most, most))\n"
+        "argv = ['prlimit', '--raw', '--noheadings', '-o', 'HARD']\n"
+        "print(sandbox.problem() or sandbox.capture(argv, []))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"500", str(8 << 20)} <= set(done.stdout.split())
 
 
 def test_a_file_and_the_number_of_processes_are_limited(work: Path) -> None:
