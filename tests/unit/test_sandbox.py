@@ -144,6 +144,30 @@ def test_a_lower_limit_of_the_user_is_kept(work: Path) -> None:
     assert {"500", str(8 << 20)} <= set(done.stdout.split())
 
 
+def test_it_has_no_other_user_namespace(work: Path) -> None:
+    (work / "try.py").write_text(
+        "import ctypes, os\n"
+        "library = ctypes.CDLL(None, use_errno=True)\n"
+        "calls = (272, 308, 56, 435) if os.uname().machine == 'x86_64' else (97, 268, 220, 435)\n"
+        "for call, first in zip(calls, (0x10000000, 0, 0x10000011, 0), strict=True):\n"
+        " print(library.syscall(call, first, 0, 0, 0, 0), ctypes.get_errno(), flush=True)\n"
+    )
+    printed = shell(work, "python3 /work/try.py; unshare -U true || echo refused")
+    assert printed.split()[:8] == ["-1", "1"] * 3 + ["-1", "38"]
+    assert printed.endswith("refused\n")
+
+
+def test_threads_compilers_and_jobs_of_make_work(work: Path) -> None:
+    (work / "Makefile").write_text("all: a b c\na b c: t\n\t./t\nt: t.c\n\tgcc -pthread -flto=2 -o t t.c\n")
+    (work / "t.c").write_text(
+        "#include <pthread.h>\nstatic void *run(void *at) { return at; }\n"
+        "int main(void) { pthread_t t; return pthread_create(&t, 0, run, 0) || pthread_join(t, 0); }\n"
+    )
+    pool = "from concurrent.futures import *; print(list(ProcessPoolExecutor(2).map(abs, [-1, -2])))"
+    script = f"make -j4 >&2 && python3 -c '{pool}' && perl -e 'print `echo perl`' && echo all"
+    assert shell(work, script).splitlines()[-3:] == ["[1, 2]", "perl", "all"]
+
+
 def test_a_file_and_the_number_of_processes_are_limited(work: Path) -> None:
     shell(work, "head -c 3M /dev/zero > big", limits=Limits(file_mb=2))
     assert (work / "big").stat().st_size <= 2 << 20
