@@ -9,7 +9,9 @@ is never root: if root started the lab, it has a user number that no account has
 from __future__ import annotations
 
 import errno
+import io
 import json
+import math
 import os
 import platform
 import resource
@@ -20,14 +22,15 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TextIO, cast
+from typing import IO, TextIO, cast
 
 import psutil
 
@@ -56,6 +59,9 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _MB = 1 << 20
 _FREE_MB = 256
+_FREE_FILES = 10_000
+_FREE_MEMORY = 1 / 16
+_ADDRESS_MB = 4096
 # By machine: its number, then socket(), clone(), unshare(), ptrace(), add_key(), request_key(), keyctl(),
 # io_uring_setup(), setns().
 _SYSTEM_CALLS = {
@@ -74,11 +80,16 @@ class Limits:
 
     silence_s: float = 1800.0
     """The time without a line of output."""
+    total_s: float = math.inf
     output_mb: int = 1024
     disk_mb: int = 24 << 10
     file_mb: int = 2 << 10
     memory_mb: int = field(default_factory=lambda: int(psutil.virtual_memory().total // _MB * 3 // 4))
     processes: int = 8192
+
+
+ANALYSIS = Limits(total_s=900, output_mb=512)
+"""The limits of one analysis: of a kernel of the lab, objdump prints 141 MB in 15 s, with 20 MB of memory."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +98,19 @@ class Sandbox:
 
     mounts: Sequence[Mount] = ()
     limits: Limits = field(default_factory=Limits)
+    purpose: str = "the build"
+    confined: bool = True
+    """False where there is no sandbox: only the limits of time, output and memory apply."""
 
-    def command(
-        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, rules: int
+    def _command(
+        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, rules: int, info: int
     ) -> list[str]:
-        """Return the command that runs ``argv`` in ``folder`` in the sandbox; it inherits ``_rules``."""
+        """Return the command that runs ``argv`` in ``folder``; bwrap reads ``rules``, and writes ``info``."""
         known = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "USER": "kteardown"}
         variables = {**known, "LC_ALL": "C", **environment}
-        words = ["bwrap", "--seccomp", str(rules), "--die-with-parent", "--new-session", "--unshare-ipc"]
-        words += ["--unshare-pid", "--unshare-net", "--unshare-uts", "--hostname", "kteardown"]
-        words += ["--unshare-cgroup-try"]
+        words = ["bwrap", "--seccomp", str(rules), "--info-fd", str(info), "--die-with-parent"]
+        words += ["--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        words += ["--unshare-cgroup-try", "--hostname", "kteardown"]
         # Root needs no user namespace: in one it would still own the files of root.
         keep = ("SETUID", "SETGID", "SETPCAP") if os.geteuid() == 0 else ()
         words += [word for name in keep for word in ("--cap-add", f"CAP_{name}")] or ["--unshare-user"]
@@ -109,7 +123,12 @@ class Sandbox:
         words += [word for bind in binds for word in bind]
         words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(folder), "--clearenv"]
         words += [word for name, value in variables.items() for word in ("--setenv", name, value)]
-        return [*words, "--", *_lowered(self.limits), *argv]
+        # Give up all privileges.
+        words += ["--", "setpriv", "--no-new-privs", "--inh-caps=-all"]
+        if keep:
+            words += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all"]
+        sizes = {"nproc": self.limits.processes, "fsize": self.limits.file_mb * _MB, "core": 0}
+        return [*words, *_prlimit(sizes), *argv]
 
     @property
     def writable(self) -> list[Path]:
@@ -117,92 +136,79 @@ class Sandbox:
         return [mount.host for mount in self.mounts if mount.writable]
 
     @contextmanager
-    def running(self, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[Running]:
+    def running(
+        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: IO[str] | None = None
+    ) -> Iterator[Running]:
         """Run ``argv``; the block reads its lines. Everything that it started is killed at the end.
 
-        What it has written is then safe to read: there are files and folders in it, and nothing else.
+        With ``stdin``, its errors are not among the lines. What it has written is then safe to read: there
+        are files and folders in it, and nothing else.
         Raises BuildError, after the block, if it exceeded a limit.
         """
         for host in self.writable:
-            _give_away(host)
+            if os.geteuid() == 0 and host.stat().st_uid != USER:
+                subprocess.run(["chown", "-R", "-h", f"{USER}:{USER}", str(host)], check=True)
+        # Not that of the lab: a program of the same user can read the environment with which bwrap began.
+        own = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
         info, written = os.pipe()
-        first = None
+        with _rules() as rules:
+            process = subprocess.Popen(
+                self._command(argv, environment, folder, rules, written) if self.confined else argv,
+                cwd=None if self.confined else folder, env=own if self.confined else environment,
+                pass_fds=(rules, written) if self.confined else (),
+                stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if stdin else subprocess.STDOUT,
+                text=True, errors="replace", start_new_session=True,
+            )  # fmt: skip
+        os.close(written)
+        first, about = None, b""
         try:
-            with _rules() as rules:
-                command = self.command(argv, environment, folder, rules)
-                command[1:1] = ["--info-fd", str(written)]
-                with running(command, _environment(), (rules, written)) as (process, stdout):
-                    os.close(written)
-                    about = b""
-                    while b"}" not in about and (part := os.read(info, 4096)):
-                        about += part
-                    first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
-                    watch = _Watch(process, self, first)
-                    with watch:
-                        yield process, watch.lines(stdout)
+            while b"}" not in about and (part := os.read(info, 4096)):
+                about += part
+            first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
+            watch = _Watch(process, self, first)
+            with watch:
+                yield process, watch.lines(cast(TextIO, process.stdout))
+            process.wait()
         finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            cast(TextIO, process.stdout).close()
             os.close(info)
             if first is not None:
-                _end(first)
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(first, signal.SIGKILL)
+                select.select([first], [], [])  # It ends after all others of its process namespace.
+                os.close(first)
             for host in self.writable:
                 clean(host)
         if watch.exceeded:
             raise BuildError(
-                f"the build was stopped: {watch.exceeded}",
+                f"{self.purpose} was stopped: {watch.exceeded}",
                 hint="look at what the patch changes in makefiles, Kconfig and programs that the build runs.",
             )
 
 
-@contextmanager
-def running(
-    argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int] = ()
-) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
-    """Run ``argv`` in its own process group, which is killed if the block ends before the process."""
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        pass_fds=descriptors,
-    )
-    stdout = cast(TextIO, process.stdout)
-    try:
-        yield process, stdout
-        process.wait()
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        stdout.close()
-
-
 def capture(
-    argv: Sequence[str], readable: Sequence[Path], folder: Path | None = None, text_in: str | None = None
+    argv: Sequence[str], readable: Sequence[Path], folder: Path | None = None, text_in: str = ""
 ) -> str:
     """Return the output of a program that analyses the files ``readable``, which have their own paths in it.
 
-    Where there is no sandbox, it runs without one. ``text_in`` is its standard input, empty by default.
-    Raises BuildError if it does not end.
+    Where there is no sandbox, it runs without one. ``text_in`` is its standard input.
+    Raises BuildError if it exceeds a limit of ``ANALYSIS``.
     """
-    stdin = subprocess.DEVNULL if text_in is None else None
-    try:
-        with _rules() as rules:
-            if not problem():
-                box = Sandbox([Mount(path.absolute(), path.absolute()) for path in readable])
-                argv = box.command(argv, {}, (folder or Path("/")).absolute(), rules)
-            done = subprocess.run(
-                argv, check=False, capture_output=True, text=True, errors="replace", stdin=stdin,
-                input=text_in, timeout=900, cwd=folder, env=_environment(), pass_fds=(rules,),
-            )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise BuildError(
-            f"{argv[-1]} could not be analysed in 15 minutes", hint="look at what was compiled."
-        ) from error
-    return done.stdout
+    mounts = [Mount(path.absolute(), path.absolute()) for path in readable]
+    box = Sandbox(mounts, ANALYSIS, f"the analysis with {Path(argv[0]).name}", confined=not problem())
+    limited = [*(_prlimit({"as": _ADDRESS_MB * _MB}) if box.confined else ()), *argv]
+    text = io.StringIO()
+    with tempfile.TemporaryFile("w+") as stdin:
+        stdin.write(text_in)
+        stdin.seek(0)
+        environment = {} if box.confined else os.environ
+        with box.running(limited, environment, (folder or Path("/")).absolute(), stdin) as (_, lines):
+            text.writelines(lines)
+    return text.getvalue()
 
 
 @cache
@@ -211,11 +217,10 @@ def problem() -> str:
     absent = [name for name in ("bwrap", "setpriv", "prlimit") if shutil.which(name) is None]
     if absent:
         return f"{absent[0]} is not installed"
-    with _rules() as rules:
-        argv = Sandbox().command(["true"], {}, Path("/"), rules)
-        done = subprocess.run(argv, check=False, capture_output=True, text=True, pass_fds=(rules,))
-    said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-    return f"bubblewrap does not work here ({said})" if done.returncode else ""
+    with Sandbox().running(["true"], {}, Path("/")) as (process, lines):
+        said = "".join(lines).strip().splitlines()
+    status = process.returncode
+    return f"bubblewrap does not work here ({(said or [f'exit status {status}'])[-1]})" if status else ""
 
 
 def python_folders() -> list[Mount]:
@@ -231,19 +236,6 @@ def clean(folder: Path) -> None:
     rest = (other, ("-mindepth", "24", "-delete"), (*texts, "-size", "+16M", "-delete"))
     for argv in (("chmod", "-R", "u+rwX", str(folder)), *((*find, *each) for each in rest)):
         subprocess.run(argv, check=False, capture_output=True)
-
-
-def _environment() -> dict[str, str]:
-    # Not that of the lab: a program of the same user can read the environment with which bwrap began.
-    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-
-
-def _end(first: int) -> None:
-    """Kill the first process of a process namespace, and wait: it ends after all others of its namespace."""
-    with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(first, signal.SIGKILL)
-    select.select([first], [], [])
-    os.close(first)
 
 
 @contextmanager
@@ -279,14 +271,6 @@ def _rules() -> Iterator[int]:
         os.close(fd)
 
 
-def _lowered(limits: Limits) -> list[str]:
-    """Return the command that gives up all privileges, and sets the limits of one process."""
-    words = ["setpriv", "--no-new-privs", "--inh-caps=-all"]
-    if os.geteuid() == 0:
-        words += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all"]
-    return [*words, *_prlimit({"nproc": limits.processes, "fsize": limits.file_mb * _MB, "core": 0})]
-
-
 def _prlimit(limits: Mapping[str, int]) -> list[str]:
     """Return the command that sets ``limits`` of a process, or those that the user has, if they are lower."""
     words = ["prlimit"]
@@ -316,12 +300,6 @@ def _system() -> list[str]:
     return words + [word for name in _SETTINGS for word in ("--ro-bind-try", name, name)]
 
 
-def _give_away(folder: Path) -> None:
-    """Make a folder that no program in the sandbox has seen yet belong to their user."""
-    if os.geteuid() == 0 and folder.stat().st_uid != USER:
-        subprocess.run(["chown", "-R", "-h", f"{USER}:{USER}", str(folder)], check=True)
-
-
 class _Watch:
     """Kills a program that exceeds what the kernel does not limit: the memory and disk of all together."""
 
@@ -329,69 +307,78 @@ class _Watch:
         self.exceeded = ""
         self._process = process
         self._box, self._first = box, first
-        self._last_line = time.monotonic()
+        self._began = self._last_line = time.monotonic()
         self._letters = 0
+        limits, memory = box.limits, psutil.virtual_memory()
+        # Files in memory belong to no process, and a walk of the folders finds no files that were deleted
+        # while open, are too deep, or shut. So what the host has left counts, although others use it, too.
+        self._memory = max(memory.available - limits.memory_mb * _MB, memory.total * _FREE_MEMORY)
+        self._disk = {}
+        for folder in box.writable:
+            free = shutil.disk_usage(folder).free
+            self._disk[folder] = max(free - max(limits.disk_mb * _MB, free // 4), _FREE_MB * _MB)
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        # Many files take long to count.
+        checks = (self._too_much, self._too_large)
+        self._threads = [threading.Thread(target=self._watch, args=(check,), daemon=True) for check in checks]
 
     def __enter__(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def lines(self, stdout: TextIO) -> Iterator[str]:
         """Yield the lines that the program prints, long ones in parts, and take note of the time."""
+        most = self._box.limits.output_mb
         while line := stdout.readline(1 << 16):
             self._last_line = time.monotonic()
             self._letters += len(line)
+            if self._letters > most * _MB:
+                self._stop(f"it printed more than {most} MB")
+                return
             yield line
 
-    def _watch(self) -> None:
+    def _watch(self, check: Callable[[], str]) -> None:
         while not self._ended.wait(1.0):
-            self.exceeded = self._too_much()
-            if self.exceeded:
-                # The first process of the namespace, too: it may have changed how it ends.
-                if self._first is not None:
-                    signal.pidfd_send_signal(self._first, signal.SIGKILL)
-                self._process.kill()
+            if reason := check():
+                self._stop(reason)
                 return
 
+    def _stop(self, reason: str) -> None:
+        self.exceeded = self.exceeded or reason
+        with suppress(ProcessLookupError):
+            # The first process of the namespace, too: it may have changed how it ends.
+            if self._first is not None:
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def _too_much(self) -> str:
-        limits = self._box.limits
-        if time.monotonic() - self._last_line > limits.silence_s:
-            return f"it printed nothing for {limits.silence_s:.0f} s"
-        if self._letters > limits.output_mb * _MB:
-            return f"it printed more than {limits.output_mb} MB"
-        if self._memory_mb() > limits.memory_mb:
-            return f"its processes used more than {limits.memory_mb} MB of memory"
-        folders = self._box.writable
-        if sum(map(_used_mb, folders)) > limits.disk_mb:
-            return f"it wrote more than {limits.disk_mb} MB"
-        if any(shutil.disk_usage(folder).free < _FREE_MB * _MB for folder in folders):
-            return f"less than {_FREE_MB} MB of the disk were left"
-        return ""
+        limits, now, memory = self._box.limits, time.monotonic(), psutil.virtual_memory().available
+        checks = [
+            (now - self._last_line > limits.silence_s, f"it printed nothing for {limits.silence_s:.0f} s"),
+            (now - self._began > limits.total_s, f"it took more than {limits.total_s:.0f} s"),
+            (memory < self._memory, f"less than {self._memory // _MB:.0f} MB of the host's memory were left"),
+        ]
+        for folder, least in self._disk.items():
+            disk = os.statvfs(folder)
+            free, files = disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else math.inf
+            checks.append((free < least, f"less than {least // _MB} MB of the disk were left"))
+            checks.append((files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk"))
+        return next((reason for exceeded, reason in checks if exceeded), "")
 
-    def _memory_mb(self) -> int:
-        used, children = 0, []
-        with suppress(psutil.Error):
-            children = psutil.Process(self._process.pid).children(recursive=True)
-        for child in children:
-            with suppress(psutil.Error):  # It ended in the meantime.
-                used += child.memory_info().rss
-        return used // _MB
-
-
-def _used_mb(folder: Path) -> int:
-    used, folders = 0, [str(folder)]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
+    def _too_large(self) -> str:
+        used, most = 0, self._box.limits.disk_mb
+        folders = [str(folder) for folder in self._box.writable]
+        while folders and used <= most * _MB:
+            # It was removed in the meantime, or it cannot be read.
+            with suppress(OSError), os.scandir(folders.pop()) as entries:
                 for entry in entries:
-                    used += entry.stat(follow_symlinks=False).st_blocks * 512
+                    # An empty file takes a place, too.
+                    used += max(4096, entry.stat(follow_symlinks=False).st_blocks * 512)
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
-        except OSError:
-            continue  # It was removed in the meantime.
-    return used // _MB
+        return f"it wrote more than {most} MB" if used > most * _MB else ""

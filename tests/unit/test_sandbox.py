@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,15 @@ from kteardown.errors import BuildError
 from kteardown.sandbox import Limits, Mount, Sandbox
 
 SECRET = "a-secret-of-the-host"
+# Files that a walk of the folder does not find.
+FILL = "n=1; while fallocate -l 1900M big$n; do n=$((n + 1)); sleep 0.1; done; sleep 600"
+DEEP = f"for i in $(seq 30); do mkdir {'d' * 200}; cd -P {'d' * 200}; done"
+DELETED = "while fallocate -l 1900M big; do sleep 600 < big & rm big; sleep 0.1; done; sleep 600"
+IN_MEMORY = """import os, time
+file = os.memfd_create("memory")
+for n in range(1, 600):
+    os.posix_fallocate(file, 0, n << 26)
+    time.sleep(0.1)"""
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +34,12 @@ def in_a_sandbox() -> None:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
+def work(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "work"
     folder.mkdir()
-    return folder
+    yield folder
+    # Some tests write gigabytes, and pytest keeps folders of tests.
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 def shell(
@@ -122,7 +134,16 @@ def test_all_that_it_started_is_killed(work: Path) -> None:
             Limits(disk_mb=100),
             "it wrote more",
         ),
-        ("tail /dev/zero", Limits(memory_mb=400), "its processes used more than 400 MB of memory"),
+        ("tail /dev/zero", Limits(memory_mb=400), "MB of the host's memory were left"),
+        (f"python3 -c '{IN_MEMORY}'; sleep 600", Limits(memory_mb=400), "MB of the host's memory were left"),
+        (DELETED, Limits(disk_mb=600), "MB of the disk were left"),
+        (f"{DEEP}; {FILL}", Limits(disk_mb=600), "MB of the disk were left"),
+        (
+            f"mkdir shut; cd shut; chmod 300 .; {FILL}",
+            Limits(disk_mb=600),
+            "MB of the disk were|it wrote more",
+        ),
+        ("seq -f f%g 8000 | xargs touch; sleep 600", Limits(disk_mb=20), "it wrote more than 20 MB"),
     ],
 )
 def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
@@ -155,6 +176,17 @@ def test_it_has_no_other_user_namespace(work: Path) -> None:
     printed = shell(work, "python3 /work/try.py; unshare -U true || echo refused")
     assert printed.split()[:8] == ["-1", "1"] * 3 + ["-1", "38"]
     assert printed.endswith("refused\n")
+
+
+@pytest.mark.parametrize("least", ["_FREE_MB", "_FREE_FILES", "_FREE_MEMORY"])
+def test_a_program_is_stopped_when_the_host_has_little_left(
+    work: Path, monkeypatch: pytest.MonkeyPatch, least: str
+) -> None:
+    monkeypatch.setattr(sandbox, least, 1 << 60)
+    if least == "_FREE_FILES" and not os.statvfs(work).f_files:
+        pytest.skip("this file system has no limit of files")
+    with pytest.raises(BuildError, match="less than"):
+        shell(work, "sleep 600")
 
 
 def test_threads_compilers_and_jobs_of_make_work(work: Path) -> None:
@@ -213,6 +245,26 @@ def test_an_analysis_reads_its_files_and_no_others(work: Path, tmp_path: Path) -
     assert not (work / "made").exists()
 
 
+@pytest.mark.parametrize("there_is_none", [False, True])
+def test_an_analysis_prints_no_more_than_a_limit(
+    monkeypatch: pytest.MonkeyPatch, there_is_none: bool
+) -> None:
+    if there_is_none:
+        monkeypatch.setattr("kteardown.sandbox.problem", lambda: "bwrap is not installed")
+    monkeypatch.setattr("kteardown.sandbox.ANALYSIS", Limits(output_mb=1))
+    assert len(sandbox.capture(["head", "-c", "1M", "/dev/zero"], [])) == 1 << 20
+    with pytest.raises(BuildError, match="the analysis with yes was stopped: it printed more than 1 MB"):
+        sandbox.capture(["yes"], [])
+
+
+def test_an_analysis_ends_and_its_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    kilobytes = int(sandbox.capture(["sh", "-c", "ulimit -v"], []))
+    assert kilobytes <= 4 << 20
+    monkeypatch.setattr("kteardown.sandbox.ANALYSIS", Limits(total_s=2))
+    with pytest.raises(BuildError, match="it took more than 2 s"):
+        sandbox.capture(["sh", "-c", "while sleep 0.1; do echo; done"], [])
+
+
 def test_nothing_runs_on_that_could_replace_what_was_checked(work: Path, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
     daemon = f"while :; do rm -f image; ln -s {tmp_path}/key image; done"
@@ -235,7 +287,7 @@ def test_it_has_no_keys_and_no_other_sockets(work: Path) -> None:
 
 def test_memory_is_limited_beside_processes_that_come_and_go(work: Path) -> None:
     script = "(while :; do true & true & done) & exec tail /dev/zero"
-    with pytest.raises(BuildError, match="more than 400 MB of memory"):
+    with pytest.raises(BuildError, match="MB of the host's memory were left"):
         shell(work, script, limits=Limits(memory_mb=400))
 
 

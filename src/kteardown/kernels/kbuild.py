@@ -168,7 +168,8 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     through = _write_compilers(compilers) if tree.objects is not None else False
     if tree.view is None:
         ours = _ccache(compilers, tree.objects) if through else {}
-        with sandbox.running(argv, {**os.environ, **ours}) as running:
+        box = Sandbox(limits=tree.limits, confined=False)
+        with box.running(argv, {**os.environ, **ours}, tree.scratch) as running:
             yield running
         return
     site = Path(tuxmake.__file__).parents[1]
