@@ -21,7 +21,7 @@ from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measu
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
 from kteardown.rundir.find import RunFolder, mark_both_clocks
-from kteardown.rundir.snapshot import load
+from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
 
@@ -51,31 +51,35 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str 
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
-    until = load(run).experiment.design.until
+    snapshot = load(run)
+    until = snapshot.experiment.design.until
+    so_far = partial(interim.rows_of, run)
     with open_writer(run, host.facts()) as log:
-        expected, left = forecast_rest(load(run), log, jobs)
+        expected, left = forecast_rest(snapshot, log, jobs)
         if left and not on:
-            forecast_text.note_measuring(expected, load(run).plan.memory_mb, reporter, at_most=bool(until))
-        result = analyse_and_save(run) if until and log.finished() else None
+            forecast_text.note_measuring(expected, snapshot.plan.memory_mb, reporter, at_most=bool(until))
+        result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
-            so_far = partial(interim.rows_of, run)
-            measure(load(run), log, reporter, expected, jobs=jobs, on=on, after=result, interim=so_far)
-            result = analyse_and_save(run)
+            snapshot = measure(
+                snapshot, log, reporter, expected, jobs=jobs, on=on, after=result, interim=so_far
+            )
+            result = analyse_and_save(snapshot)
             if result.stopping is not None:
-                reporter.note(forecast_text.look_summary(result, load(run).workloads))
-            certain = result.stopping is None or result.stopping.done
-            if certain and not add_layout_twin(load(run), result, reporter):
-                break
-    return analyse_and_save(run) if measure_profile(load(run), reporter, jobs=jobs, on=on) else result
+                reporter.note(forecast_text.look_summary(result, snapshot.workloads))
+            if result.stopping is None or result.stopping.done:
+                with_twin = add_layout_twin(snapshot, result, reporter)
+                if with_twin is None:
+                    break
+                snapshot = with_twin
+    return analyse_and_save(snapshot) if measure_profile(snapshot, reporter, jobs=jobs, on=on) else result
 
 
-def analyse_and_save(run: RunDir) -> Result:
+def analyse_and_save(snapshot: Snapshot) -> Result:
     """Analyse a run and write ``result.json`` and ``report.md``. Raises InputError, GuestError."""
     # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from kteardown.analysis.conclude import conclude
 
-    snapshot = load(run)
-    concluded = conclude(snapshot)
+    run, concluded = snapshot.run, conclude(snapshot)
     saved.write(run, concluded.result, snapshot)
     for name, stacks in concluded.folded.items():
         run.save(run.profile.path / name, stacks)

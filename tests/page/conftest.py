@@ -19,6 +19,7 @@ from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
 from kteardown.vm.kernel_log import problems
 from unit.conftest import browser
 from unit.report.contexts import rich, wall, write_run
@@ -53,7 +54,7 @@ def panicked(root: Path) -> RunDir:
     lines[at] = json.dumps({**end, "outcome": "panic", "detail": detail, "problems": reports})
     run.records_file.write_text("\n".join(lines) + "\n")
     run.console_path(end["boot"], end["attempt"]).write_text(console)
-    pipeline.analyse_and_save(run)
+    pipeline.analyse_and_save(load(run))
     return run
 
 
@@ -71,7 +72,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str,
     done = []
     for experiment in (freezer(), freezer("wall", boots=6, zombies=(0, 3000, 15000))):
         done.append(write_run(home / "runs", experiment))
-        pipeline.analyse_and_save(done[-1])
+        pipeline.analyse_and_save(load(done[-1]))
     with serving(home) as site:
         here = f"http://127.0.0.1:{site.port}"
         found |= {

@@ -24,7 +24,7 @@ from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
-from kteardown.model.record import BASE, LAYOUT, BootStart
+from kteardown.model.record import BASE, LAYOUT, BootStart, Record
 from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report import saved
@@ -312,7 +312,7 @@ def test_a_budget_ends_a_run_at_a_look(
     assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (4, True, True)
     assert "budget" in result.stopping.reason
     before = run.result_file.read_bytes()
-    assert pipeline.analyse_and_save(run) == result
+    assert pipeline.analyse_and_save(load(run)) == result
     assert run.result_file.read_bytes() == before
 
 
@@ -413,6 +413,24 @@ def test_the_comparisons_so_far_are_those_of_the_report(
 
 def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable[..., RunDir]) -> None:
     assert rows_of(make_run()) == []
+
+
+def test_an_analysis_reads_the_records_once(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run()
+    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
+    pipeline.finish(run, SilentReporter())
+    read: list[str] = []
+    records = RunDir.records
+
+    def counted(of: RunDir) -> list[Record]:
+        read.append(of.path.name)
+        return records(of)
+
+    monkeypatch.setattr(RunDir, "records", counted)
+    pipeline.analyse_and_save(load(run))
+    assert read == [run.path.name, run.profile.path.name]
 
 
 def on_both_clocks(make_run: Callable[..., RunDir]) -> RunFolder:

@@ -38,7 +38,7 @@ def conclude(snapshot: Snapshot) -> Conclusion:
     ended = snapshot.run.ended_boots()
     result = analyse_run(snapshot)
     profile = profiles_of(snapshot)
-    timing = timing_of(snapshot.run)
+    timing = timing_of(snapshot.run, snapshot.records)
     notes = (*snapshot.notes, *result.notes, *disturbance_notes(timing), *profile.notes)
     update = {"profiles": profile.profiles, "notes": notes, "ended_boots": ended, "timing": timing}
     return Conclusion(result.model_copy(update=update), profile.folded)
@@ -52,11 +52,11 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "points": snapshot.plan.points,
         "machine": environment["machine"],
         "command": environment["command"],
-        "environment_notes": environment_notes(snapshot.run),
+        "environment_notes": environment_notes(snapshot.run, snapshot.records),
         "unavailable": snapshot.unavailable,
         "predict_at": snapshot.experiment.predict,
     }
-    boots, plan = snapshot.run.boots(), measurable(snapshot.plan, snapshot.kernels)
+    boots, plan = snapshot.boots, measurable(snapshot.plan, snapshot.kernels)
     design = snapshot.experiment.design
     if not design.until:
         left = len(boots_left(plan, boots, blocks_of(design)))

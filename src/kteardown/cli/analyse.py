@@ -50,7 +50,7 @@ def _analyse(directory: RunDir) -> None:
         if reason := _why_not_compared(directory):
             text = f"the saved result is replaced, not compared: {reason}"
             out.print(text, soft_wrap=True)
-        pipeline.analyse_and_save(directory)
+        pipeline.analyse_and_save(snapshot)
         out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return
     before = directory.result_file.read_bytes()

@@ -72,7 +72,7 @@ def material_of(snapshot: Snapshot, result: Result) -> Material:
         snapshot.experiment,
         snapshot.workloads,
         snapshot.plan.points,
-        run.boots(),
+        snapshot.boots,
         run.profile.boots(),
         variants,
         blocks=at,

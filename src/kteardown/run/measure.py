@@ -27,9 +27,8 @@ from kteardown.run.forecast import Forecast
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.run.past_boots import forecast_of
 from kteardown.rundir.completeness import measurable, up_to
-from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
-from kteardown.rundir.snapshot import Snapshot, load_kernels, load_plan
+from kteardown.rundir.snapshot import Snapshot, load, load_kernels
 from kteardown.rundir.writer import RecordWriter, open_writer
 
 
@@ -43,8 +42,8 @@ def measure(
     on: str = "",
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
-) -> None:
-    """Boot the rest of the plan, with ``--until`` only up to the next look.
+) -> Snapshot:
+    """Boot the rest of the plan, with ``--until`` only up to the next look, and return the run as it is then.
 
     ``after`` is the result of the last look; ``interim`` returns the comparisons so far. Raises LabError,
     BuildError; records that were written before are kept.
@@ -54,9 +53,10 @@ def measure(
         finished = log.finished()
         if Journal(snapshot.run).unsettled or not all(boot.index in finished for boot in due.boots):
             _measure(snapshot, due, log, reporter, expected, jobs, on, interim)
-        due = _plan_rest_of_hung(snapshot.run, log, reporter)
+        snapshot = load(snapshot.run)
+        due = _plan_rest_of_hung(snapshot, log, reporter)
         if not due.boots:
-            return
+            return snapshot
 
 
 def _measure(
@@ -94,11 +94,11 @@ def _measure(
     boot(measurable(due, load_kernels(snapshot.run)))
 
 
-def _plan_rest_of_hung(run: RunDir, log: RecordWriter, reporter: Reporter) -> Plan:
+def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter) -> Plan:
     """Add boots with the trials that boots which hung did not reach to the plan, and return these boots."""
-    plan = load_plan(run)
+    plan, run = snapshot.plan, snapshot.run
     hung = any(end.outcome == "hang" for end in log.finished().values())
-    more = rest_of_failed(plan, run.boots()) if hung else ()
+    more = rest_of_failed(plan, snapshot.boots) if hung else ()
     if more:
         trials = sum(len(boot.trials) for boot in more)
         reporter.note(f"running the {trials} trials that guests which hung did not reach, in further guests")
@@ -132,24 +132,24 @@ def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tu
     return forecast_of(snapshot.experiment, snapshot.workloads, rest, jobs), len(left)
 
 
-def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> bool:
+def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> Snapshot | None:
     """Build the layout twin and plan its blocks, if the result claims a change that code layout can cause.
 
-    Return whether there is anything to boot. There is not if the twin is not needed, is already planned, or
+    Return the run with them; None if there is nothing to boot: the twin is not needed, is already planned, or
     cannot be built.
     """
     from kteardown.analysis.analyse import needs_layout_twin
 
     planned, run = snapshot.plan, snapshot.run
     if not needs_layout_twin(result, snapshot.workloads) or any(b.kernel == LAYOUT for b in planned.boots):
-        return False
+        return None
     try:
         run_kernels.add_layout_twin(snapshot, reporter)
     except (BuildError, InputError) as error:
         reporter.note(
             f"a claimed change of less than 10% needs a layout twin, which cannot be built: {error.message}"
         )
-        return False
+        return None
     design = snapshot.experiment.design
     blocks = result.stopping.stopped_at if result.stopping else blocks_of(design)
     reporter.note(
@@ -158,7 +158,7 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> b
     )
     extended = with_layout_twin(planned, snapshot.experiment, snapshot.workloads, blocks)
     run.save(run.plan_file, extended.model_dump_json(indent=1))
-    return True
+    return load(run)
 
 
 def _due(snapshot: Snapshot, after: Result | None) -> Plan:

@@ -79,13 +79,12 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None 
     ]
 
 
-def environment_notes(run: RunDir) -> list[str]:
+def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
     """Return notes on the environment that readers of the run's result need. Raises InputError.
 
-    They come only from the records and ``environment.json``. The list is empty if every session and every
+    They come only from its ``records`` and ``environment.json``. The list is empty if every session and every
     guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     """
-    records = run.records()
     tried = contributing(records)
     # Guests on different machines of the sweep differ by design.
     machines = {tuple(attempt.start.machine.items()): None for attempt in tried}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,8 +22,10 @@ from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, rests
+from kteardown.model.record import Record
 from kteardown.model.result import KernelFacts, Unavailable
 from kteardown.model.workload import Workload
+from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
 
 _T = TypeVar("_T")
@@ -32,10 +35,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run directory with all that its result depends on in addition to its records.
-
-    ``variants`` are in the order of the report.
-    """
+    """A run directory with all that its result depends on, as it was at one moment."""
 
     run: RunDir
     experiment: Experiment
@@ -46,6 +46,16 @@ class Snapshot:
     unavailable: Sequence[Unavailable]
     notes: Sequence[str] = ()
     """Notes for readers about the run directory itself."""
+
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """Every record, as the file is when it is first asked for. Raises InputError."""
+        return self.run.records()
+
+    @cached_property
+    def boots(self) -> Sequence[counting.BootRecords]:
+        """Every boot that ended, with its records that count, by boot number. Raises InputError."""
+        return counting.boots(self.records)
 
     @property
     def profile_plan(self) -> Plan | None:

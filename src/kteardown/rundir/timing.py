@@ -7,19 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kteardown.model.record import Settled, TrialEnd
+from kteardown.model.record import Record, Settled, TrialEnd
 from kteardown.model.timing import LostShares, Made, Timing
 from kteardown.rundir.counting import EXACT, Attempt, BootRecords, attempts, boots, trials
 from kteardown.rundir.directory import RunDir
 
 
-def timing_of(run: RunDir) -> Timing | None:
-    """Return how the time of ``run`` was made; None before its first boot. Raises InputError.
+def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
+    """Return how the time of a run with these records was made; None before its first boot.
 
     On the instruction clock it does not depend on the host, so that a run which was killed and resumed has
     the same.
     """
-    records = run.records()
     tried = attempts(records)
     if not tried:
         return None

@@ -22,6 +22,7 @@ from kteardown.progress import SilentReporter
 from kteardown.run import create, past_boots
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
 from kteardown.vm import host
 from unit.report.contexts import instructions, write_run
 from unit.simulation import WORKLOADS, freezer
@@ -38,7 +39,7 @@ def failure(*command: str) -> KteardownError:
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
     run = write_run(tmp_path)
-    pipeline.analyse_and_save(run)
+    pipeline.analyse_and_save(load(run))
     return run
 
 

@@ -15,6 +15,7 @@ from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.errors import InputError
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
 from kteardown.visible import visible
 from unit.report.contexts import write_run
 
@@ -29,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     monkeypatch.setenv("COLUMNS", "400")
     monkeypatch.chdir(tmp_path)
     made = write_run(tmp_path / "runs")
-    pipeline.analyse_and_save(made)
+    pipeline.analyse_and_save(load(made))
     for file in (*made.path.glob("*.json"), made.records_file):
         file.write_text(file.read_text().replace("freezer-skip-exited", json.dumps(VARIANT)[1:-1]))
     records = [json.loads(line) for line in made.records_file.read_text().splitlines()]

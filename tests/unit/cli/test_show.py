@@ -16,6 +16,7 @@ from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.cli.descriptions import Thing, known_names
 from kteardown.errors import InputError
+from kteardown.rundir.snapshot import load
 from unit.report.contexts import write_run
 
 
@@ -69,7 +70,7 @@ def test_a_series_has_what_it_changes_and_what_executes_that() -> None:
 def test_an_experiment_has_its_last_result(home: Path) -> None:
     assert fields("experiment", "freezer")["last_run"] == []
     run = write_run(home / "runs")
-    pipeline.analyse_and_save(run)
+    pipeline.analyse_and_save(load(run))
     (last,) = fields("experiment", "freezer")["last_run"]
     assert last["name"] == run.name
     assert last["result"].startswith("freezer-skip-exited makes freezing user space")

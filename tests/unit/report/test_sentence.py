@@ -41,6 +41,7 @@ from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import without_options
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence, tone_of
+from kteardown.rundir.snapshot import load
 from unit.report.contexts import instructions, wall, write_run
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
@@ -353,7 +354,7 @@ def test_every_report_begins_with_it(tmp_path: Path) -> None:
 
 def test_a_run_keeps_it(tmp_path: Path) -> None:
     run = write_run(tmp_path)
-    pipeline.analyse_and_save(run)
+    pipeline.analyse_and_save(load(run))
     kept = json.loads(run.result_file.read_bytes())
     assert kept["sentence"].startswith(f"{VARIANT} ")
     assert saved.answer(run) == kept["sentence"]

@@ -16,6 +16,7 @@ from kteardown.model.workload import Metric, Workload
 from kteardown.report.formats import both_clocks
 from kteardown.report.material import BothMaterial, Material, side_by_side
 from kteardown.report.sentence_of_both import sentence_of_both
+from kteardown.rundir.snapshot import load
 from unit.report.contexts import write_both
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
@@ -185,7 +186,9 @@ def test_an_opposite_point_is_first(tmp_path: Path) -> None:
 
 def test_every_report_of_both_clocks_begins_with_it(tmp_path: Path) -> None:
     folder = write_both(tmp_path)
-    materials = [Material(run.name, pipeline.analyse_and_save(run), dict(WORKLOADS)) for run in folder.runs]
+    materials = [
+        Material(run.name, pipeline.analyse_and_save(load(run)), dict(WORKLOADS)) for run in folder.runs
+    ]
     found = side_by_side(folder.name, *materials)
     said = sentence_of_both(found.both, WORKLOADS)
     assert said.startswith(f"On both clocks {V} makes freezing user space ")

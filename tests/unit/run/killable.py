@@ -69,7 +69,7 @@ def measure(path: Path) -> None:
     lab = Lab(FakeMachine(_guest), agent, "x86_64", "mttcg" if wall else "icount", jobs=1 if wall else 2)
     with open_writer(run, {"kernel": "6"}) as log:
         execute(found.plan, kernels, lab, log, SilentReporter())
-        pipeline.analyse_and_save(run)
+        pipeline.analyse_and_save(load(run))
 
 
 def _guest(job: BootJob) -> FakeBoot:

@@ -131,7 +131,7 @@ def test_one_boot_in_ten_is_executed_on_another_node(run: RunDir) -> None:
         ("boot-0010", ("n1",)),
     ]
     assert [each.same for each in Journal(run).compared()] == [True, True]
-    assert environment_notes(run) == []
+    assert environment_notes(run, run.records()) == []
 
 
 def test_second_executions_do_not_keep_out_first_ones(run: RunDir) -> None:
@@ -160,7 +160,10 @@ def test_nodes_that_disagree_are_in_the_notes_and_in_the_result(run: RunDir) -> 
     scheduler.step = step
     notes = drive(run, scheduler, plan_of(1))
     assert any("boot 0 of base differed in trial 0 between n1 and n2" in note for note in notes)
-    assert any("boot 0 of base was executed on n1 and n2 and differed" in n for n in environment_notes(run))
+    assert any(
+        "boot 0 of base was executed on n1 and n2 and differed" in n
+        for n in environment_notes(run, run.records())
+    )
 
 
 def test_a_block_of_the_wall_clock_is_one_exclusive_job(run: RunDir) -> None:
@@ -172,7 +175,7 @@ def test_a_block_of_the_wall_clock_is_one_exclusive_job(run: RunDir) -> None:
     ]
     assert all(job.exclusive for job in scheduler.submissions)
     assert counted(run) == expected(plan_of(2))
-    assert any("blocks of each node: n1 2" in note for note in environment_notes(run))
+    assert any("blocks of each node: n1 2" in note for note in environment_notes(run, run.records()))
 
 
 def test_a_lost_job_is_submitted_again_and_the_reason_is_one_line(run: RunDir) -> None:

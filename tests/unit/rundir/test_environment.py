@@ -58,6 +58,10 @@ def changed(**facts: Any) -> dict[str, Any]:
     return host
 
 
+def notes(run: RunDir) -> list[str]:
+    return environment_notes(run, run.records())
+
+
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
@@ -146,27 +150,25 @@ def test_equal_sessions_and_guests_have_no_notes(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, hello(cmdline="console=ttyS0 kteardown.seed=9", memory_kb=500_004))
     boot(run, 2, hello(release="7.2", banner="Linux version 7.2"), kernel="debian:7.2")
-    assert environment_notes(run) == []
+    assert notes(run) == []
 
 
 def test_a_run_resumed_with_another_qemu_has_a_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(qemu={"x86_64": "9.0"}, kernel="6.2"))
-    assert environment_notes(run) == [
-        "measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
-    ]
+    assert notes(run) == ["measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"]
 
 
 def test_on_the_instruction_clock_another_host_has_no_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(cpu={"model": "B"}), load=9)
-    assert environment_notes(run) == []
+    assert notes(run) == []
 
 
 def test_on_the_wall_clock_another_host_is_a_note(run: RunDir) -> None:
     boot(run, 0, acceleration="kvm")
     boot(run, 1, acceleration="kvm", host=changed(cpu={"model": "B"}), load=4)
-    assert environment_notes(run) == ["measured on different machines, from boot 1 on: CPU model: A / B"]
+    assert notes(run) == ["measured on different machines, from boot 1 on: CPU model: A / B"]
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -174,7 +176,7 @@ def test_an_attempt_of_which_nothing_counts_has_no_note(run: RunDir, cut: bool) 
     first = hello(cpu_model="other")
     boot(run, 0, first, acceleration="kvm", ended=not cut, outcome="infrastructure-error")
     boot(run, 0, acceleration="kvm", attempt=1, host=changed(cpu={"model": "B"}), agent="b" * 64)
-    assert environment_notes(run) == []
+    assert notes(run) == []
     assert guest_differences(run, run) == []
 
 
@@ -182,30 +184,30 @@ def test_a_cut_attempt_of_which_a_trial_counts_has_a_note(run: RunDir) -> None:
     whole = TrialStart(trial=0, workload="zombies", params={}), TrialEnd(trial=0, status="ok")
     boot(run, 0, HELLO, *whole, acceleration="kvm", ended=False)
     boot(run, 0, acceleration="kvm", attempt=1, host=changed(cpu={"model": "B"}))
-    assert environment_notes(run) == ["measured on different machines, from boot 0 on: CPU model: A / B"]
+    assert notes(run) == ["measured on different machines, from boot 0 on: CPU model: A / B"]
 
 
 def test_guests_on_the_machines_of_a_sweep_have_no_note(run: RunDir) -> None:
     boot(run, 0, hello(cpus_possible=2), possible_cpus=2)
     boot(run, 1, hello(cpus_possible=32), possible_cpus=32)
-    assert environment_notes(run) == []
+    assert notes(run) == []
     boot(run, 2, hello(cpus_possible=16), possible_cpus=32)
-    (note,) = environment_notes(run)
+    (note,) = notes(run)
     assert note.endswith("32 / 16")
 
 
 def test_boots_with_different_guests_are_noted(run: RunDir) -> None:
     boot(run, 0, HELLO, Settled(clocksource="tsc-early", resolution_ns=1))
     boot(run, 1, HELLO, Settled(clocksource="tsc", resolution_ns=1))
-    assert environment_notes(run) == []
+    assert notes(run) == []
     boot(run, 2, HELLO, Settled(clocksource="hpet", resolution_ns=1))
-    assert environment_notes(run) == ["boots of base were not the same guest: clock source: tsc / hpet"]
+    assert notes(run) == ["boots of base were not the same guest: clock source: tsc / hpet"]
 
 
 def test_kernels_with_different_mitigations_are_noted(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, hello(mitigations={}, release="7.2"), kernel="debian:7.2")
-    assert environment_notes(run) == [
+    assert notes(run) == [
         "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not recorded"
     ]
 
@@ -213,13 +215,13 @@ def test_kernels_with_different_mitigations_are_noted(run: RunDir) -> None:
 def test_debugging_is_noted_also_if_all_kernels_have_it(run: RunDir) -> None:
     boot(run, 0, hello(debug=("lockdep",)))
     boot(run, 1, hello(debug=("lockdep",)), kernel="mine")
-    assert environment_notes(run) == ["lockdep, which costs time everywhere, is on in base, mine"]
+    assert notes(run) == ["lockdep, which costs time everywhere, is on in base, mine"]
 
 
 def test_records_of_an_older_agent_have_no_notes(run: RunDir) -> None:
     boot(run, 0, hello(banner="", cpu_model=""))
     boot(run, 1)
-    assert environment_notes(run) == []
+    assert notes(run) == []
 
 
 def test_a_repeated_boot_that_differs_is_noted(run: RunDir) -> None:
@@ -229,10 +231,10 @@ def test_a_repeated_boot_that_differs_is_noted(run: RunDir) -> None:
 
     boot(run, 0, *records(1), ended=False)
     boot(run, 0, *records(1), attempt=1)
-    assert environment_notes(run) == []
+    assert notes(run) == []
     boot(run, 1, *records(1), ended=False)
     boot(run, 1, *records(2), attempt=1)
-    assert environment_notes(run) == [
+    assert notes(run) == [
         "boot 1 of base was run again after an interruption and differed in trial 3: "
         "this guest is not deterministic"
     ]
@@ -256,7 +258,7 @@ def test_a_boot_that_another_agent_repeated_differently_says_so(run: RunDir) -> 
     boot(run, 0, *records(5), ended=False)
     boot(run, 0, *records(6), attempt=1, agent="b" * 64)
     boot(run, 1, *records(6), agent="c" * 64)
-    different, repeated = environment_notes(run)
+    different, repeated = notes(run)
     assert different == (
         "measured with different agents: bbbbbbbbbb from boot 0 on, cccccccccc from boot 1 on"
     )

@@ -139,7 +139,7 @@ def test_a_run_directory_that_cannot_be_written_to_can_be_read(home: Path) -> No
 
 def test_an_analysis_whose_folder_cannot_be_made_is_an_error_with_a_hint(home: Path) -> None:
     run = write_run(home / "runs")
-    result = pipeline.analyse_and_save(run)
+    result = pipeline.analyse_and_save(load(run))
     (run.path / "analysis-1").write_text("")
     with pytest.raises(LabError, match="analysis-1: cannot be written"):
         saved.write(run, result, load(run), run.path / "analysis-1")

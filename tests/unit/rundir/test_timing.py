@@ -31,13 +31,14 @@ def lost_trial(index: int, run_delay_s: float) -> tuple[TrialStart, TrialEnd]:
 
 
 def test_a_run_without_boots_has_no_timing(tmp_path: Path) -> None:
-    assert timing_of(make(tmp_path)) is None
+    empty = make(tmp_path)
+    assert timing_of(empty, empty.records()) is None
 
 
 def test_on_the_instruction_clock_nothing_of_the_host_is_in_it(tmp_path: Path) -> None:
     run = make(tmp_path)
     boot(run, 0, load=3)
-    assert timing_of(run) == Timing(made=("instruction clock",))
+    assert timing_of(run, run.records()) == Timing(made=("instruction clock",))
 
 
 def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_it(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_i
     host = changed(cpu={"turbo": True, "smt": "on", "isolated": "2-3"})
     boot(run, 0, HELLO, SETTLED, *lost_trial(0, 0.1), *lost_trial(1, 0.3), acceleration="kvm", host=host)
     boot(run, 1, HELLO, SETTLED, *lost_trial(0, 2.0), acceleration="kvm", host=host, kernel="mine", load=2)
-    assert timing_of(run) == Timing(
+    assert timing_of(run, run.records()) == Timing(
         made=("kvm",),
         processor="A",
         governor="performance",
@@ -74,7 +75,7 @@ def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_i
 def test_kvm_on_a_guest_is_nested(tmp_path: Path, acceleration: str, host: dict[str, Any], made: str) -> None:
     run = make(tmp_path)
     boot(run, 0, HELLO, acceleration=acceleration, host=host)
-    found = timing_of(run)
+    found = timing_of(run, run.records())
     assert found is not None
     assert found.made == (made,)
 
@@ -84,7 +85,7 @@ def test_a_run_that_was_resumed_on_another_host_has_both(tmp_path: Path) -> None
     boot(run, 0, HELLO, acceleration="kvm")
     boot(run, 1, HELLO, acceleration="kvm", host=changed(hypervisor="yes"))
     boot(run, 2, HELLO, acceleration="mttcg")
-    found = timing_of(run)
+    found = timing_of(run, run.records())
     assert found is not None
     assert found.made == ("kvm", "nested kvm", "mttcg")
 
@@ -163,6 +164,6 @@ def test_where_guests_ran_is_read_from_the_records(tmp_path: Path) -> None:
         for number in range(2):
             log.append(start, boot=number, attempt=0)
             log.append(end, boot=number, attempt=0)
-    found = timing_of(run)
+    found = timing_of(run, run.records())
     assert found is not None
     assert found.placed == (place,)

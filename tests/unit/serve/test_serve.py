@@ -24,6 +24,7 @@ from starlette.types import Message
 
 from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from kteardown.serve.app import make_app
 from kteardown.serve.pages import Pages
@@ -183,7 +184,7 @@ def test_a_result_of_fewer_boots_is_shown_only_while_the_run_is_measured(tmp_pat
         killable.measure(run.path)
     lines = stale.records_file.read_bytes()
     stale.records_file.write_bytes(lines[: lines.rindex(b'{"boot":', 0, lines.rindex(b'"boot_end"'))])
-    pipeline.analyse_and_save(stale)
+    pipeline.analyse_and_save(load(stale))
     stale.records_file.write_bytes(lines)
     with serving(tmp_path) as site:
         for path in ("report.html", "result.json", "report.md"):
@@ -241,7 +242,7 @@ def test_no_page_has_an_option_without_its_command(tmp_path: Path) -> None:
     names = []
     for experiment in (freezer(boots=1, zombies=(0, 3000)), unlike):
         run = write_run(tmp_path / "runs", experiment)
-        pipeline.analyse_and_save(run)
+        pipeline.analyse_and_save(load(run))
         names.append(run.name)
     paths = ("/", f"/runs/{names[0]}", f"/compare?a={names[0]}&b={names[1]}", "/history")
     with serving(tmp_path) as site:
