@@ -10,8 +10,9 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
 from kteardown.progress import Reporter
 from kteardown.run.executors.local import LocalBackend
-from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Log, Piece, Setting
+from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Piece, Setting
 from kteardown.rundir.completeness import GivenUp
+from kteardown.rundir.writer import RecordWriter
 
 
 class _Shown:
@@ -57,7 +58,7 @@ def execute(
     plan: Plan,
     kernels: Mapping[str, Bootable],
     lab: Lab,
-    log: Log,
+    log: RecordWriter,
     reporter: Reporter,
     weight: Callable[[PlannedTrial], float] = lambda trial: 1.0,
     between: Callable[[], None] = lambda: None,
@@ -85,7 +86,7 @@ def execute(
 class _Course:
     """The course of a plan: what is left, what runs, and what has ended."""
 
-    def __init__(self, plan: Plan, executor: Executor, log: Log, reporter: Reporter) -> None:
+    def __init__(self, plan: Plan, executor: Executor, log: RecordWriter, reporter: Reporter) -> None:
         self._given_up = GivenUp(plan)
         self._executor = executor
         self._reporter = reporter

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
-from kteardown.run.executors.port import Ended, Executor, Log, Piece, Setting
+from kteardown.run.executors.port import Ended, Executor, Piece, Setting
+from kteardown.rundir.writer import RecordWriter
 
 
 class FakeBackend:
@@ -27,7 +28,7 @@ class FakeBackend:
 
     words = " on a fake cluster"
 
-    def unsettled(self, log: Log) -> bool:
+    def unsettled(self, log: RecordWriter) -> bool:
         return False
 
     @contextmanager
@@ -41,7 +42,7 @@ class FakeBackend:
 class _Fake:
     ahead = True
 
-    def __init__(self, backend: FakeBackend, log: Log) -> None:
+    def __init__(self, backend: FakeBackend, log: RecordWriter) -> None:
         self._backend = backend
         self._log = log
         self._running: list[Piece] = []

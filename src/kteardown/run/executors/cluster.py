@@ -25,7 +25,7 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.run.executors.order import Ordering, python_path
-from kteardown.run.executors.port import Ended, Executor, Log, Piece, Setting
+from kteardown.run.executors.port import Ended, Executor, Piece, Setting
 from kteardown.rundir.directory import RunDir, write_failed
 from kteardown.rundir.journal import Compared, Journal, Kind, Published, compare, read_published
 from kteardown.rundir.writer import RecordWriter
@@ -197,9 +197,9 @@ class ClusterBackend:
         """Return where the guests are."""
         return f" on {self.scheduler.words}"
 
-    def unsettled(self, log: Log) -> bool:
+    def unsettled(self, log: RecordWriter) -> bool:
         """Return whether jobs of an interrupted session may still be there."""
-        return isinstance(log, RecordWriter) and Journal(log.run).unsettled
+        return Journal(log.run).unsettled
 
     @contextmanager
     def open(self, setting: Setting) -> Iterator[Executor]:
@@ -222,7 +222,6 @@ class _Cluster:
     ahead = True
 
     def __init__(self, backend: ClusterBackend, setting: Setting) -> None:
-        assert isinstance(setting.log, RecordWriter)
         self._log = setting.log
         self._backend = backend
         self._scheduler = backend.scheduler

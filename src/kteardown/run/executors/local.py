@@ -10,8 +10,9 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd
 from kteardown.run.executors.boot import attempt_boot
-from kteardown.run.executors.port import Ended, Executor, Lab, Log, Piece, Setting
+from kteardown.run.executors.port import Ended, Executor, Lab, Piece, Setting
 from kteardown.rundir.counting import EXACT
+from kteardown.rundir.writer import RecordWriter
 from kteardown.vm.job import BootResult
 
 _ATTEMPTS = 3
@@ -28,7 +29,7 @@ class LocalBackend:
         """Return how many guests run at a time, if it is more than one."""
         return f", {self._lab.jobs} at a time" if self._lab.jobs > 1 else ""
 
-    def unsettled(self, log: Log) -> bool:
+    def unsettled(self, log: RecordWriter) -> bool:
         """Return False: guests end with their process."""
         return False
 

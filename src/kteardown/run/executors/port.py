@@ -15,8 +15,9 @@ from typing import Protocol
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot
-from kteardown.model.record import BootEnd, Outcome, Record
+from kteardown.model.record import BootEnd, Outcome
 from kteardown.progress import Reporter
+from kteardown.rundir.writer import RecordWriter
 from kteardown.vm.job import Acceleration, Machine
 
 Piece = tuple[PlannedBoot, ...]
@@ -69,31 +70,6 @@ class Lab:
         (self.backend or self.machine).stop()
 
 
-class Log(Protocol):
-    """The part of a run directory that boots write to. Safe to call from several threads."""
-
-    def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Write one record with its boot and attempt, and sync it to the disk."""
-
-    def console_path(self, boot: int, attempt: int) -> Path:
-        """Return the file of the console of this attempt."""
-
-    def finished(self) -> Mapping[int, BootEnd]:
-        """Return the boots that need no further attempt, with their last end record."""
-
-    def completed(self, boot: int) -> frozenset[int]:
-        """Return the indices of the trials of this boot that need not be run again."""
-
-    def of_jobs(self) -> frozenset[int]:
-        """Return the boots whose last attempt was a job on a node of a cluster."""
-
-    def to_repeat(self, boot: int) -> frozenset[int]:
-        """Return the indices of the disturbed trials of this boot that are to be run again."""
-
-    def next_attempt(self, boot: int) -> int:
-        """Return the number of the next attempt at this boot, from 0."""
-
-
 class Watch(Protocol):
     """Shows what runs, in the displayed progress. Safe to call from several threads."""
 
@@ -131,7 +107,7 @@ class Setting:
     plan: Plan
     kernels: Mapping[str, Bootable]
     lab: Lab
-    log: Log
+    log: RecordWriter
     watch: Watch
     reporter: Reporter
 
@@ -166,7 +142,7 @@ class Backend(Protocol):
     def words(self) -> str:
         """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
 
-    def unsettled(self, log: Log) -> bool:
+    def unsettled(self, log: RecordWriter) -> bool:
         """Return whether an interrupted run left something to do, even if every boot has ended."""
 
     def open(self, setting: Setting) -> AbstractContextManager[Executor]:
