@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from kteardown.analysis.sequential import StopRule, looks, parse_until  # noqa: E402
-from kteardown.model.experiment import Clock  # noqa: E402
+from kteardown.model.clock import Clock  # noqa: E402
 from unit import validation as v  # noqa: E402
 from unit.worlds import WORLDS, World, experiment, normal  # noqa: E402
 

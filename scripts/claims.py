@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from typer import TyperException
@@ -29,17 +29,19 @@ from typer.main import get_command
 from content_ids import agent_files, files_id, listed, text_id, workload_id
 from kteardown import analysis
 from kteardown.cli import app
-from kteardown.cli.compare import base_and_variants, experiment_for
-from kteardown.cli.options import Designed, Kernels, Parts, on_clocks
-from kteardown.cli.replicate import experiment_of as replication
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Designed, Kernels, Overrides, Parts
+from kteardown.inputs.override import on_clocks
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
+from kteardown.run.asked import base_and_variants, experiment_for
+from kteardown.run.asked import experiment_of as replication
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_command import Channels, qemu_command
 
@@ -184,7 +186,7 @@ def load(root: Path, name: str) -> Claim:
 def result_files(folder: Path) -> list[Path]:
     """The results in a folder: one, or one for each clock."""
     return sorted(folder.glob("result.json")) or sorted(
-        file for clock in get_args(Clock) for file in folder.glob(f"{clock}/result.json")
+        file for clock in CLOCKS for file in folder.glob(f"{clock}/result.json")
     )
 
 
@@ -249,17 +251,18 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
         posting = read_posting(root / "postings" / f"{given['posting']}.toml")
         patch = f"lore:{posting.run.patch}" if posting.run and posting.run.patch else given["patch"]
         switches = {"ablate": "False", "clock": str(designed.clock or "")}
-        return on_clocks(replication(posting, patch), Parts(), Kernels(), designed), switches
+        return on_clocks(replication(posting, patch), Overrides.of(designed)), switches
     kernels = _group(Kernels, given)
     if verb == "run":
-        parts = _group(Parts, given)
+        asked = Overrides.of(_group(Parts, given), kernels, designed)
         own = root / "experiments" / f"{given['experiment']}.toml"
         known = load_experiment(str(own) if own.is_file() else given["experiment"])
     else:
         source, variants = base_and_variants(given["source"] or "", given["series"] or [], [])
-        known, parts = experiment_for(given["workload"], source), Parts(variant=variants)
+        known = experiment_for(given["workload"], source)
+        asked = Overrides.of(kernels, designed, variant=variants)
     switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
-    return on_clocks(known, parts, kernels, designed), switches
+    return on_clocks(known, asked), switches
 
 
 def _group(kind: Any, given: Mapping[str, Any]) -> Any:

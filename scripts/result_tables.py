@@ -24,14 +24,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 from rich.console import Console
 
 from claims import Claim, TableSpec
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.load import load_workload
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import CLOCKS
 from kteardown.model.record import BASE, ParamValue
 from kteardown.model.result import Comparison, Law, MetricVerdict, Result
 from kteardown.report.contents import kernels_table
@@ -274,7 +274,7 @@ def _is_of(spec: TableSpec, one: Any) -> bool:
 
 def _on_both(spec: TableSpec, claim: Claim) -> str:
     """A table for each metric and variant: a row for each point, with both changes and their reading."""
-    if len(claim.results) != len(get_args(Clock)):
+    if len(claim.results) != len(CLOCKS):
         raise NoFigure("not measured on both clocks")
     both = both_clocks(claim.results["instructions"], claim.results["wall"])
     chosen = tuple(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kteardown.analysis.analyse import analyse
-from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.point import points_of
 from kteardown.model.record import (

@@ -22,9 +22,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.cli.compare import base_and_variants, experiment_for
-from kteardown.cli.options import Designed, Kernels, Parts, changed
+from kteardown.inputs.options import Designed, Kernels, Overrides
+from kteardown.inputs.override import apply
 from kteardown.paths import cache_dir
+from kteardown.run.asked import base_and_variants, experiment_for
 from kteardown.run.resolve import resolve
 from unit.cli.test_main import kteardown
 from unit.kernels.test_git_branch import git
@@ -209,7 +210,9 @@ def test_a_comparison_is_prepared_up_to_the_build(
     kernels = Kernels(**{field.name: given[field.name] for field in fields(Kernels)})
     designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
     source, variants = base_and_variants(given["source"] or "", given["series"] or [], given["branch"] or [])
-    asked = changed(experiment_for(given["workload"], source), Parts(variant=variants), kernels, designed)
+    asked = apply(
+        experiment_for(given["workload"], source), Overrides.of(kernels, designed, variant=variants)
+    )
     resolved = resolve(asked, ablate=kernels.ablate)
     (whole, *parts) = resolved.series
     assert whole.name == ("my" if given["series"] else line.split("..")[1].split(maxsplit=1)[0])

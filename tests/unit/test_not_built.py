@@ -14,6 +14,7 @@ from kteardown.cli.options import Execution, FailOn
 from kteardown.cli.run import finish
 from kteardown.errors import NotBuiltError
 from kteardown.kernels.request import Built
+from kteardown.model.clock import CLOCKS
 from kteardown.model.record import BASE, TWIN
 from kteardown.model.result import KernelFacts, not_built
 from kteardown.progress import Reporter, SilentReporter
@@ -21,7 +22,7 @@ from kteardown.report.formats.registry import TEXTS
 from kteardown.report.sentence import sentence, tone_of
 from kteardown.rundir.completeness import measurable
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import CLOCKS, RunFolder, mark_both_clocks
+from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
 from unit.test_pipeline import (
     VARIANT,
@@ -67,7 +68,7 @@ def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
     written = Execution(json_file=tmp_path / "r.json", markdown_file=tmp_path / "r.md", quiet=True)
     for _ in ("at once", "resumed"):
         with pytest.raises(NotBuiltError, match=f"nothing of {VARIANT} is in the kernel"):
-            finish(RunFolder.of(run), written.reporter(), written)
+            finish(RunFolder.of(run), written.begin(), written)
         assert TEXT in " ".join(capsys.readouterr().out.split())
     saved = json.loads((tmp_path / "r.json").read_bytes())
     assert (saved["sentence"], saved["comparisons"]) == (f"{TEXT}.", [])
@@ -139,7 +140,7 @@ def test_both_clocks_say_it_once(
         run.path.rename(whole / clock)
     found = mark_both_clocks(whole)
     with pytest.raises(NotBuiltError):
-        finish(found, Execution(quiet=True).reporter(), Execution(quiet=True))
+        finish(found, Execution(quiet=True).begin(), Execution(quiet=True))
     assert " ".join(capsys.readouterr().out.split()).startswith(f"{TEXT}. ")
 
 

@@ -22,6 +22,7 @@ from kteardown.errors import BuildError, GuestError, InputError
 from kteardown.kernels.kbuild import compile_tree
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.source import file_hash
+from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, BootStart, Record
@@ -31,7 +32,7 @@ from kteardown.report import saved
 from kteardown.report.interim import rows, rows_of
 from kteardown.run import lab, run_kernels
 from kteardown.rundir.directory import RunDir, new_folder
-from kteardown.rundir.find import CLOCKS, RunFolder, find_runs, mark_both_clocks
+from kteardown.rundir.find import RunFolder, find_runs, mark_both_clocks
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.vm import host
 from kteardown.vm.job import BootJob
@@ -447,7 +448,7 @@ def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
 ) -> None:
     def run_with(script: Callable[[BootJob], FakeBoot]) -> None:
         monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
-        finish(find_runs("last"), Execution().reporter(), Execution(jobs=1))
+        finish(find_runs("last"), Execution().begin(), Execution(jobs=1))
 
     found = on_both_clocks(make_run)
     exact, wall = found.runs

@@ -14,7 +14,8 @@ import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.analysis.estimate.over_points import PointBoots
-from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.record import ParamValue
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import Logs, Noise, simulate

@@ -16,8 +16,8 @@ from itertools import chain
 from statistics import fmean, stdev
 
 from kteardown.analysis.estimate.rounding import tidy
-from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, ClockRate, ClockReading, OneClock, Reading
-from kteardown.model.experiment import Clock
+from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
+from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result
 
@@ -51,7 +51,7 @@ def read(exact: OneClock | None, wall: OneClock | None, *, counted: bool = False
     ``counted``: the figures count objects or memory, and do not depend on how time is measured.
     """
     if exact is None or wall is None:
-        return "undecided", f"{CLOCK_NAMES['wall' if exact else 'instructions']} has no such comparison"
+        return "undecided", f"{CLOCKS['wall' if exact else 'instructions']} has no such comparison"
     if exact.verdict == wall.verdict and exact.verdict in (*_CHANGED, "same"):
         return "agree", "a count, which does not depend on the clock" if counted else ""
     if exact.verdict in _CHANGED and wall.verdict in _CHANGED:
@@ -90,7 +90,7 @@ def _undecided(exact: OneClock, wall: OneClock) -> str:
         ("wall", wall, exact),
     )
     return "; ".join(
-        f"{CLOCK_NAMES[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
+        f"{CLOCKS[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
         for clock, side, other in sides
         if side.verdict not in (*_CHANGED, "same")
     )

@@ -9,7 +9,8 @@ from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.over_nodes import log_ratios, over_nodes
 from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, SupportingResults, estimate, paired
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.point import Key, Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Metric, Workload

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from math import log
 from typing import get_args
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN, Hello, ProblemKind, TrialEnd, TrialStart
 from kteardown.model.result import (

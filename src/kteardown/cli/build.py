@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import typer
 from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Kernels, Overrides, Parts
+from kteardown.inputs.override import apply
 from kteardown.run.create import build_kernels
 from kteardown.run.resolve import resolve
 
@@ -20,15 +20,15 @@ def register(app: typer.Typer) -> None:
 
 def build(
     experiment: options.ExperimentArg,
-    parts: options.Parts,
-    kernels: options.Kernels,
+    parts: Parts,
+    kernels: Kernels,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
     """Build the kernels of an experiment, unless they are in the cache, and print their image files."""
     # Kernels do not depend on the clock, but --layout-twin is accepted only with the wall clock.
-    designed = replace(options.Designed(), clock=options.ClocksChoice.wall if kernels.layout_twin else None)
-    wanted = options.changed(load_experiment(experiment), parts, kernels, designed)
+    asked = Overrides.of(parts, kernels, clock="wall" if kernels.layout_twin else None)
+    wanted = apply(load_experiment(experiment), asked)
     built = build_kernels(resolve(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet))
     table = Table("kernel", "release", "source", "image", box=None)
     for name, image in built.images.items():

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.run import check_counters, command_line, finish
-from kteardown.errors import InputError
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
-from kteardown.inputs.override import Overrides, apply
-from kteardown.kernels.git_branch import of_branch
-from kteardown.model.experiment import Experiment, Sweep
-from kteardown.paths import cache_dir
-from kteardown.run import places
+from kteardown.cli.run import finish, start
+from kteardown.inputs.options import Designed, Kernels, Overrides
+from kteardown.inputs.override import on_clocks
+from kteardown.run.asked import base_and_variants, experiment_for
 
 
 def register(app: typer.Typer) -> None:
@@ -29,8 +23,8 @@ def compare(
         str,
         typer.Argument(help="A workload (`kteardown list workloads`).", autocompletion=complete.workloads),
     ],
-    kernels: options.Kernels,
-    designed: options.Designed,
+    kernels: Kernels,
+    designed: Designed,
     execution: options.Execution,
     source: Annotated[
         str,
@@ -75,63 +69,8 @@ def compare(
 
       kteardown compare zombies --source debian:6.12 --series ./v1 --series ./v2
     """
-    options.need_writable(*execution.files.values())
-    places.check(execution.on)
-    reporter = execution.reporter()
+    reporter = execution.begin()
     source, variants = base_and_variants(source, series or [], branch or [])
-    parts = options.Parts(variant=variants)
-    experiments = options.on_clocks(experiment_for(workload, source), parts, kernels, designed)
-    check_counters(experiments, execution)
-    found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
-    finish(found, reporter, execution)
-
-
-def base_and_variants(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:
-    """Return the source of base and the names of the variants.
-
-    ``branches`` are written BASE..TOPIC. Without ``source``, base is the commit where they begin.
-
-    Raises InputError if there is no variant, or if the options do not determine one base.
-    """
-    if not series and not branches:
-        raise InputError(
-            "there is nothing to compare with base: neither --series nor --branch is given",
-            hint="name a patch, an mbox or a folder: --series ./my.mbox",
-        )
-    kind, _, rest = source.partition(":")
-    path, at, _ = rest.rpartition("@") if kind == "git" else ("", "", "")
-    repository = Path(path if at else rest).expanduser() if kind == "git" else Path()
-    found = [of_branch(text, repository, cache_dir()) for text in branches]
-    variants = [*series, *(str(branch.folder) for branch in found)]
-    if at or (source and not (kind == "git" and found)):
-        return source, variants
-    bases = list(dict.fromkeys(branch.base for branch in found))
-    if len(bases) != 1:
-        raise InputError(
-            f"--branch: the branches begin at different commits: {', '.join(bases)}"
-            if bases
-            else "the base kernel is not given: --source is missing",
-            hint="add --source git:PATH@REV or --source debian:6.12.",
-        )
-    return f"git:{repository.absolute()}@{bases[0]}", variants
-
-
-def experiment_for(workload: str, source: str) -> Experiment:
-    """Return an experiment with one workload and base ``source``.
-
-    Sweep and design are those of the first known experiment with this workload, if there is one.
-
-    Raises InputError if there is no such workload.
-    """
-    here = Path.cwd()
-    load_workload(workload, str(here))
-    name = f"compare-{workload}"
-    question = f"What does the change do to {workload}?"
-    for known in map(load_experiment, experiment_names(here)):
-        if workload in (sweep.workload for sweep in known.workloads):
-            # The published figures are of another change than this one.
-            about = {"name": name, "question": question, "source": source, "reference": None}
-            return apply(known, Overrides(workloads=(workload,))).model_copy(update=about)
-    own = "" if workload in workload_names() else str(here)
-    sweeps = (Sweep(workload=workload),)
-    return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)
+    asked = Overrides.of(kernels, designed, variant=variants)
+    experiments = on_clocks(experiment_for(workload, source), asked)
+    finish(start(experiments, reporter, execution, ablate=asked.ablate), reporter, execution)

@@ -88,8 +88,8 @@ def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
 
 
 def _runs(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.model.clock import CLOCKS
     from kteardown.rundir.directory import CLOCKS_FILE
-    from kteardown.rundir.find import CLOCKS
 
     yield "last", "the newest run"
     # Only the names, which have the time and the experiment: reading thousands of runs takes too long.

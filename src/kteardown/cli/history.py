@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,19 +12,13 @@ from kteardown.extras import need
 from kteardown.history import archive
 from kteardown.history.lines import History, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.clock import Clock
 from kteardown.report import history_tables as tables
 from kteardown.report.formats import text
 from kteardown.rundir.find import all_runs
 from kteardown.visible import echo
 
 _IN_DETAIL = 3
-
-
-class OrderChoice(StrEnum):
-    """The order of the runs in a line."""
-
-    release = "release"
-    time = "time"
 
 
 def register(app: typer.Typer) -> None:
@@ -56,10 +49,10 @@ def history(
             autocompletion=complete.series,
         ),
     ] = None,
-    clock: Annotated[options.ClockChoice | None, typer.Option("--clock", help="Only this clock.")] = None,
+    clock: Annotated[Clock | None, typer.Option("--clock", help="Only this clock.")] = None,
     order: Annotated[
-        OrderChoice, typer.Option("--order", help="Order by release and then time, or only by time.")
-    ] = OrderChoice.release,
+        Order, typer.Option("--order", help="Order by release and then time, or only by time.")
+    ] = "release",
     least: Annotated[
         float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes of level.")
     ] = 100 * archive.LEAST,
@@ -83,10 +76,10 @@ def history(
         workload=workload,
         metric=metric,
         kernel=kernel,
-        clock=clock.value if clock else None,
+        clock=clock,
         points=parse_assignments(point or (), "--point"),
     )
-    found = _find(wanted, order.value, least / 100)
+    found = _find(wanted, order, least / 100)
     if as_json:
         echo(found.model_dump_json(indent=1, by_alias=True))
     else:

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from kteardown import sandbox
 from kteardown.cli import complete
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.model.arch import Arch
+from kteardown.inputs.options import Option
 from kteardown.visible import echo
 
 # Every verb imports this module, and its help needs nothing else; the functions below import what they use.
@@ -32,27 +31,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kteardown.cli.terminal import TerminalReporter
-    from kteardown.model.experiment import Clock, Experiment
 
-_what, _how, _out = (
-    partial(typer.Option, rich_help_panel=panel)
-    for panel in ("What is compared", "How it is measured", "Execution and output")
-)
-
-
-class ClockChoice(StrEnum):
-    """The clocks."""
-
-    instructions = "instructions"
-    wall = "wall"
-
-
-class ClocksChoice(StrEnum):
-    """The clocks of a run, which can have both."""
-
-    instructions = "instructions"
-    wall = "wall"
-    both = "both"
+_out = partial(typer.Option, rich_help_panel="Execution and output")
 
 
 class FailOn(StrEnum):
@@ -90,211 +70,6 @@ QuietOption = Annotated[bool, _out("-q", "--quiet", help="Print only errors and 
 
 def _file(form: str, what: str) -> Any:
     return _out(f"--{form}", help=f"Also write {what} to this file.")
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts of an experiment to run, and the source of base."""
-
-    source: Annotated[
-        str | None,
-        _what(
-            "--source",
-            help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE or debian-image:6.12.",
-            autocompletion=complete.sources,
-        ),
-    ] = None
-    variant: Annotated[
-        list[str] | None,
-        _what(
-            "--variant",
-            help="Only this variant: a series, its first two patches (NAME@2), all but its second patch "
-            "(NAME@-2), a source, or a series on another source ('NAME on debian:7.3'). Repeatable.",
-            autocompletion=complete.series_and_sources,
-        ),
-    ] = None
-    workload: Annotated[
-        list[str] | None,
-        _what(
-            "--workload",
-            help="Only this workload of the experiment. Repeatable.",
-            autocompletion=complete.workloads,
-        ),
-    ] = None
-
-
-def _permit_unsafe_build(given: bool) -> bool:
-    sandbox.unsafe_build = given
-    return given
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """The architecture, and the kernels that are built in addition to base and the variants."""
-
-    arch: Annotated[
-        Arch | None, _what("--arch", help="The guest's architecture. Default: that of the experiment.")
-    ] = None
-    config: Annotated[
-        list[str] | None,
-        _what(
-            "--config",
-            help="Add a configuration fragment to all kernels (`kteardown list fragments`, or a path to a "
-            ".config file), or one symbol (CONFIG_NAME=y): debug, kasan and kmemleak find faults, which "
-            "makes the kernels slower. Repeatable.",
-            autocompletion=complete.fragments,
-        ),
-    ] = None
-    ablate: Annotated[
-        bool,
-        _what(
-            "--ablate",
-            help="Find the effect of each patch: for every series of several patches, also boot each prefix, "
-            "and the series without each patch, if that applies and builds.",
-        ),
-    ] = False
-    layout_twin: Annotated[
-        bool,
-        _what(
-            "--layout-twin",
-            help="Wall clock: also boot base with a function that is never called in each file that the "
-            "series touch, in every block. Without this option that kernel is booted at the end, if a "
-            "difference below 10% needs it.",
-        ),
-    ] = False
-    unsafe_build: Annotated[
-        bool,
-        _what(
-            "--unsafe-build",
-            help="Build without the sandbox: a patch can then run any program as you, while it is built. The "
-            "result says so.",
-            callback=_permit_unsafe_build,
-        ),
-    ] = False
-
-
-@dataclass(frozen=True)
-class Designed:
-    """The design: clock, points, number of boots, stopping rule, and the guests' machine."""
-
-    clock: Annotated[
-        ClocksChoice | None,
-        _how(
-            "--clock",
-            metavar="CLOCK",
-            help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
-            "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
-            "kernels in random order and an A/A twin. both: first the one, then the other, and both changes "
-            "of each point side by side. Default: that of the experiment.",
-        ),
-    ] = None
-    quick: Annotated[
-        bool,
-        _how("--quick", help="Fewer boots and points: a result in minutes, with less statistical power."),
-    ] = False
-    assignments: Annotated[
-        list[str] | None,
-        _how(
-            "--set",
-            metavar="PARAM=VALUES",
-            help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step); also "
-            "of the guest's cpus, possible_cpus and numa_nodes. Repeatable.",
-            autocompletion=complete.assignments,
-        ),
-    ] = None
-    seeds: Annotated[
-        int | None,
-        _how(
-            "--seeds",
-            min=1,
-            help="Number of seeds (instruction clock only); each kernel is booted once with each seed.",
-        ),
-    ] = None
-    boots: Annotated[
-        int | None, _how("--boots", min=1, help="Number of boots of each kernel (wall clock only).")
-    ] = None
-    repetitions: Annotated[
-        int | None, _how("--repetitions", min=1, help="Measured repetitions in each trial.")
-    ] = None
-    until: Annotated[
-        str | None,
-        _how(
-            "--until",
-            metavar="RULE",
-            help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
-            "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
-            "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
-            "40 boots, 20 seeds). With --clock both, the rule is applied to each clock.",
-        ),
-    ] = None
-    budget: Annotated[
-        str | None,
-        _how(
-            "--budget",
-            metavar="TIME",
-            help="With --until: the maximum time to measure on each clock, as 90s, 30m or 2h. (--budget of "
-            "`kteardown hunt` is in million instructions.)",
-        ),
-    ] = None
-    lost_limit: Annotated[
-        str | None,
-        _how(
-            "--lost-limit",
-            metavar="SHARE",
-            help="Wall clock: a trial that lost more than this share of its time (5%, 0.5%) to other work of "
-            "the host is void and repeated, at most twice; 100%: none is repeated. Default: 5% under KVM if "
-            "the host has more CPUs than the guest, else 100%.",
-        ),
-    ] = None
-    predict: Annotated[
-        list[str] | None,
-        _how(
-            "--predict",
-            metavar="PARAM=N",
-            help="Extrapolate the growth laws to this value, with an interval, if the data supports it: "
-            "zombies=100000. Repeatable.",
-        ),
-    ] = None
-    profile: Annotated[
-        bool,
-        _how(
-            "--profile",
-            help="After measuring, boot each kernel again and sample its stacks: shows in which functions "
-            "the time is spent, which grow faster than N, and which differ from base; keeps the stacks for "
-            "flame graph tools.",
-        ),
-    ] = False
-    counts: Annotated[
-        bool,
-        _how(
-            "--counts",
-            help="Also count instructions, cycles, cache misses and data TLB misses in the stretch that each "
-            "workload measures, by the processor's counters, as metrics beside time: on the wall clock under "
-            "KVM, where `kteardown doctor` says that the host has counters (docs/wall-clock.md).",
-        ),
-    ] = False
-    cpus: Annotated[
-        int | None,
-        _how(
-            "--cpus",
-            min=1,
-            help="Number of CPUs of the guest. Default: what the experiment and its workloads need.",
-        ),
-    ] = None
-    memory_mb: Annotated[
-        int | None,
-        _how(
-            "--memory-mb",
-            min=64,
-            help="Memory of the guest, in MiB. Default: what the experiment and its workloads need.",
-        ),
-    ] = None
-
-    def only_of(self, clock: Clock) -> Designed:
-        """Return these options without those that are only for the other clock."""
-        if clock == "wall":
-            return dataclasses.replace(self, seeds=None)
-        return dataclasses.replace(self, boots=None, lost_limit=None, counts=False)
 
 
 @dataclass(frozen=True)
@@ -364,8 +139,12 @@ class Execution:
             echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
         raise raised
 
-    def reporter(self) -> TerminalReporter:
-        """Return the reporter of progress."""
+    def begin(self) -> TerminalReporter:
+        """Check these options, before anything is built, and return the reporter. Raises InputError."""
+        from kteardown.run import places
+
+        need_writable(*self.files.values())
+        places.check(self.on)
         return reporter(self.verbose, self.quiet)
 
 
@@ -391,75 +170,6 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = inspect.Signature([p.replace(kind=keyword) for p in parameters])  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
-
-
-def changed(
-    experiment: Experiment,
-    parts: Parts | None = None,
-    kernels: Kernels | None = None,
-    designed: Designed | None = None,
-) -> Experiment:
-    """Return ``experiment`` changed by these options. Raises InputError."""
-
-    from kteardown.inputs.override import Overrides, apply, parse_seconds, parse_share
-    from kteardown.inputs.sweep_syntax import parse_assignments
-
-    parts, kernels, designed = parts or Parts(), kernels or Kernels(), designed or Designed()
-    given = {"source": [parts.source], "lost-limit": [designed.lost_limit], "variant": parts.variant or ()}
-    for option, values in given.items():
-        if "" in values:
-            raise InputError(
-                f"--{option}: is empty",
-                hint="give a value, or leave the option out; a variable of the shell may be unset.",
-            )
-    return apply(
-        experiment,
-        Overrides(
-            clock=_one_clock(designed.clock),
-            source=parts.source,
-            arch=kernels.arch,
-            boots=designed.boots,
-            seeds=designed.seeds,
-            repetitions=designed.repetitions,
-            until=designed.until,
-            budget_s=parse_seconds(designed.budget, "--budget") if designed.budget is not None else None,
-            lost_limit=parse_share(designed.lost_limit, "--lost-limit") if designed.lost_limit else None,
-            layout_twin=kernels.layout_twin,
-            config=tuple(kernels.config or ()),
-            counts=designed.counts,
-            profile=designed.profile,
-            cpus=designed.cpus,
-            memory_mb=designed.memory_mb,
-            variants=tuple(parts.variant or ()),
-            workloads=tuple(parts.workload or ()),
-            params=parse_assignments(designed.assignments or ()),
-            predict=parse_assignments(designed.predict or (), "--predict"),
-            quick=designed.quick,
-        ),
-    )
-
-
-def on_clocks(
-    experiment: Experiment, parts: Parts, kernels: Kernels, designed: Designed
-) -> tuple[Experiment, ...]:
-    """Return ``experiment`` changed by these options, once for each clock that is to be measured.
-
-    Raises InputError.
-    """
-    from kteardown.inputs.counted import without_counts
-    from kteardown.rundir.find import CLOCKS
-
-    if designed.clock is not ClocksChoice.both:
-        return (changed(experiment, parts, kernels, designed),)
-    return tuple(
-        changed(
-            experiment if clock == "wall" else without_counts(experiment),
-            parts,
-            dataclasses.replace(kernels, layout_twin=kernels.layout_twin and clock == "wall"),
-            dataclasses.replace(designed.only_of(clock), clock=ClocksChoice(clock)),
-        )
-        for clock in CLOCKS
-    )
 
 
 def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
@@ -544,17 +254,31 @@ def write_text(path: Path, text: str) -> None:
         ) from error
 
 
-def _one_clock(choice: ClocksChoice | None) -> Clock | None:
-    from kteardown.rundir.find import CLOCKS
-
-    return next((clock for clock in CLOCKS if choice is not None and clock == choice.value), None)
-
-
 def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=_of_typer(hints[field.name]),
         )
         for field in dataclasses.fields(group)
     ]
+
+
+def _of_typer(hint: Any) -> Any:
+    """Return the annotation of a field with an option of typer in place of an ``Option``."""
+    kind, option = get_args(hint)
+    if not isinstance(option, Option):
+        return hint
+    made = typer.Option(
+        option.flag,
+        help=option.help,
+        metavar=option.metavar,
+        min=option.least,
+        callback=option.callback,
+        autocompletion=getattr(complete, option.completes) if option.completes else None,
+        rich_help_panel=option.panel,
+    )
+    return Annotated[kind, made]

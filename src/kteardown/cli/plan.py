@@ -12,7 +12,9 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
-from kteardown.model.both_clocks import CLOCK_NAMES
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import on_clocks
+from kteardown.model.clock import CLOCKS
 from kteardown.model.plan import Plan
 from kteardown.report import forecast_text, power_text
 from kteardown.report.formats import text
@@ -28,9 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     experiment: options.ExperimentArg,
-    parts: options.Parts,
-    kernels: options.Kernels,
-    designed: options.Designed,
+    asked: Overrides,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -51,8 +51,8 @@ def plan(
 
       kteardown plan freezer --clock wall --boots 20 --json
     """
-    wanted = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
-    resolved = [resolve(one, ablate=kernels.ablate) for one in wanted]
+    wanted = on_clocks(load_experiment(experiment), asked)
+    resolved = [resolve(one, ablate=asked.ablate) for one in wanted]
     if as_json:
         found = {str(one.experiment.design.clock): _fields(one, jobs) for one in resolved}
         echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
@@ -78,7 +78,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
-    head = f"{resolved.experiment.name} on {CLOCK_NAMES[design.clock]}: {boots}"
+    head = f"{resolved.experiment.name} on {CLOCKS[design.clock]}: {boots}"
     each = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (

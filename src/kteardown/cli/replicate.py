@@ -10,20 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from kteardown import pipeline
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
-from kteardown.cli.compare import experiment_for
 from kteardown.cli.gate import check_broken, check_built
+from kteardown.cli.run import measure, start
 from kteardown.errors import InputError
+from kteardown.inputs.options import Designed, Overrides
+from kteardown.inputs.override import on_clocks
 from kteardown.inputs.published import Posting, load_posting
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.sections.replication_table import replication_table, row
+from kteardown.run.asked import experiment_of
 
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def replicate(
-    designed: options.Designed,
+    designed: Designed,
     posting: Annotated[
         str, typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings)
     ],
@@ -77,50 +78,15 @@ def replicate(
         return
     reporter = options.reporter(verbose, quiet)
     variant, source = posted_patch(known, patch, reporter)
-    experiments = options.on_clocks(
-        experiment_of(known, variant), options.Parts(), options.Kernels(), designed
-    )
-    found = pipeline.start(experiments, reporter, ablate=False, command=command_line(source))
-    results = []
-    for run in found.runs:
-        reporter.note(f"run directory: {run.path}")
-        results.append(pipeline.finish(run, reporter, jobs=jobs))
+    experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
+    execution = options.Execution(jobs=jobs)
+    found = start(experiments, reporter, execution, command=command_line(source))
+    results = measure(found, reporter, execution)
     _write(json_file, known, [_report(known, result) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
     for result in results:
         check_broken(found.name, result)
         check_built(result)
-
-
-def experiment_of(posting: Posting, variant: str) -> Experiment:
-    """Return the experiment that tests the claims of ``posting`` with the kernel change ``variant``.
-
-    Points and design are those of the first experiment with its workload, unless the posting has others.
-    Raises InputError if the posting has no patch that can be run.
-    """
-    run = posting.run
-    if run is None:
-        raise InputError(
-            f"{posting.name}: {posting.cannot or 'it has no patch that can be run'}",
-            hint="choose another posting; `kteardown list postings` shows which can be run.",
-        )
-    known = experiment_for(run.workload, run.source)
-    machine = {name: values for name, values in run.params.items() if name in MACHINE_PARAMETERS}
-    own = {name: values for name, values in run.params.items() if name not in MACHINE_PARAMETERS}
-    (sweep,) = known.workloads
-    quick = {name: values for name, values in known.quick.params.items() if name not in run.params}
-    return known.model_copy(
-        update={
-            "name": f"replicate-{posting.name}",
-            "question": f"Does this replicate: {posting.source.title}?",
-            "variants": (variant,),
-            "reference": posting.name,
-            "workloads": (sweep.model_copy(update={"params": {**sweep.params, **own}}),),
-            "machine": known.machine.model_copy(update=machine),
-            "design": known.design.model_copy(update={"clock": run.clock}),
-            "quick": known.quick.model_copy(update={"params": quick}),
-        }
-    )
 
 
 def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str, str]:

@@ -17,8 +17,11 @@ from kteardown.cli.run_report import each_clock, material_of_folder, print_repor
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
-from kteardown.model.both_clocks import CLOCK_NAMES
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import on_clocks
+from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
+from kteardown.model.result import Result
 from kteardown.report.material import Material
 from kteardown.run import lab, places
 from kteardown.rundir.find import RunFolder, find_runs
@@ -31,9 +34,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    parts: options.Parts,
-    kernels: options.Kernels,
-    designed: options.Designed,
+    asked: Overrides,
     execution: options.Execution,
     experiment: Annotated[
         str,
@@ -69,12 +70,9 @@ def run(
       kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
 
       kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2"""
-    options.need_writable(*execution.files.values())
-    places.check(execution.on)
-    reporter = execution.reporter()
+    reporter = execution.begin()
     if resume is not None:
-        plain = (options.Parts(), options.Kernels(), options.Designed())
-        if experiment or (parts, kernels, designed) != plain:
+        if experiment or asked != Overrides():
             raise InputError(
                 "--resume: a run is resumed as it was planned, so no option may change the experiment",
                 hint=f"run `kteardown run --resume {resume}`.",
@@ -85,10 +83,46 @@ def run(
             raise InputError(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
-        experiments = options.on_clocks(load_experiment(experiment), parts, kernels, designed)
-        check_counters(experiments, execution)
-        found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
+        found = start(on_clocks(load_experiment(experiment), asked), reporter, execution, ablate=asked.ablate)
     finish(found, reporter, execution)
+
+
+def start(
+    experiments: Sequence[Experiment],
+    reporter: TerminalReporter,
+    execution: options.Execution,
+    *,
+    ablate: bool = False,
+    command: str = "",
+) -> RunFolder:
+    """Create the run of an experiment (on both clocks: one for each), with the kernels that it begins with.
+
+    ``command``, if it is not the one as it was typed, repeats it. Raises InputError, BuildError, LabError.
+    """
+    for experiment in experiments:
+        lab.check_counters(experiment, execution.on)
+    return pipeline.start(experiments, reporter, ablate=ablate, command=command or command_line())
+
+
+def measure(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> list[Result]:
+    """Boot the rest of the plan, and return the result of each clock.
+
+    Raises InputError, BuildError, GuestError, LabError.
+    """
+    reporter.note(f"run directory: {found.path}")
+    on = places.remembered(found.path, execution.on)
+    results = []
+    try:
+        for run in found.runs:
+            if found.both_clocks:
+                reporter.note(f"{CLOCKS[load(run).experiment.design.clock]}:")
+            results.append(pipeline.finish(run, reporter, jobs=execution.jobs, on=on))
+            if run is not found.runs[-1]:
+                reporter.note(f"done; its report: kteardown report {run.name}")
+    except KeyboardInterrupt:
+        reporter.note(f"interrupted; finish it with: kteardown run --resume {found.name}")
+        raise
+    return results
 
 
 def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
@@ -97,18 +131,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
     """
-    reporter.note(f"run directory: {found.path}")
-    on = places.remembered(found.path, execution.on)
-    try:
-        for run in found.runs:
-            if found.both_clocks:
-                reporter.note(f"{CLOCK_NAMES[load(run).experiment.design.clock]}:")
-            pipeline.finish(run, reporter, jobs=execution.jobs, on=on)
-            if run is not found.runs[-1]:
-                reporter.note(f"done; its report: kteardown report {run.name}")
-    except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish it with: kteardown run --resume {found.name}")
-        raise
+    measure(found, reporter, execution)
     material = material_of_folder(found)
     text_of, show = partial(written, material), partial(print_report, material)
     gates = partial(apply_gates, each_clock(material), execution.fail_on)
@@ -122,12 +145,6 @@ def apply_gates(materials: Sequence[Material], fail_on: options.FailOn | None) -
         check_built(one.result)
     for one in materials:
         gate(one.name, one.result, one.workloads, fail_on)
-
-
-def check_counters(experiments: Sequence[Experiment], execution: options.Execution) -> None:
-    """Check that guests have counters, if an experiment counts, before anything is built. Raises LabError."""
-    for experiment in experiments:
-        lab.check_counters(experiment, execution.on)
 
 
 def command_line() -> str:

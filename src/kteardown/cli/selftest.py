@@ -9,15 +9,18 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from kteardown import pipeline, version
+from kteardown import version
 from kteardown.cli import options
+from kteardown.cli.run import measure, start
 from kteardown.cli.run_report import material_of_folder
+from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
 from kteardown.paths import cache_dir
-from kteardown.progress import Reporter
 from kteardown.report.material import BothMaterial
 from kteardown.report.metric_names import shipped_name
 from kteardown.report.selftest_text import text
@@ -138,21 +141,22 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
         )
 
 
-def _compare(boots: int, reporter: Reporter) -> RunFolder:
+def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
     """Measure the shipped comparison on both clocks. Raises what ``pipeline.finish`` raises."""
-    designed = options.Designed(
-        clock=options.ClocksChoice.both, seeds=2, boots=boots, repetitions=5, assignments=[_POINTS]
+    asked = Overrides(
+        variant=[_VARIANT],
+        workload=[_WORKLOAD],
+        arch=_arch(),
+        clock="both",
+        assignments=[_POINTS],
+        seeds=2,
+        boots=boots,
+        repetitions=5,
     )
-    kernels = options.Kernels(arch=_arch())
-    parts = options.Parts(variant=[_VARIANT], workload=[_WORKLOAD])
-    experiments = options.on_clocks(load_experiment(_EXPERIMENT), parts, kernels, designed)
-    found = pipeline.start(experiments, reporter, ablate=False, command=_command(boots))
-    try:
-        for run in found.runs:
-            pipeline.finish(run, reporter)
-    except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish its run with: kteardown run --resume {found.name}")
-        raise
+    execution = options.Execution()
+    experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
+    found = start(experiments, reporter, execution, command=_command(boots))
+    measure(found, reporter, execution)
     return found
 
 

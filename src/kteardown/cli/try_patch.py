@@ -10,9 +10,9 @@ import typer
 
 from kteardown.cli import complete, options
 from kteardown.cli.try_steps import check, measure, prepare
+from kteardown.inputs.options import Designed, Kernels
 from kteardown.patches.find_base import KNOWN
 from kteardown.report import try_page
-from kteardown.run import places
 from kteardown.visible import echo
 
 WhatArg = Annotated[
@@ -31,8 +31,8 @@ def register(app: typer.Typer) -> None:
 
 def try_patch(
     what: WhatArg,
-    kernels: options.Kernels,
-    designed: options.Designed,
+    kernels: Kernels,
+    designed: Designed,
     execution: options.Execution,
     workload: Annotated[
         list[str] | None,
@@ -74,9 +74,7 @@ def try_patch(
 
       kteardown try ./thread.mbox.gz --source git:~/linux --markdown reply.txt
     """
-    options.need_writable(*execution.files.values())
-    places.check(execution.on)
-    reporter = execution.reporter()
+    reporter = execution.begin()
     tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.cli.compare import experiment_for
 from kteardown.cli.gate import check_broken, gate
-from kteardown.cli.run import check_counters, command_line
+from kteardown.cli.run import command_line, start
+from kteardown.cli.run import measure as run_all
 from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import (
@@ -25,6 +24,8 @@ from kteardown.cli.try_workloads import (
 )
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.inputs.fragments import located
+from kteardown.inputs.options import Designed, Kernels, Overrides
+from kteardown.inputs.override import on_clocks
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
@@ -36,15 +37,14 @@ from kteardown.patches.find_base import KNOWN, find_base
 from kteardown.patches.posted import read, store
 from kteardown.paths import cache_dir
 from kteardown.report.try_page import MeasuredWorkload, Tried
-from kteardown.run import places
+from kteardown.run.asked import experiment_for
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import resolve
-from kteardown.rundir.find import RunFolder
 
 
 def prepare(
     what: str,
-    kernels: options.Kernels,
+    kernels: Kernels,
     workloads: Sequence[str],
     specs: Sequence[str],
     reporter: TerminalReporter,
@@ -88,8 +88,8 @@ def prepare(
 def measure(
     tried: Tried,
     chosen: Chosen,
-    kernels: options.Kernels,
-    designed: options.Designed,
+    kernels: Kernels,
+    designed: Designed,
     execution: options.Execution,
     reporter: TerminalReporter,
 ) -> Tried:
@@ -101,7 +101,7 @@ def measure(
         tried, chosen = _chosen_by_code(tried, chosen, kernels, reporter)
         if tried.error:
             return tried
-    parts = options.Parts(variant=[str(tried.base.patches[0].parent)])
+    variant = [str(tried.base.patches[0].parent)]
     wanted = []
     for choice in chosen.choices:
         experiment = experiment_for(choice.workload, tried.base.source)
@@ -112,16 +112,17 @@ def measure(
         # The clock may be that of the workload, which the user does not know beforehand.
         own = designed.only_of(experiment.design.clock) if designed.clock is None else designed
         design = replace(own, assignments=settings)
-        wanted.append((choice, options.on_clocks(experiment, parts, kernels, design)))
+        wanted.append((choice, on_clocks(experiment, Overrides.of(kernels, design, variant=variant))))
     found: list[MeasuredWorkload] = []
     for choice, experiments in wanted:
         tried = _built(experiments[0], tried, reporter)
         if tried.error:
             return tried
-        run = _run(experiments, kernels, execution, reporter)
-        variant = tried.kernels[1]
-        changed = changed_for_certain(chosen.changed, variant)
-        exercise = count_executions(choice, variant, experiments[0], changed, reporter)
+        run = start(experiments, reporter, execution, ablate=kernels.ablate)
+        run_all(run, reporter, execution)
+        image = tried.kernels[1]
+        changed = changed_for_certain(chosen.changed, image)
+        exercise = count_executions(choice, image, experiments[0], changed, reporter)
         found.append(
             MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
         )
@@ -150,7 +151,7 @@ def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> 
 
 
 def _chosen_by_code(
-    tried: Tried, chosen: Chosen, kernels: options.Kernels, reporter: TerminalReporter
+    tried: Tried, chosen: Chosen, kernels: Kernels, reporter: TerminalReporter
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
     fragments = located(kernels.config or ())
@@ -193,22 +194,3 @@ def _not_exercised() -> NotExercisedError:
         "no workload that ran executed a line that the series changes",
         hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
     )
-
-
-def _run(
-    experiments: Sequence[Experiment],
-    kernels: options.Kernels,
-    execution: options.Execution,
-    reporter: TerminalReporter,
-) -> RunFolder:
-    check_counters(experiments, execution)
-    found = pipeline.start(experiments, reporter, ablate=kernels.ablate, command=command_line())
-    reporter.note(f"run directory: {found.path}")
-    on = places.remembered(found.path, execution.on)
-    try:
-        for run in found.runs:
-            pipeline.finish(run, reporter, jobs=execution.jobs, on=on)
-    except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish the run with: kteardown run --resume {found.name}")
-        raise
-    return found

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from kteardown.errors import InputError, did_you_mean
 from kteardown.history.lines import History, Line, Order, RunFacts, history
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, load

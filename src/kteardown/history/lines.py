@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import LAYOUT, ParamValue
 from kteardown.model.result import KernelFacts
 from kteardown.model.value_unit import value_unit

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from kteardown.errors import InputError, did_you_mean
+from kteardown.inputs.counted import without_counts
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import check_experiment, check_values, load_workloads
-from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Clock, Experiment
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
 from kteardown.model.record import ParamValue
 
 MOST_BOOTS, MOST_SEEDS = 40, 20
@@ -17,74 +20,69 @@ MOST_BOOTS, MOST_SEEDS = 40, 20
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
-@dataclass(frozen=True)
-class Overrides:
-    """Options of ``kteardown run``; None or empty keeps the value of the experiment file."""
-
-    clock: Clock | None = None
-    source: str | None = None
-    arch: str | None = None
-    boots: int | None = None
-    seeds: int | None = None
-    repetitions: int | None = None
-    until: str | None = None
-    budget_s: float | None = None
-    lost_limit: float | None = None
-    layout_twin: bool = False
-    counts: bool = False
-    profile: bool = False
-    cpus: int | None = None
-    memory_mb: int | None = None
-    config: Sequence[str] = ()
-    variants: Sequence[str] = ()
-    workloads: Sequence[str] = ()
-    params: Mapping[str, tuple[ParamValue, ...]] = field(default_factory=dict)
-    predict: Mapping[str, tuple[ParamValue, ...]] = field(default_factory=dict)
-    quick: bool = False
-
-
-def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
-    """Return ``experiment`` changed by the overrides and checked again. Raises InputError."""
-    design: dict[str, object] = {}
-    params: dict[str, tuple[ParamValue, ...]] = {}
-    if overrides.quick:
-        quick = experiment.quick
-        design |= {"seeds": quick.seeds, "boots": quick.boots, "repetitions": quick.repetitions}
-        params |= quick.params
-    if overrides.until is not None:
-        design |= {"until": _checked_until(overrides.until), "boots": MOST_BOOTS, "seeds": MOST_SEEDS}
-    params |= overrides.params
-    for key in ("clock", "boots", "seeds", "repetitions", "budget_s", "lost_limit"):
-        value = getattr(overrides, key)
-        if value is not None:
-            design[key] = value
+def apply(experiment: Experiment, asked: Overrides) -> Experiment:
+    """Return ``experiment`` changed by these options, for one clock, and checked again. Raises InputError."""
+    _refuse_empty(asked)
+    given = {name: value for name, value in vars(asked).items() if value is not None and value is not False}
+    if asked.budget is not None:
+        given["budget_s"] = parse_seconds(asked.budget, "--budget")
+    if asked.lost_limit is not None:
+        given["lost_limit"] = parse_share(asked.lost_limit, "--lost-limit")
+    params = parse_assignments(asked.assignments or ())
+    demanded = {*params} - {*MACHINE_PARAMETERS}
+    predict = parse_assignments(asked.predict or (), "--predict")
     fields = experiment.model_dump()
-    fields["design"] |= design
-    machine: dict[str, object] = {
+    if asked.quick:
+        quick = experiment.quick
+        fields["design"] |= {"seeds": quick.seeds, "boots": quick.boots, "repetitions": quick.repetitions}
+        params = {**quick.params, **params}
+    if asked.until is not None:
+        _check_until(asked.until)
+        fields["design"] |= {"boots": MOST_BOOTS, "seeds": MOST_SEEDS}
+    fields["machine"] |= {
         name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
     }
-    plain = {key: getattr(overrides, key) for key in ("arch", "cpus", "memory_mb")}
-    fields["machine"] |= machine | {key: value for key, value in plain.items() if value is not None}
-    if overrides.source:
-        fields["source"] = overrides.source
-    if overrides.variants:
-        fields["variants"] = tuple(overrides.variants)
-    if overrides.workloads:
-        fields |= _part(experiment, overrides.workloads)
+    for part in ("design", "machine"):
+        fields[part] |= {name: given[name] for name in fields[part] if name in given}
+    if asked.source:
+        fields["source"] = asked.source
+    if asked.variant:
+        fields["variants"] = tuple(asked.variant)
+    if asked.workload:
+        fields |= _part(experiment, asked.workload)
     # After the workloads, whose choice keeps the fragments of the whole experiment.
-    fields["config"] = tuple(dict.fromkeys([*fields["config"], *overrides.config]))
+    fields["config"] = tuple(dict.fromkeys([*fields["config"], *(asked.config or ())]))
     own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
-    _set_params(fields["workloads"], own, experiment, {*overrides.params} - {*MACHINE_PARAMETERS})
-    for switch in ("layout_twin", "counts", "profile"):
-        if getattr(overrides, switch):
-            fields["design"][switch] = True
-    fields["predict"] |= {
-        name: _counts(f"--predict {name}", values) for name, values in overrides.predict.items()
-    }
+    _set_params(fields["workloads"], own, experiment, demanded)
+    fields["predict"] |= {name: _counts(f"--predict {name}", values) for name, values in predict.items()}
     changed = Experiment.model_validate(fields)
-    _check_design(changed, overrides)
+    _check_design(changed, asked)
     check_experiment(changed, f"experiment {experiment.name}")
     return changed
+
+
+def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...]:
+    """Return ``experiment`` changed by these options, once for each clock that is to be measured.
+
+    Raises InputError.
+    """
+    if asked.clock != "both":
+        return (apply(experiment, asked),)
+    exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)
+    return (
+        apply(without_counts(experiment), exact),
+        apply(experiment, replace(asked.only_of("wall"), clock="wall")),
+    )
+
+
+def _refuse_empty(asked: Overrides) -> None:
+    given = {"source": [asked.source], "lost-limit": [asked.lost_limit], "variant": asked.variant or ()}
+    for option, values in given.items():
+        if "" in values:
+            raise InputError(
+                f"--{option}: is empty",
+                hint="give a value, or leave the option out; a variable of the shell may be unset.",
+            )
 
 
 def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
@@ -136,36 +134,35 @@ def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]
     return tuple(values)
 
 
-def _checked_until(text: str) -> str:
+def _check_until(text: str) -> None:
     if not text or not re.fullmatch(UNTIL, text):
         raise InputError(
             f"--until {text}: expected verdict or ci=WIDTH%",
             hint="use --until verdict to stop when no headline metric is inconclusive, or --until ci=2% "
             "to stop when every headline metric is known to within 2%.",
         )
-    return text
 
 
-def _check_design(experiment: Experiment, overrides: Overrides) -> None:
+def _check_design(experiment: Experiment, asked: Overrides) -> None:
     design = experiment.design
-    if overrides.budget_s is not None and not design.until:
+    if asked.budget is not None and not design.until:
         raise InputError(
             "--budget is only for a run with --until", hint="add --until verdict or --until ci=2%."
         )
-    if overrides.lost_limit is not None and design.clock != "wall":
+    if asked.lost_limit is not None and design.clock != "wall":
         raise InputError(
             "--lost-limit is only for the wall clock: other work of the host does not change an instruction "
             "count",
             hint="add --clock wall.",
         )
     wall = design.clock == "wall"
-    given, other, mine = (overrides.seeds, "seeds", "boots") if wall else (overrides.boots, "boots", "seeds")
+    given, other, mine = (asked.seeds, "seeds", "boots") if wall else (asked.boots, "boots", "seeds")
     if given is not None:
         raise InputError(
             f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
             hint=f"write --{mine} {given}, or choose the other clock with --clock.",
         )
-    if overrides.layout_twin and design.clock != "wall":
+    if asked.layout_twin and design.clock != "wall":
         raise InputError(
             "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",
             hint="add --clock wall.",

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Name
 from kteardown.paths import data_dir

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better
 
-CLOCK_NAMES: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
 Reading = Literal["disagree", "exact only", "wall only", "agree", "undecided"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 """In the order of reports: what a reader must not miss is first."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from kteardown.model.arch import DEFAULT_ARCH, Arch
+from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Name, SpecModel
-
-Clock = Literal["instructions", "wall"]
 
 
 def _one_or_several(value: object) -> object:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.profile_result import Profile
 from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, ProblemKind
 from kteardown.model.timing import Timing

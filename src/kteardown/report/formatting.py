@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kteardown.model.both_clocks import OneClock
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Part, Verdict
 

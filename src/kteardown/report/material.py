@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Posting
-from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks
+from kteardown.model.both_clocks import BothClocks
+from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
@@ -51,7 +52,7 @@ def side_by_side(name: str, instructions: Material, wall: Material) -> BothMater
 
 
 def _with_faults_of(one: Material, other: Material) -> Material:
-    clock = CLOCK_NAMES[other.result.clock]
+    clock = CLOCKS[other.result.clock]
     added = tuple(
         fault.model_copy(update={"message": f"on {clock}: {fault.message}"})
         for fault in other.result.faults

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, ClockReading
+from kteardown.model.both_clocks import BothClocks, ClockReading
+from kteardown.model.clock import CLOCKS
 from kteardown.model.record import BASE
 from kteardown.model.result import FaultStatus, Result
 from kteardown.model.workload import Workload
@@ -213,4 +214,4 @@ def _faults(results: Sequence[Result], kernel: str, status: FaultStatus) -> list
 
 
 def _on(result: Result) -> str:
-    return f"on {CLOCK_NAMES[result.clock]}"
+    return f"on {CLOCKS[result.clock]}"

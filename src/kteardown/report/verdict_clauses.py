@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload

@@ -10,16 +10,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from kteardown import version
 from kteardown.errors import InputError, LabError
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import CLOCKS
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import CLOCKS_FILE, RunDir, started
-
-CLOCKS: tuple[Clock, ...] = get_args(Clock)
-"""The exact clock first, because it is the faster one to a first answer."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class RunFolder:
 
 def mark_both_clocks(folder: Path) -> RunFolder:
     """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises LabError."""
-    text = json.dumps({"schema": 1, "kteardown": version(), "clocks": CLOCKS}, indent=1)
+    text = json.dumps({"schema": 1, "kteardown": version(), "clocks": [*CLOCKS]}, indent=1)
     RunDir(folder).save(folder / CLOCKS_FILE, text)
     return RunFolder.open(folder)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,7 +18,7 @@ from kteardown.errors import InputError, KteardownError
 from kteardown.history import archive
 from kteardown.history.lines import Line, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import CLOCKS, Clock
 from kteardown.paths import runs_dir
 from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
@@ -371,9 +371,9 @@ def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
 
 def _clock(name: str) -> Clock | None:
     """Return a clock by its name, or None for the empty name. Raises InputError for another name."""
-    found: Clock | None = next((known for known in get_args(Clock) if known == name), None)
+    found: Clock | None = next((known for known in CLOCKS if known == name), None)
     if name and found is None:
-        raise _unknown("clock", name, get_args(Clock))
+        raise _unknown("clock", name, tuple(CLOCKS))
     return found
 
 

@@ -14,6 +14,7 @@ from threading import Lock
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.errors import KteardownError
 from kteardown.inputs.published import Posting
+from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
@@ -27,7 +28,7 @@ from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import CLOCKS, RunFolder, all_runs
+from kteardown.rundir.find import RunFolder, all_runs
 from kteardown.rundir.snapshot import load
 
 _LOCKS = Path("/proc/locks")

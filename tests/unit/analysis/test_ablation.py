@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from kteardown.analysis.analyse import analyse
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Ablation, KernelFacts, PatchSet, Result, Unavailable

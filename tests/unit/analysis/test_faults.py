@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.model.experiment import Clock, MachineSpec
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import (
     BootEnd,
     Check,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from kteardown.model.experiment import Clock, Experiment, Sweep
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.record import BootEnd, ParamValue, Sample, TrialEnd
 from kteardown.model.result import KernelFacts, MetricVerdict, PatchSet, Result
 from unit.simulation import WORKLOADS, Cost, Noise, analysed, freezer, simulate

@@ -13,7 +13,7 @@ from scipy import stats
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.over_points import OverPoints, PointBoots, estimate_over_points
 from kteardown.analysis.estimate.verdict import Rules
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 
 RULES = Rules(0.95, 0.02)
 VALUES = st.lists(st.lists(st.floats(1, 1e9), min_size=4, max_size=4), min_size=2, max_size=4)

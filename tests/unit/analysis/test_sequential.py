@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kteardown.analysis.sequential import StopRule, conclude, levels, looks, parse_until, stop_here
 from kteardown.errors import InputError
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Result
 from unit.simulation import Noise
 from unit.validation import HEADLINE, reports

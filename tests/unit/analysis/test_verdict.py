@@ -21,7 +21,7 @@ from kteardown.analysis.estimate.verdict import (
     summary,
 )
 from kteardown.inputs.published import load_posting
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Verdict
 from kteardown.paths import data_dir
 

@@ -16,7 +16,8 @@ from kteardown.cli.doctor import _agent, _architectures, _memory_and_disk
 from kteardown.cli.gate import gate
 from kteardown.errors import GateError, InputError, KteardownError
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.override import Overrides, apply
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply, on_clocks
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 from kteardown.run import create, past_boots
@@ -53,8 +54,7 @@ def test_a_number_of_the_other_clock_is_not_ignored(clock: str, option: str, use
 
 
 def test_on_both_clocks_each_takes_its_number() -> None:
-    designed = options.Designed(clock=options.ClocksChoice.both, boots=5, seeds=2)
-    exact, wall = options.on_clocks(load_experiment("freezer"), options.Parts(), options.Kernels(), designed)
+    exact, wall = on_clocks(load_experiment("freezer"), Overrides(clock="both", boots=5, seeds=2))
     assert (exact.design.seeds, wall.design.boots) == (2, 5)
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.compare import experiment_for
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment, own_sources, workload_names
-from kteardown.inputs.override import Overrides, apply
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply
 from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
+from kteardown.run.asked import experiment_for
 from kteardown.vm.agent import build_agent
 from unit.cli.test_main import kteardown as called_here
 from unit.kernels.test_git_branch import git

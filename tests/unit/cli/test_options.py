@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from kteardown.cli.options import Designed, Kernels, Parts, changed, grouped
+from kteardown.cli.options import grouped
 from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Designed, Kernels, Overrides, Parts
+from kteardown.inputs.override import apply
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,9 @@ def test_the_fields_of_a_group_are_options_of_the_verb() -> None:
 
 def test_options_that_are_not_given_change_nothing() -> None:
     freezer = load_experiment("freezer")
-    assert changed(freezer, Parts(), Kernels(), Designed()) == freezer
+    assert apply(freezer, Overrides.of(Parts(), Kernels(), Designed())) == freezer
 
 
 def test_options_reach_the_design() -> None:
-    design = changed(
-        load_experiment("freezer"), designed=Designed(until="ci=2%", budget="30m", seeds=9)
-    ).design
+    design = apply(load_experiment("freezer"), Overrides(until="ci=2%", budget="30m", seeds=9)).design
     assert (design.until, design.budget_s, design.seeds) == ("ci=2%", 1800, 9)

@@ -86,4 +86,4 @@ def test_a_file_of_a_run_and_a_file_for_two_reports_are_refused(run: RunDir, tmp
 def test_a_gate_without_files_prints_the_page_first(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(run.path.parent))
     execution = Execution(fail_on=FailOn.worse, quiet=True)
-    finish(RunFolder.of(run), execution.reporter(), execution)
+    finish(RunFolder.of(run), execution.begin(), execution)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 
-from kteardown.cli import options
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply
 from kteardown.kernels.kconfig import parse_fragment
 from unit.cli.test_main import kteardown
 
@@ -25,13 +25,7 @@ workload = "zombies"
 
 def changed(**given: object) -> None:
     """Apply options to the freezer experiment."""
-    parts = {name: given.pop(name) for name in ("source", "variant") if name in given}
-    plain = (options.Parts(), options.Designed())
-    options.changed(
-        load_experiment("freezer"),
-        dataclasses.replace(plain[0], **parts),  # type: ignore[arg-type]
-        designed=dataclasses.replace(plain[1], **given),  # type: ignore[arg-type]
-    )
+    apply(load_experiment("freezer"), Overrides.of(**given))
 
 
 @pytest.mark.parametrize(

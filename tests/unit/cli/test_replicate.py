@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.options import Designed, changed
-from kteardown.cli.replicate import command_line, experiment_of, posted_patch
+from kteardown.cli.replicate import command_line, posted_patch
 from kteardown.errors import InputError
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
+from kteardown.run.asked import experiment_of
 from kteardown.run.resolve import resolve
 from unit.cli.test_main import kteardown
 
@@ -41,7 +43,7 @@ def shipped(name: str) -> Posting:
 
 def test_the_points_of_the_posting_are_run_also_with_quick(tmp_path: Path) -> None:
     (tmp_path / "0001.patch").write_text(MAIL.format("x@y"))
-    experiment = changed(experiment_of(shipped("freezer"), str(tmp_path)), designed=Designed(quick=True))
+    experiment = apply(experiment_of(shipped("freezer"), str(tmp_path)), Overrides(quick=True))
     (sweep,) = experiment.workloads
     assert sweep.params["zombies"] == tuple(range(3000, 30001, 3000))
     assert (experiment.design.seeds, experiment.source) == (3, "debian:6.12")
@@ -55,7 +57,7 @@ def test_every_posting_with_a_run_names_a_valid_experiment(name: str) -> None:
         with pytest.raises(InputError, match=posting.name):
             experiment_of(posting, "lore:x@y")
         return
-    experiment = changed(experiment_of(posting, "lore:x@y"))
+    experiment = apply(experiment_of(posting, "lore:x@y"), Overrides())
     run = {**experiment.workloads[0].params, **experiment.machine.swept}
     assert posting.run.params.items() <= run.items()
     assert experiment.variants == ("lore:x@y",)

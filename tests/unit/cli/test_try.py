@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app, try_workloads
-from kteardown.cli.compare import experiment_for
 from kteardown.cli.try_workloads import (
     Choice,
     Chosen,
@@ -28,6 +27,7 @@ from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltErr
 from kteardown.inputs.load import load_workload
 from kteardown.kernels.request import KernelImage
 from kteardown.patches.find_base import Base
+from kteardown.run.asked import experiment_for
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]

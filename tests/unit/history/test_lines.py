@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kteardown.history.lines import History, Order, RunFacts, history, release_key
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import KernelFacts, PatchSet
 from kteardown.model.workload import Metric
 from kteardown.sql.boot_figures import BootFigure

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.options import ClocksChoice, Designed, Kernels, Parts, on_clocks
 from kteardown.errors import InputError
 from kteardown.inputs.counted import check_counts, marks_stretch, uncounted
 from kteardown.inputs.load import load_experiment, load_workload, load_workloads, workload_names
-from kteardown.inputs.override import Overrides, apply
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply, on_clocks
 from kteardown.model.counts import INVARIANTS, METRICS
 from kteardown.model.experiment import Experiment
 from kteardown.paths import data_dir
@@ -116,8 +116,7 @@ def test_a_file_can_ask_for_it(tmp_path: Path) -> None:
 
 
 def test_on_both_clocks_only_the_wall_clock_counts() -> None:
-    designed = Designed(clock=ClocksChoice.both, counts=True)
-    by_option = on_clocks(load_experiment("freezer"), Parts(), Kernels(), designed)
-    by_file = on_clocks(counted("freezer"), Parts(), Kernels(), Designed(clock=ClocksChoice.both))
+    by_option = on_clocks(load_experiment("freezer"), Overrides(clock="both", counts=True))
+    by_file = on_clocks(counted("freezer"), Overrides(clock="both"))
     for experiments in (by_option, by_file):
         assert {e.design.clock: e.design.counts for e in experiments} == {"instructions": False, "wall": True}

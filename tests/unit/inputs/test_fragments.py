@@ -9,7 +9,8 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary, located
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.override import Overrides, apply
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply
 from kteardown.paths import data_dir
 from kteardown.run.resolve import resolve
 
@@ -95,11 +96,11 @@ def test_the_error_names_the_folders_and_the_known_fragments(here: Path, tmp_pat
 
 def test_the_option_adds_a_fragment_of_the_current_folder(here: Path) -> None:
     file = fragment(here, "latency")
-    changed = apply(load_experiment("freezer"), Overrides(config=("latency", "debug")))
+    changed = apply(load_experiment("freezer"), Overrides(config=["latency", "debug"]))
     assert changed.config == ("latency", "debug")
     assert resolve(changed).base.fragments == ("debug", str(file))
     with pytest.raises(InputError, match=r"experiment freezer: config: no fragment 'latncy'") as unknown:
-        apply(load_experiment("freezer"), Overrides(config=("latncy",)))
+        apply(load_experiment("freezer"), Overrides(config=["latncy"]))
     assert str(here / "kernels/fragments") in unknown.value.message
 
 
@@ -110,7 +111,7 @@ def test_an_experiment_finds_its_fragments_from_any_folder(here: Path, tmp_path:
     assert (found.folder, resolve(found).base.fragments) == (str(theirs), (str(file),))
     # With an option, which is about the current folder.
     mine = fragment(here, "mine")
-    changed = apply(found, Overrides(config=("mine",)))
+    changed = apply(found, Overrides(config=["mine"]))
     assert set(resolve(changed).base.fragments) == {str(file), str(mine)}
     # A file of this name in the current folder comes first, as a workload does.
     mine = fragment(here, "latency")

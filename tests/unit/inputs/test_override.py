@@ -6,7 +6,8 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment
-from kteardown.inputs.override import Overrides, apply, parse_seconds
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply, parse_seconds
 
 
 def test_without_options_nothing_changes() -> None:
@@ -18,7 +19,7 @@ def test_options_change_their_fields() -> None:
     experiment = apply(
         load_experiment("freezer"),
         Overrides(
-            clock="wall", boots=3, source="debian:7.2", cpus=2, variants=["v"], params={"zombies": (1, 2)}
+            clock="wall", boots=3, source="debian:7.2", cpus=2, variant=["v"], assignments=["zombies=1,2"]
         ),
     )
     assert (experiment.design.clock, experiment.design.boots) == ("wall", 3)
@@ -31,21 +32,19 @@ def test_quick_has_the_values_of_the_file_and_set_overrides_them() -> None:
     quick = apply(freezer, Overrides(quick=True))
     assert quick.design.seeds == freezer.quick.seeds
     assert quick.workloads[0].params == dict(freezer.quick.params)
-    chosen = apply(freezer, Overrides(quick=True, params={"zombies": (7,)}))
+    chosen = apply(freezer, Overrides(quick=True, assignments=["zombies=7"]))
     assert chosen.workloads[0].params["zombies"] == (7,)
 
 
 def test_the_machine_is_swept_like_a_parameter() -> None:
-    experiment = apply(
-        load_experiment("freezer"), Overrides(params={"possible_cpus": (2, 32), "zombies": (9,)})
-    )
+    experiment = apply(load_experiment("freezer"), Overrides(assignments=["possible_cpus=2,32", "zombies=9"]))
     assert experiment.machine.swept == {"possible_cpus": (2, 32)}
     assert experiment.machine.points() == [{"possible_cpus": 2}, {"possible_cpus": 32}]
     assert experiment.workloads[0].params["zombies"] == (9,)
 
 
 def test_one_of_several_workloads_can_be_selected() -> None:
-    experiment = apply(load_experiment("freezer"), Overrides(workloads=["zombies_cgroup"]))
+    experiment = apply(load_experiment("freezer"), Overrides(workload=["zombies_cgroup"]))
     assert [sweep.workload for sweep in experiment.workloads] == ["zombies_cgroup"]
 
 
@@ -53,20 +52,20 @@ def test_one_of_several_workloads_can_be_selected() -> None:
 def test_each_workload_of_a_shipped_experiment_runs_alone(name: str) -> None:
     experiment = load_experiment(name)
     for sweep in experiment.workloads:
-        alone = apply(experiment, Overrides(workloads=[sweep.workload]))
+        alone = apply(experiment, Overrides(workload=[sweep.workload]))
         assert [left.workload for left in alone.workloads] == [sweep.workload]
 
 
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (Overrides(params={"zombis": (1,)}), "did you mean 'zombies'"),
-        (Overrides(workloads=["zombie"]), "did you mean 'zombies'"),
-        (Overrides(params={"zombies": ("many",)}), "^--set zombies=many: must be an integer"),
-        (Overrides(params={"zombies": (3, -1)}), "^--set zombies=-1: must be 0 to 4,000,000"),
-        (Overrides(params={"make": ("magic",)}), "^--set make=magic: must be one of "),
-        (Overrides(params={"possible_cpus": ("all",)}), "--set possible_cpus: expected integers"),
-        (Overrides(params={"possible_cpu": (2,)}), "did you mean 'possible_cpus'"),
+        (Overrides(assignments=["zombis=1"]), "did you mean 'zombies'"),
+        (Overrides(workload=["zombie"]), "did you mean 'zombies'"),
+        (Overrides(assignments=["zombies=many"]), "^--set zombies=many: must be an integer"),
+        (Overrides(assignments=["zombies=3,-1"]), "^--set zombies=-1: must be 0 to 4,000,000"),
+        (Overrides(assignments=["make=magic"]), "^--set make=magic: must be one of "),
+        (Overrides(assignments=["possible_cpus=all"]), "--set possible_cpus: expected integers"),
+        (Overrides(assignments=["possible_cpu=2"]), "did you mean 'possible_cpus'"),
     ],
 )
 def test_a_wrong_option_is_an_error(overrides: Overrides, expected: str) -> None:
@@ -87,7 +86,7 @@ def test_a_budget_that_is_not_a_time_is_an_error(text: str) -> None:
 
 def test_until_raises_the_maximum_number_of_boots_unless_it_is_given() -> None:
     freezer = load_experiment("freezer")
-    design = apply(freezer, Overrides(until="verdict", quick=True, budget_s=60)).design
+    design = apply(freezer, Overrides(until="verdict", quick=True, budget="60s")).design
     assert (design.boots, design.seeds, design.until, design.budget_s) == (40, 20, "verdict", 60)
     assert design.repetitions == freezer.quick.repetitions
     assert apply(freezer, Overrides(until="ci=2%", seeds=7)).design.seeds == 7

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.compare import base_and_variants
 from kteardown.errors import InputError
 from kteardown.kernels.git_branch import of_branch
 from kteardown.patches.selection import resolve
+from kteardown.run.asked import base_and_variants
 
 
 def git(path: Path, *argv: str) -> str:

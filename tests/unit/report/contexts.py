@@ -7,13 +7,14 @@ from pathlib import Path
 
 from kteardown.analysis.gather_samples import gather
 from kteardown.inputs.published import load_posting
+from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Ablation, Distribution, Part, PatchParts
 from kteardown.model.samples import Evidence, Stacks
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir, new_folder
-from kteardown.rundir.find import CLOCKS, RunFolder, mark_both_clocks
+from kteardown.rundir.find import RunFolder, mark_both_clocks
 from unit.run_dirs import fill
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from kteardown.cli.run_report import written
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
 from kteardown.report.formats import comment, cover

@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from kteardown.analysis.disturbance import disturbance_notes
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
 from unit.analysis.test_disturbance import shares, timing

@@ -19,7 +19,7 @@ from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import (
     Comparison,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kteardown import pipeline
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, FaultStatus, Result
 from kteardown.model.workload import Metric, Workload
 from kteardown.report.formats import both_clocks

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kteardown import pipeline
-from kteardown.model.experiment import Clock, Design, Experiment, Sweep
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.record import BASE, TWIN
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import execute

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from kteardown.cli import app
 from kteardown.errors import LabError
 from kteardown.inputs.load import load_experiment, load_workloads
-from kteardown.inputs.override import Overrides, apply
+from kteardown.inputs.options import Overrides
+from kteardown.inputs.override import apply
 from kteardown.model.experiment import Experiment
 from kteardown.progress import SilentReporter
 from kteardown.run import lab

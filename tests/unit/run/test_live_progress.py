@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.run.live_progress import Follower, Place, Progress
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir

@@ -15,7 +15,8 @@ from kteardown.inputs.load import load_experiment
 from kteardown.kernels import build
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.model.experiment import Clock, Experiment
+from kteardown.model.clock import Clock
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.progress import SilentReporter
 from kteardown.run import run_kernels

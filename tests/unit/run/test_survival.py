@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.record import Record, TrialEnd
 from kteardown.rundir.counting import as_guest_wrote, attempts, by_trial, completed_trials
 from kteardown.rundir.directory import RunDir

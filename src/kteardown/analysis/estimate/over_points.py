@@ -27,7 +27,7 @@ from scipy import special
 
 from kteardown.analysis.estimate.bootstrap import Array, Boots, Resampler, calibration, power_quantile
 from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, both_exact, is_within
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 
 _ROUNDING = 1e-12
 """Logarithms with a smaller difference differ by rounding only."""

@@ -36,7 +36,7 @@ import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
 from kteardown.analysis.estimate.rank_test import RankTest, rank_sum
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.result import Summary, Verdict
 from kteardown.model.workload import Better
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from kteardown.model.both_clocks import CLOCK_NAMES, BothClocks, OneClock
+from kteardown.model.both_clocks import BothClocks, OneClock
+from kteardown.model.clock import CLOCKS
 from kteardown.model.workload import Workload
 from kteardown.report.formats import comment, cover, csv, html, junit, markdown, text
 from kteardown.report.in_words import in_words
@@ -43,7 +44,7 @@ def render(material: BothMaterial, console: Console) -> None:
 
 
 def _title(one: Material) -> str:
-    return f"{CLOCK_NAMES[one.result.clock]} alone".capitalize()
+    return f"{CLOCKS[one.result.clock]} alone".capitalize()
 
 
 def show(material: BothMaterial, console: Console) -> None:

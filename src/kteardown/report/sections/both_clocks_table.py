@@ -6,15 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kteardown.model.both_clocks import (
-    CLOCK_NAMES,
-    READINGS,
-    BothClocks,
-    ClockRate,
-    ClockReading,
-    OneClock,
-    Reading,
-)
+from kteardown.model.both_clocks import READINGS, BothClocks, ClockRate, ClockReading, OneClock, Reading
+from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline, point_cells
@@ -55,7 +48,7 @@ def clock_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list
     Where the clocks disagree, the sentence comes first.
     """
     failed = [
-        Cell(f"{CLOCK_NAMES[clock]}: {line.text}", line.tone)
+        Cell(f"{CLOCKS[clock]}: {line.text}", line.tone)
         for clock, result in both.results.items()
         for line in fault_lines(result)
     ]

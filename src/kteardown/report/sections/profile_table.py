@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kteardown.model.experiment import Clock
+from kteardown.model.clock import Clock
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.result import Result, Verdict
 from kteardown.report.formatting import parameter, point_text
