@@ -68,8 +68,6 @@ lint-texts:
 	.venv/bin/pytest -q tests/unit/kernels/test_series_texts.py
 lint-agent:
 	$(MAKE) -s -C agent format-check check
-	$(MAKE) -s -C agent -f hunt/Makefile hunt-format-check hunt-check
-	$(MAKE) -s -C agent -f counts/Makefile counts-format-check counts-check
 lint-plugins:
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
 lint-results:
@@ -81,8 +79,6 @@ format: .venv/.ready-dev
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
-	$(MAKE) -s -C agent -f hunt/Makefile hunt-format
-	$(MAKE) -s -C agent -f counts/Makefile counts-format
 	clang-format --style=file:agent/.clang-format -i plugins/*.c
 
 test: .venv/.ready-dev

@@ -60,7 +60,7 @@ def agent_files(root: Path, workloads: Iterable[str], *, counts: bool = False) -
     agent = root / "agent"
     pending = [agent / "Makefile", *sorted(agent.glob("core/*.[ch]"))]
     if counts:
-        pending += [agent / "counts" / "Makefile", *sorted(agent.glob("counts/*.[ch]"))]
+        pending += sorted(agent.glob("counts/*.[ch]"))
     for name in workloads:
         own = agent / "workloads" / name
         pending += sorted(own.glob("*.[ch]")) if own.is_dir() else [own.with_suffix(".c")]

@@ -151,6 +151,17 @@ int profile_report(struct profile *p);
 void record_profile(const struct profile *p);
 void record_stack(const struct profile *p, const char *stack, int64_t count, int64_t ns);
 
+/*
+ * -- counts/counts.c: counts events of the processor in the stretch of each repetition, in the
+ * agent of --counts alone. In every other agent trial.c has functions that do nothing --
+ */
+
+/* Just before the stretch, and just after it. */
+void counts_begin(struct trial *t);
+void counts_end(void);
+/* After run(), also if that failed within its stretch: reports what was counted as metrics. */
+void counts_report(void);
+
 /* -- perturb.c -- */
 
 /*

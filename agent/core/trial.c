@@ -135,24 +135,39 @@ static bool profiled(const struct trial *t)
 	return t->plan->profile_ns && t->repetition >= t->plan->warmup;
 }
 
+__attribute__((weak)) void counts_begin(struct trial *t)
+{
+	(void)t;
+}
+
+__attribute__((weak)) void counts_end(void)
+{
+}
+
+__attribute__((weak)) void counts_report(void)
+{
+}
+
 void wl_profile_begin(struct trial *t)
 {
 	struct prng p = {.state = random_state(t)};
 	int64_t period_ns = t->plan->profile_ns;
-	int error;
+	int error = 0;
 
-	if (!profiled(t))
-		return;
 	/* Another phase in every repetition, so that the samples hit other places. */
-	error = profile_begin(period_ns, prng_below(&p, period_ns));
+	if (profiled(t))
+		error = profile_begin(period_ns, prng_below(&p, period_ns));
 	if (error)
 		wl_fail(t, "profile: %s; it needs Linux 6.0 or later with PERF_EVENTS and KALLSYMS",
 			strerror(-error));
+	if (t->plan->workload->stretch)
+		counts_begin(t);
 }
 
 void wl_profile_end(struct trial *t)
 {
 	(void)t;
+	counts_end();
 	profile_stop();
 }
 
@@ -165,6 +180,7 @@ static int run(struct trial *t)
 	if (whole)
 		wl_profile_begin(t);
 	status = t->plan->workload->run(t);
+	counts_report();
 	error = profile_report(&p);
 	if (error)
 		return wl_fail(t, "profile: cannot look up what was sampled: %s", strerror(-error));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Counts events of the processor in the stretch of each repetition, and reports them as metrics.
- * The linker redirects the calls of the workloads and of core/trial.c to these functions
- * (--wrap, counts/Makefile), so neither of them knows of it.
  *
  * The counters are opened just before the stretch and not once for a trial, since processes that a
  * workload makes inherit what is open, and would close it within the stretch if they exit there.
@@ -39,13 +37,6 @@ static bool counting;
 /* The trial of which this repetition has counted; NULL: it has not. */
 static struct trial *counted;
 
-void __real_wl_profile_begin(struct trial *t);
-void __wrap_wl_profile_begin(struct trial *t);
-void __real_wl_profile_end(struct trial *t);
-void __wrap_wl_profile_end(struct trial *t);
-int __real_profile_report(struct profile *p);
-int __wrap_profile_report(struct profile *p);
-
 static int open_event(enum counted kind, int cpu, int leader)
 {
 	struct perf_event_attr attr = {
@@ -73,11 +64,10 @@ static void fail(struct trial *t, int error)
 			strerror(-error));
 }
 
-void __wrap_wl_profile_begin(struct trial *t)
+void counts_begin(struct trial *t)
 {
-	int error = 0;
+	int error;
 
-	__real_wl_profile_begin(t);
 	if (counted)
 		return;
 	error = counters_open(&counters, sysconf(_SC_NPROCESSORS_CONF), open_event);
@@ -90,17 +80,11 @@ void __wrap_wl_profile_begin(struct trial *t)
 	counters_start(&counters);
 }
 
-static void stop(void)
+void counts_end(void)
 {
 	if (counting)
 		counters_stop(&counters);
 	counting = false;
-}
-
-void __wrap_wl_profile_end(struct trial *t)
-{
-	stop();
-	__real_wl_profile_end(t);
 }
 
 static void sample(struct trial *t, const struct counts *c)
@@ -130,12 +114,10 @@ static void report(struct trial *t)
 		sample(t, &counts);
 }
 
-/* Called after run(), also if that failed within its stretch. */
-int __wrap_profile_report(struct profile *p)
+void counts_report(void)
 {
-	stop();
+	counts_end();
 	if (counted)
 		report(counted);
 	counted = NULL;
-	return __real_profile_report(p);
 }

@@ -81,5 +81,8 @@ int main(int argc, char **argv)
 	test_histogram();
 	test_message_threads();
 	test_schbench_output();
+	test_counters();
+	test_locks();
+	test_sizes();
 	return checks_end();
 }

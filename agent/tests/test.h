@@ -46,5 +46,8 @@ void test_hungtask(void);
 void test_histogram(void);
 void test_message_threads(void);
 void test_schbench_output(void);
+void test_counters(void);
+void test_locks(void);
+void test_sizes(void);
 
 #endif

@@ -20,14 +20,14 @@ from kteardown.vm import seal
 
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
-_COUNTS_SOURCES = ("counts/Makefile", "counts/*.[ch]")
-_HUNT_SOURCES = ("hunt/Makefile", "hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
+_HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 
 
 def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
     """Return the statically linked agent for guests of ``arch``, from ``cache`` or built into it.
 
-    ``own``: workloads that are not shipped; each is a C file or a folder of C files.
+    ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file or a folder
+    of C files.
 
     The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
@@ -49,9 +49,8 @@ def build_counts_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequ
 
     Raises as ``build_agent`` does.
     """
-    return _built(
-        arch, cache, reporter, _sources(own, (*_SOURCES, *_COUNTS_SOURCES)), "kteardown-counts-agent"
-    )
+    sources = _sources(own, (*_SOURCES, "counts/*.[ch]"))
+    return _built(arch, cache, reporter, sources, "kteardown-counts-agent")
 
 
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
@@ -109,8 +108,7 @@ def _built(
             for path, content in sources.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
-            other = [f"--file={path}" for path in files if path.name == "Makefile" and len(path.parts) > 1]
-            _make(folder, compiler, reporter, *other, f"build/{program}", *variables)
+            _make(folder, compiler, reporter, f"build/{program}", *variables)
             seal.publish(folder / "build" / program, agent)
     except OSError as error:
         raise LabError(
@@ -160,7 +158,8 @@ def _make(folder: Path, compiler: str, reporter: Reporter, *variables: str) -> N
     if make is None:
         raise MissingError("cannot build the agent: make is not installed", ["make"])
     # make cannot quote names with blanks: therefore the path of the folder is not an argument.
-    argv = [make, "--silent", f"CC={Path(compiler).name}", "BUILD=build", *variables]
+    jobs = f"--jobs={len(os.sched_getaffinity(0))}"
+    argv = [make, "--silent", jobs, f"CC={Path(compiler).name}", "BUILD=build", *variables]
     reporter.command(argv)
     # An outer `make demo` would pass its own flags to this make.
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}

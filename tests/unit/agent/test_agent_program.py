@@ -37,7 +37,7 @@ def sanitized() -> Path:
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
     folder = data_dir("agent")
     done = subprocess.run(
-        ["make", "--silent", "-C", str(folder), "../build/agent/check"],
+        ["make", "--silent", "--jobs=2", "-C", str(folder), "../build/agent/check"],
         capture_output=True,
         text=True,
         check=False,
@@ -47,8 +47,10 @@ def sanitized() -> Path:
     return folder / "../build/agent/check"
 
 
-def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+def run(*argv: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
 
 
 def run_plan(agent: Path, folder: Path, plan: str) -> subprocess.CompletedProcess[str]:
@@ -57,7 +59,7 @@ def run_plan(agent: Path, folder: Path, plan: str) -> subprocess.CompletedProces
 
 
 def test_the_unit_tests_of_the_agent_pass_with_the_sanitizers(sanitized: Path) -> None:
-    done = run(sanitized)
+    done = run(sanitized, cwd=data_dir("agent"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(" 0 failed\n")
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "hunt/sizes.h"
-#include "hunt/tests/hunt_test.h"
+#include "tests/test.h"
 
 static const struct size_limits limits = {
 	.budget_ns = 100000000,

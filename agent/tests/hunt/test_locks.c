@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "hunt/tests/hunt_test.h"
+#include "tests/test.h"
 
 /*
  * Lines of 6.12.117, in which a process made 576 open files with a flock, and of 7.2.12, in which
  * two processes freed pages. The tests run in the folder of the agent.
  */
-#define RECORDED "hunt/tests/lock_stat.txt"
+#define RECORDED "tests/hunt/lock_stat.txt"
 
 /* The locks of a file as a record has them. */
 static const char *locks_of(FILE *f)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "counts/counters.h"
-#include "counts/tests/counts_test.h"
+#include "tests/test.h"
 
 #define CPUS 3
 
