@@ -24,7 +24,6 @@
 #include "workload.h"
 
 #define FOLDER "/tmp/hunt"
-#define LOCK_STAT "/proc/lock_stat"
 #define MAX_OWNERS 64
 #define FEW_TIMERS 1000
 /* Longer than this without a record is a hang to the lab; a release that waits gives none. */
@@ -109,21 +108,20 @@ static int owner_error(struct trial *t, const struct owner *o)
 /* Does nothing with a kernel that does not count how long locks are held. */
 static void locks_begin(void)
 {
-	put_file(LOCK_STAT, "0");
+	put_file(LOCKSTAT_FILE, "0");
 }
 
 /* The locks that were held since locks_begin(); an invariant, which always holds, has their text.
  */
 static void locks_end(struct trial *t, const char *invariant)
 {
-	struct lock_held locks[LOCKS_MOST];
-	FILE *f = fopen(LOCK_STAT, "re");
+	struct lock_line locks[LOCKS_MOST];
+	FILE *file = fopen(LOCKSTAT_FILE, "re");
 	char text[LOCKS_TEXT];
 
-	if (!f)
+	if (!file)
 		return;
-	locks_text(locks, locks_read(f, locks), text, sizeof(text));
-	fclose(f);
+	locks_text(locks, locks_read(file, locks), text, sizeof(text));
 	wl_check(t, invariant, true, "%s", text);
 }
 

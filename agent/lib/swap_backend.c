@@ -44,7 +44,7 @@ static int open_zswap(const char *compressor, const char **what)
 
 /*
  * Takes the pool's lock for reading once: that is how lock statistics distinguish an
- * rwlock (workloads/swapfree/lockstat.h).
+ * rwlock (lib/lockstat.h).
  */
 static int read_once(void)
 {

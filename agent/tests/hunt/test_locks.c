@@ -14,11 +14,10 @@
 /* The locks of a file as a record has them. */
 static const char *locks_of(FILE *f)
 {
-	struct lock_held locks[LOCKS_MOST];
+	struct lock_line locks[LOCKS_MOST];
 	static char text[LOCKS_TEXT];
 
 	locks_text(locks, locks_read(f, locks), text, sizeof(text));
-	fclose(f);
 	return text;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstat.h"
+#include "lib/lockstat.h"
 
 /* Which of several classes with one name: locks in different files may have the same name. */
 enum lock_which {
@@ -47,7 +47,7 @@ static struct lock_table before;
 void lock_metrics_begin(void)
 {
 	free(before.lines);
-	lockstat_read(&before);
+	lockstat_read(fopen(LOCKSTAT_FILE, "re"), &before);
 }
 
 static enum swap_lock lock_of(const struct lock_line *line)
@@ -95,7 +95,7 @@ void lock_metrics_sample(struct trial *t)
 	struct lock_table after;
 	int64_t longest = 0;
 
-	if (!before.count || lockstat_read(&after))
+	if (!before.count || lockstat_read(fopen(LOCKSTAT_FILE, "re"), &after))
 		return;
 	for (size_t i = 0; i < after.count; i++) {
 		struct lock_use use = since(&after.lines[i]),

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_NAME "/proc/lock_stat"
 /* kernel/locking/lockdep_proc.c, seq_stats(): the name, right-aligned, and a colon. */
 #define NAME_WIDTH 40
 
@@ -37,35 +35,43 @@ static void parse_name(const char *line, struct lock_line *out)
 	memcpy(out->name, line + blanks, length);
 	out->name[length] = '\0';
 	strcpy(out->text, out->name);
-	out->shared = ends_in(out->name, "-R") || ends_in(out->name, "-W");
+	out->reading = ends_in(out->name, "-R");
+	out->shared = out->reading || ends_in(out->name, "-W");
 	if (out->shared)
 		out->name[length - 2] = '\0';
 	cut(out->name, '/');
 	out->later = cut(out->name, '#');
 }
 
+static int64_t ns(double us)
+{
+	return (int64_t)(us * 1000 + 0.5);
+}
+
 bool lockstat_parse(const char *line, struct lock_line *out)
 {
-	double wait_us;
+	double wait_us, longest_us, held_us;
 
 	if (strlen(line) <= NAME_WIDTH || line[NAME_WIDTH] != ':' ||
 	    strspn(line, " ") >= NAME_WIDTH)
 		return false;
 	/*
 	 * Bounces, contentions; wait time: minimum, maximum, total, mean; bounces, acquisitions;
-	 * hold time.
+	 * hold time: minimum, maximum, total, mean.
 	 */
-	if (sscanf(line + NAME_WIDTH + 1, "%*d %" SCNd64 " %*f %*f %lf %*f %*d %" SCNd64,
-		   &out->use.contended, &wait_us, &out->use.acquired) != 3)
+	if (sscanf(line + NAME_WIDTH + 1,
+		   "%*d %" SCNd64 " %*f %*f %lf %*f %*d %" SCNd64 " %*f %lf %lf",
+		   &out->use.contended, &wait_us, &out->use.acquired, &longest_us, &held_us) != 5)
 		return false;
-	out->use.wait_ns = (int64_t)(wait_us * 1000 + 0.5);
+	out->use.wait_ns = ns(wait_us);
+	out->longest_ns = ns(longest_us);
+	out->held_ns = ns(held_us);
 	parse_name(line, out);
 	return true;
 }
 
-int lockstat_read(struct lock_table *table)
+int lockstat_read(FILE *file, struct lock_table *table)
 {
-	FILE *file = fopen(FILE_NAME, "re");
 	struct lock_line line;
 	char *text = NULL;
 	size_t size = 0;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/lockstat.h"
 #include "tests/test.h"
-#include "workloads/swapfree/lockstat.h"
 
 /* Lines from 7.2.12, with two processes that freed 1,024 pages each. */
 static const char heading[] =
@@ -47,10 +47,10 @@ static void kinds(void)
 	CHECK(!line.shared && !line.later);
 	CHECK(lockstat_parse(read_side, &line));
 	CHECK_TEXT(line.name, "&pool->lock");
-	CHECK(line.shared && line.later);
+	CHECK(line.shared && line.reading && line.later);
 	CHECK(lockstat_parse(write_side, &line));
 	CHECK_TEXT(line.name, "tasklist_lock");
-	CHECK(line.shared && !line.later);
+	CHECK(line.shared && !line.reading && !line.later);
 	CHECK(lockstat_parse(nested, &line));
 	CHECK_TEXT(line.name, "ptlock_ptr(ptdesc)");
 	CHECK(line.later);
@@ -69,6 +69,7 @@ static void numbers(void)
 	CHECK(line.use.acquired == 266);
 	CHECK(line.use.contended == 9);
 	CHECK(line.use.wait_ns == 57168670);
+	CHECK(line.longest_ns == 16611980 && line.held_ns == 75407870);
 	CHECK(lockstat_parse(read_side, &line));
 	CHECK(line.use.acquired == 4099);
 	CHECK(line.use.contended == 0);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How often locks were taken and waited for, from /proc/lock_stat (CONFIG_LOCK_STAT). */
+/* How often locks were taken and waited for, and how long held (CONFIG_LOCK_STAT). */
 #ifndef KTEARDOWN_LOCKSTAT_H
 #define KTEARDOWN_LOCKSTAT_H
 
+#include <stdio.h>
+
 #include "workload.h"
+
+#define LOCKSTAT_FILE "/proc/lock_stat"
 
 /* Since the guest's boot; reading and writing together. */
 struct lock_use {
@@ -16,8 +20,10 @@ struct lock_line {
 	/* Without "#2" (the second class of the name), "/1" (nested), and the side. */
 	char name[48];
 	bool shared; /* it has two lines: one ends in -R, one in -W */
+	bool reading; /* this is the line that ends in -R */
 	bool later; /* it has "#2" or a higher number */
 	struct lock_use use;
+	int64_t held_ns, longest_ns; /* in all, and at once */
 };
 
 struct lock_table {
@@ -25,8 +31,11 @@ struct lock_table {
 	size_t count;
 };
 
-/* All classes. 0, or -errno (-ENOENT: a kernel without lock statistics). */
-int lockstat_read(struct lock_table *table);
+/*
+ * All classes in a file such as LOCKSTAT_FILE, which is closed. 0, or -errno; file may be NULL,
+ * what fopen() gives for a kernel without lock statistics (-ENOENT).
+ */
+int lockstat_read(FILE *file, struct lock_table *table);
 
 /* False if the line does not count a lock (a heading, a place of contention). */
 bool lockstat_parse(const char *line, struct lock_line *out);
