@@ -16,6 +16,8 @@ const char *const way_names[] = {"exit", "call", "oldest", "youngest", "random",
 int64_t nr_objects;
 
 static struct owner_report *report;
+/* Where there is no memory for one that is shared. */
+static struct owner_report unshared;
 static bool ordinary_user;
 static int ready_ends[2], to_parent = -1;
 
@@ -59,10 +61,15 @@ int64_t clock_ns(void)
 
 /* -- what kinds use -- */
 
-void owner_failed(const char *call)
+static void note_failed(const char *call)
 {
 	report->error = errno;
 	snprintf(report->call, sizeof(report->call), "%s", call);
+}
+
+void owner_failed(const char *call)
+{
+	note_failed(call);
 	/* Children may hold the pipe open, so that its end would not be seen. */
 	if (write(to_parent, "x", 1) != 1)
 		abort();
@@ -300,13 +307,24 @@ bool owner_start(struct owner *o, const struct owner_spec *spec)
 {
 	int up[2] = {-1, -1}, down[2] = {-1, -1};
 
-	o->spec = *spec;
-	o->report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			 -1, 0);
-	if (pipe2(up, O_CLOEXEC) || pipe2(down, O_CLOEXEC))
+	*o = (struct owner){.spec = *spec, .from = -1, .to = -1};
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (report == MAP_FAILED) {
+		o->report = report = &unshared;
+		note_failed("mmap()");
 		return false;
-	report = o->report;
+	}
+	o->report = report;
+	if (pipe2(up, O_CLOEXEC) || pipe2(down, O_CLOEXEC)) {
+		note_failed("pipe2()");
+		close(up[0]);
+		close(up[1]);
+		return false;
+	}
 	o->pid = fork();
+	if (o->pid < 0)
+		note_failed("fork()");
 	if (!o->pid) {
 		close(up[0]);
 		close(down[1]);
@@ -356,5 +374,6 @@ void owner_end(struct owner *o)
 	}
 	close(o->from);
 	close(o->to);
-	munmap(o->report, sizeof(*o->report));
+	if (o->report != &unshared)
+		munmap(o->report, sizeof(*o->report));
 }

@@ -83,6 +83,7 @@ int main(int argc, char **argv)
 	test_schbench_output();
 	test_counters();
 	test_locks();
+	test_owner();
 	test_sizes();
 	return checks_end();
 }

@@ -48,6 +48,7 @@ void test_message_threads(void);
 void test_schbench_output(void);
 void test_counters(void);
 void test_locks(void);
+void test_owner(void);
 void test_sizes(void);
 
 #endif

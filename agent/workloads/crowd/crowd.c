@@ -337,12 +337,13 @@ static int setup(struct trial *t)
 	how = wl_param_choice(t, "how", hows);
 	state = wl_param_choice(t, "state", states);
 	groups = wl_param_choice(t, "groups", in_groups);
-	if (how == HOW_CGROUP && groups == GROUPS_INSIDE)
-		return wl_fail(t, "cgroup.kill would kill the process that waits for the crowd");
+	/* Before anything fails: cleanup() unmaps it in any case. */
 	shared_size = sizeof(*shared) + processes * sizeof(pid_t);
 	shared = mmap(NULL, shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return wl_fail(t, "cannot mmap memory: %m");
+	if (how == HOW_CGROUP && groups == GROUPS_INSIDE)
+		return wl_fail(t, "cgroup.kill would kill the process that waits for the crowd");
 	need = processes * (EACH_KB + memory_kb);
 	if (raise_limits() || meminfo_read(&m) || need > m.available)
 		return wl_fail(t, "the crowd needs %lld MB of memory", (long long)need / 1024);
