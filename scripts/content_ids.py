@@ -62,8 +62,8 @@ def agent_files(root: Path, workloads: Iterable[str], *, counts: bool = False) -
     if counts:
         pending += sorted(agent.glob("counts/*.[ch]"))
     for name in workloads:
-        own = agent / "workloads" / name
-        pending += sorted(own.glob("*.[ch]")) if own.is_dir() else [own.with_suffix(".c")]
+        for own in (agent / "workloads" / name, agent / "stress" / name):
+            pending += sorted(own.glob("*.[ch]")) if own.is_dir() else [own.with_suffix(".c")]
     found: set[Path] = set()
     while pending:
         path = pending.pop()

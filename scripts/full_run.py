@@ -28,7 +28,7 @@ from content_ids import files_id, listed
 ROOT = Path(__file__).parents[1]
 WHOLE = ("agent", "kernels")
 """Folders that the run vouches for as a whole, but for what ``EACH`` has of them."""
-EACH = ("agent/workloads", "workloads", "series", "tests/data/series")
+EACH = ("agent/workloads", "agent/stress", "workloads/stress", "workloads", "series", "tests/data/series")
 """Folders in which it vouches for each entry by itself: one series may change and not the others."""
 APART = ("agent/hunt",)
 """Folders that make a program of their own, which only tests use that name it."""

@@ -1,4 +1,4 @@
-"""``kteardown list``: list experiments, workloads, kinds, series, fragments, postings, kernels and runs."""
+"""``kteardown list``: list experiments, workloads, stress tests, kinds, series, fragments and more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.load import (
+    experiment_names,
+    load_experiment,
+    load_workload,
+    stress_names,
+    workload_names,
+)
 from kteardown.inputs.published import load_posting, posting_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
@@ -36,6 +42,7 @@ class ListKind(StrEnum):
 
     experiments = "experiments"
     workloads = "workloads"
+    stress_tests = "stress-tests"
     kinds = "kinds"
     series = "series"
     fragments = "fragments"
@@ -53,8 +60,9 @@ def listing(
     kind: Annotated[
         ListKind | None,
         typer.Argument(
-            help="Only these: experiments, workloads, kinds (of objects, for `kteardown hunt`), series, "
-            "fragments (of the kernel configuration), postings, kernels or runs. Default: all but kinds."
+            help="Only these: experiments, workloads, stress-tests (workloads that only check), kinds (of "
+            "objects, for `kteardown hunt`), series, fragments (of the kernel configuration), postings, "
+            "kernels or runs. Default: all but kinds."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
@@ -73,7 +81,7 @@ def listing(
         typer.Option(metavar="FOLDER", help="With kinds: also compile and execute those in FOLDER/kinds."),
     ] = None,
 ) -> None:
-    """List experiments, workloads, kinds, series, fragments, postings, the kernels in the cache, and runs."""
+    """List experiments, workloads, stress tests, kinds, series, fragments, postings, kernels and runs."""
     if covers and kind not in (None, ListKind.workloads):
         raise InputError(
             f"--covers is about workloads, not {kind}",
@@ -124,7 +132,7 @@ def _experiments() -> list[Fields]:
 
 def _workloads() -> list[Fields]:
     here = Path.cwd()
-    found = [load_workload(name, str(here)) for name in workload_names(here)]
+    names = (name for name in workload_names(here) if name not in stress_names())
     return [
         {
             "name": w.name,
@@ -132,7 +140,14 @@ def _workloads() -> list[Fields]:
             "headline_metrics": [name_of(key, m) for key, m in w.metrics.items() if m.headline],
             "summary": w.summary,
         }
-        for w in found
+        for w in (load_workload(name, str(here)) for name in names)
+    ]
+
+
+def _stress_tests() -> list[Fields]:
+    return [
+        {"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary}
+        for w in map(load_workload, stress_names())
     ]
 
 
@@ -217,6 +232,7 @@ Lists = dict[ListKind, Callable[[], list[Fields]]]
 _LISTS: Lists = {
     ListKind.experiments: _experiments,
     ListKind.workloads: _workloads,
+    ListKind.stress_tests: _stress_tests,
     ListKind.series: _series,
     ListKind.fragments: _fragments,
     ListKind.postings: _postings,

@@ -151,8 +151,9 @@ def count_executions(
 ) -> Exercise:
     """Boot the variant once more and count how often the changed lines are executed."""
     workload = load_workload(choice.workload, experiment.folder)
+    own = own_sources([choice.workload], experiment.folder)
     try:
-        found = executed(variant, workload, choice.params, changed, reporter, own=own_sources(experiment))
+        found = executed(variant, workload, choice.params, changed, reporter, own=own)
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.

@@ -12,7 +12,7 @@ from kteardown.coverage.boots import CountedBoot, boot_counted
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, read_map, write_map
 from kteardown.coverage.points import points_of, words
 from kteardown.errors import GuestError, InputError
-from kteardown.inputs.load import load_workload
+from kteardown.inputs.load import load_workload, own_sources
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import file_hash
@@ -48,7 +48,8 @@ def collect(names: Sequence[str], source: str, reporter: Reporter) -> CoverageMa
 
 def content_id(workload: Workload, image: KernelImage, reporter: Reporter) -> str:
     """Return the id of what ``workload`` executes on this kernel: of all that it depends on."""
-    agent = build_agent(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
+    own = own_sources([workload.name])
+    agent = build_agent(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter, own=own)
     plugin = build_plugin(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
     facts = [_RULES, image.image_hash, file_hash(agent), plugin.name, workload.cpus, workload.memory_mb]
     text = json.dumps([*facts, workload.name, points_of(workload)])
@@ -71,7 +72,7 @@ def _cached(
     # A point at which this kernel hangs or panics must not take the others with it.
     for chosen in (points, points[:1]):
         try:
-            booted = boot_counted(kernel, workload, chosen, reporter)
+            booted = boot_counted(kernel, workload, chosen, reporter, own=own_sources([workload.name]))
         except GuestError as error:
             failed = (*failed, f"{len(chosen)} points: {error.message}")
             continue

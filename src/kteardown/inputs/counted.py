@@ -22,9 +22,10 @@ def marks_stretch(workload: str, folder: str = "") -> bool:
 
     Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
     """
-    roots = [data_dir("agent"), *([Path(folder) / "agent"] if folder else [])]
-    for root in roots:
-        place = root / "workloads" / workload
+    shipped = data_dir("agent")
+    own = [Path(folder) / "agent" / "workloads"] if folder else []
+    for root in (shipped / "workloads", shipped / "stress", *own):
+        place = root / workload
         files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
         texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]
         if texts:

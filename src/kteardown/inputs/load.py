@@ -37,6 +37,11 @@ def workload_names(own: Path | None = None) -> list[str]:
     return _names("workloads", own)
 
 
+def stress_names() -> list[str]:
+    """Return the names of the shipped workloads that only check invariants. Their C files are apart, too."""
+    return sorted(path.stem for path in (data_dir("workloads") / "stress").glob("*.toml"))
+
+
 def load_experiment(name: str) -> Experiment:
     """Load an experiment: a shipped one or one of ``./experiments`` by name, or any file by its path.
 
@@ -121,15 +126,17 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
     return with_counts(experiment, workloads) if experiment.design.counts else workloads
 
 
-def own_sources(experiment: Experiment) -> list[Path]:
-    """Return the C files of the workloads of ``experiment`` that are not shipped.
+def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
+    """Return the C files, or folders of them, of those ``workloads`` that not every agent has.
 
-    Raises InputError if one of them does not exist.
+    These are the stress tests, all of them if there is any, and those that are not shipped, in
+    ``own_folder``. Raises InputError if one of them does not exist.
     """
     shipped = workload_names()
-    folder = Path(experiment.folder) / "agent" / "workloads"
-    own: list[Path] = []
-    for name in (sweep.workload for sweep in experiment.workloads if sweep.workload not in shipped):
+    folder = Path(own_folder) / "agent" / "workloads"
+    wanted = list(workloads)
+    own = sorted((data_dir("agent") / "stress").iterdir()) if {*wanted} & {*stress_names()} else []
+    for name in (name for name in wanted if name not in shipped):
         found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not found:
             raise InputError(
@@ -218,15 +225,19 @@ def _swept(experiment: str) -> list[str]:
     return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
 
+def _folders(kind: str, own: Path | None) -> list[Path]:
+    """Return the folders of experiments or workloads: the shipped ones, and that of the user."""
+    return [data_dir(kind), data_dir(kind) / "stress", *([own / kind] if own else [])]
+
+
 def _names(kind: str, own: Path | None) -> list[str]:
-    folders = [data_dir(kind), *([own / kind] if own else [])]
-    return sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    return sorted({path.stem for folder in _folders(kind, own) for path in folder.glob("*.toml")})
 
 
 def _named(kind: str, name: str, own: Path | None) -> Path | None:
     """Return the file of ``name``, if there is one; a shipped file precedes one of the folder ``own``."""
-    folders = [data_dir(kind), *([own / kind] if own else [])]
-    return next((path for path in (folder / f"{name}.toml" for folder in folders) if path.is_file()), None)
+    paths = (folder / f"{name}.toml" for folder in _folders(kind, own))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _folder_of(experiment: Experiment, path: Path) -> str:

@@ -39,7 +39,8 @@ def make_lab(
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
     build = build_counts_agent if counted else build_agent
-    agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own_sources(experiment))
+    own = own_sources(snapshot.workloads, experiment.folder)
+    agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own)
     backend = places.backend(on, spec.arch)
     best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
     if counted:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.inputs.load import load_workload, workload_names
+from kteardown.inputs.load import load_workload, own_sources, stress_names, workload_names
 from kteardown.model.record import AgentError, Bye, Hello, parse
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
@@ -107,9 +107,11 @@ def test_help_names_the_option_to_run_a_plan(agent: Path) -> None:
     assert "--run-on-this-host PLAN" in done.stdout
 
 
-def test_the_parameters_of_each_workload_are_those_of_its_toml_file(agent: Path) -> None:
+def test_the_parameters_of_each_workload_are_those_of_its_toml_file() -> None:
+    own = own_sources(workload_names())
+    stress = build_agent("x86_64", cache=cache_dir(), reporter=SilentReporter(), own=own)
     listed: dict[str, list[str]] = {}
-    for line in run(agent, "--list").stdout.splitlines():
+    for line in run(stress, "--list").stdout.splitlines():
         if line.startswith(" "):
             listed[list(listed)[-1]].append(line.strip())
         else:
@@ -118,6 +120,12 @@ def test_the_parameters_of_each_workload_are_those_of_its_toml_file(agent: Path)
     assert {name: set(params) for name, params in listed.items()} == {
         name: set(workload.parameters) for name, workload in described.items()
     }
+
+
+def test_measured_guests_do_not_read_the_stress_tests(agent: Path) -> None:
+    listed = run(agent, "--list").stdout
+    assert "\nzombies: " in listed
+    assert not [name for name in stress_names() if f"{name}:" in listed]
 
 
 def test_a_plan_without_trials_gives_hello_and_bye(agent: Path, tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.counted import check_counts, marks_stretch, uncounted
-from kteardown.inputs.load import load_experiment, load_workload, load_workloads, workload_names
+from kteardown.inputs.load import (
+    load_experiment,
+    load_workload,
+    load_workloads,
+    stress_names,
+    workload_names,
+)
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply, on_clocks
 from kteardown.model.counts import INVARIANTS, METRICS
@@ -26,7 +32,7 @@ def counted(name: str, **options: object) -> Experiment:
 def test_each_workload_that_names_a_stretch_marks_it() -> None:
     """``.stretch`` is what a profile goes by, and the calls are what the counters go by."""
     for name in workload_names():
-        place = data_dir("agent") / "workloads" / name
+        place = data_dir("agent") / ("stress" if name in stress_names() else "workloads") / name
         files = place.glob("*.c") if place.is_dir() else [place.with_suffix(".c")]
         named = any(re.search(r"\.stretch\s*=", file.read_text()) for file in files)
         assert marks_stretch(name) == named, name

@@ -13,7 +13,9 @@ from kteardown.inputs.load import (
     load_experiment,
     load_workload,
     load_workloads,
+    own_sources,
     programs,
+    stress_names,
     workload_names,
 )
 from kteardown.model.point import points_of, sweep_points, weight_of
@@ -97,6 +99,21 @@ def test_stress_tests_share_one_debug_kernel() -> None:
             "zsmalloc_stress",
         )
     }
+
+
+def test_stress_tests_are_added_to_the_agent_only_where_one_runs() -> None:
+    assert not [
+        metric
+        for name in stress_names()
+        for metric in load_workload(name).metrics.values()
+        if metric.headline
+    ]
+    assert own_sources(["zombies", "crowd"]) == []
+    assert own_sources(["zombies", "uffd_close"]) == own_sources(["exit_stress"])
+    assert {path.stem for path in own_sources(["exit_stress"])} == set(stress_names())
+    experiments = map(load_experiment, experiment_names())
+    swept = {sweep.workload for experiment in experiments for sweep in experiment.workloads}
+    assert not swept & set(stress_names())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ KEPT = ("zombies", "zombies_cgroup")
 
 def copy_agent(target: Path) -> Path:
     """Copy the sources to ``target``, which must not exist, and return it."""
-    shutil.copytree(data_dir("agent"), target, ignore=shutil.ignore_patterns("hunt", "tests"))
+    shutil.copytree(data_dir("agent"), target, ignore=shutil.ignore_patterns("hunt", "stress", "tests"))
     for path in (target / "workloads").iterdir():
         if path.is_dir() and path.name not in KEPT:
             shutil.rmtree(path)

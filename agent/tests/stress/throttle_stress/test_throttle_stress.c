@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stress/throttle_stress/cases.h"
+#include "stress/throttle_stress/victims.h"
 #include "tests/test.h"
-#include "workloads/throttle_stress/cases.h"
-#include "workloads/throttle_stress/victims.h"
 
 static void test_sched_file(void)
 {
