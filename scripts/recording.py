@@ -40,8 +40,8 @@ _QUIET_S = 1.5
 """The part of a pause that is kept before the playing time is set."""
 _SHOWN = "\x1b[?25h"
 """Shows the cursor again: the end of the progress, after which the report is printed."""
-PARAGRAPHS = 4
-"""Of the report: the sentence, the question, the verdicts, and the table of the headline metrics."""
+PARAGRAPHS = 3
+"""Of the report: the lines of the result, the question, and the table of the headline metrics."""
 
 
 def record(file: Path, command: Sequence[str]) -> int:

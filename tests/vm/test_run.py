@@ -118,7 +118,7 @@ def test_both_clocks_are_measured_with_the_same_kernels(tmp_path: Path) -> None:
     kteardown("run", "--resume", "last", "--json", str(again), runs=runs)
     assert (folder / "wall" / "records.ndjson").read_bytes() == before
     assert result_of(again) == both
-    for form in ("cover", "markdown", "csv", "comment", "junit"):
+    for form in ("cover", "markdown", "comment", "junit"):
         assert "freeze_user_ns" in kteardown("report", "last", "--format", form, runs=runs).stdout
 
 

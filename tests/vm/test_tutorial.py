@@ -102,7 +102,8 @@ def test_skeletons_run_as_they_are_and_their_patch_is_not_in_the_kernel(
     assert "growth of unmapping all pages with pages" in done.stdout
     assert result_of(result)["boots"]["ok"] == 2
     monkeypatch.chdir("/")
-    assert kteardown("report", "last", runs=own_runs).stdout == done.stdout
+    first, *_ = done.stdout.splitlines()
+    assert kteardown("report", "last", runs=own_runs).stdout.startswith(f"{first}\n")
     monkeypatch.chdir(mine)
     # Its patch adds a comment.
     done = kteardown(*asked, "--variant", "my-change", runs=own_runs, expect=7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import sys
@@ -17,7 +19,6 @@ from kteardown.errors import InputError
 from kteardown.extras import need
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.report.console import TextConsole
-from kteardown.report.formats.csv import csv_text
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load_workloads
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from kteardown.sql.database import Answer
 
 _WIDE = 100_000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With what a text begins that a spreadsheet takes for a formula."""
 
 
 def register(app: typer.Typer) -> None:
@@ -117,8 +120,14 @@ def _json(answer: Answer) -> None:
 
 
 def _csv(answer: Answer) -> None:
+    """Print the rows as CSV. A text that a spreadsheet would take for a formula has an apostrophe first."""
+    out = io.StringIO()
     rows = ([_flat(value) for value in row] for row in answer.rows)
-    echo(csv_text([answer.columns, *rows] if answer.columns else rows), nl=False)
+    csv.writer(out, lineterminator="\n").writerows(
+        [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in row]
+        for row in ([answer.columns, *rows] if answer.columns else rows)
+    )
+    echo(out.getvalue(), nl=False)
 
 
 def _table(answer: Answer) -> None:

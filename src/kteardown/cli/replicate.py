@@ -22,7 +22,7 @@ from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.report.formats import text
+from kteardown.report.formats import brief, text
 from kteardown.report.sections.replication_table import replication_table, row
 from kteardown.run.asked import experiment_of
 
@@ -120,7 +120,8 @@ def command_line(source: str) -> str:
 def _report(posting: Posting, result: Result | None) -> dict[str, Any]:
     """Print the findings, and return them for --json."""
     found = replicated(posting, result)
-    text.show(replication_table(posting, found, result), options.output())
+    table, console = replication_table(posting, found, result), options.output()
+    brief.fitted(lambda most: text.show(brief.first_rows(table, most), console), console, brief.LINES // 2)
     rows = [row(one, posting) | {"interval": one.ours.ci} for one in found]
     return {"clock": result.clock if result else None, "claims": rows}
 

@@ -25,12 +25,35 @@ class ReportFormat(StrEnum):
     html = "html"
     cover = "cover"
     markdown = "markdown"
-    csv = "csv"
     json = "json"
     comment = "comment"
     junit = "junit"
     svg = "svg"
     png = "png"
+
+
+def _format(text: str) -> ReportFormat:
+    """Return the format with this name. Raises InputError."""
+    if text == "csv":
+        raise InputError(
+            "--format csv: a report is not written as a table",
+            hint="use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the other tables.",
+        )
+    if text not in list(ReportFormat):
+        raise InputError(f"--format {text}: no such format", hint=f"use one of {', '.join(ReportFormat)}.")
+    return ReportFormat(text)
+
+
+_FormatOption = Annotated[
+    ReportFormat,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        parser=_format,
+        autocompletion=lambda: list(ReportFormat),
+        help=f"The format: {', '.join(ReportFormat)}.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,10 +63,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     run: options.RunArg = "last",
-    form: Annotated[
-        ReportFormat,
-        typer.Option("--format", metavar="FORMAT", help=f"The format: {', '.join(ReportFormat)}."),
-    ] = ReportFormat.text,
+    form: _FormatOption = ReportFormat.text,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -13,7 +13,7 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.gate import check_broken, check_built, gate
-from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
+from kteardown.cli.run_report import each_clock, material_of_folder, written
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
@@ -22,6 +22,7 @@ from kteardown.inputs.override import on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
+from kteardown.report.formats import brief
 from kteardown.report.material import Material
 from kteardown.run import lab, places
 from kteardown.rundir.find import RunFolder, find_runs
@@ -54,10 +55,11 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an experiment: build its kernels, boot them, measure, and print the report.
+    """Run an experiment: build its kernels, boot them, measure, and print the result.
 
     Kernels in the cache are used again. Everything that is measured is kept in a run directory. --resume
-    finishes a run that was interrupted or killed.
+    finishes a run that was interrupted or killed. Only the first lines of the report are printed;
+    `kteardown report last` has all of it.
 
     Examples:
 
@@ -126,14 +128,14 @@ def measure(found: RunFolder, reporter: TerminalReporter, execution: options.Exe
 
 
 def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
-    """Boot the rest of the plan, print the report, write the files of ``execution``, apply the gate.
+    """Boot the rest of the plan, print the result, write the files of ``execution``, apply the gate.
 
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
     """
     measure(found, reporter, execution)
     material = material_of_folder(found)
-    text_of, show = partial(written, material), partial(print_report, material)
+    text_of, show = partial(written, material), partial(brief.render, material, options.output())
     gates = partial(apply_gates, each_clock(material), execution.fail_on)
     execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -84,5 +85,6 @@ def try_patch(
         quick = replace(designed, quick=designed.quick or not full)
         tried = measure(tried, chosen, wanted, quick, execution, reporter)
         text = try_page.page(tried)
-        show = partial(echo, text, nl=False)
+        shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
+        show = partial(echo, shown, nl=False)
     execution.publish(partial(try_page.written, tried, text), show, partial(check, tried, execution))

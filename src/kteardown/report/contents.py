@@ -18,10 +18,10 @@ from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone, with_remedy
 from kteardown.report.metric_names import metric_name
-from kteardown.report.metric_words import leading, metric_sentence, verdict_of
+from kteardown.report.revision import revisions_in
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
-from kteardown.report.sections.fault_lines import detail_in_words, fault_lines, is_broken
+from kteardown.report.sections.fault_lines import detail_in_words, fault_lines
 from kteardown.report.sections.growth_table import law_tables
 from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
@@ -41,25 +41,13 @@ _COLUMNS = (
 
 
 def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
-    """Return what failed, a sentence for each variant and headline metric, the ablations, and the stop.
-
-    Of a broken variant nothing else is said.
-    """
-    first = fault_lines(result)
-    lines: list[Cell] = []
-    for variant in variants(result):
-        if is_broken(result, variant):
-            continue
-        for group in headlines(result, workloads):
-            mine = group.of(variant)
-            if mine:
-                metric = verdict_of(result, group, variant)
-                lines.append(Cell(metric_sentence(group, mine, metric), leading(metric, mine)))
+    """Return what failed or was not compared, what revisions keep, the ablations, and the stop."""
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
-    if not lines and not any(is_broken(result, variant) for variant in result.requested):
-        return first or [Cell(_nothing(result, workloads), "inconclusive")]
-    lines = first + lines
+    lines = fault_lines(result)
+    if not lines and not any(headlines(result, workloads)):
+        return [Cell(_nothing(result, workloads), "inconclusive")]
+    lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
         lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -190,21 +189,6 @@ def point_text(point: Mapping[str, ParamValue]) -> str:
     return " ".join(f"{name}={parameter(value)}" for name, value in point.items())
 
 
-def sentence(metric: str, variant: str, comparisons: Sequence[Comparison]) -> str:
-    """Return a summary of one variant and one metric.
-
-    The form is ``V: better on 2 of 3 points of M (-61.0% at ...), same on 1``.
-    """
-    counts = Counter(comparison.verdict for comparison in comparisons)
-    first, *rest = (verdict for verdict in VERDICTS if counts[verdict])
-    last = [comparison for comparison in comparisons if comparison.verdict == first][-1]
-    where = f" at {point_text(last.point)}" if last.point else ""
-    detail = last.reason if first == "same" else f"{_short(last)}{where}"
-    share = "" if len(comparisons) == 1 else f"on {_count_of(counts[first], len(comparisons))} points of "
-    others = "".join(f", {verdict} on {counts[verdict]}" for verdict in rest)
-    return f"{variant}: {first} {share or 'on '}{metric} ({detail}){others}"
-
-
 def with_remedy(reason: str, clock: Clock | None = None) -> str:
     """Return the reason of a verdict, with the option that makes the next run decide if one does.
 
@@ -221,7 +205,7 @@ def without_options(text: str) -> str:
     For a page: its readers need not have run the command, and it gives whole commands in one place.
     """
     for option in (*_REMEDIES.values(), *_REMEDY_OF_CLOCK.values()):
-        text = text.replace(f", add {option}", "")
+        text = text.replace(f", add {option}", "").replace(f"; add {option}", "")
     return _OPTION.sub("", text)
 
 
@@ -230,15 +214,3 @@ def tone(comparisons: Iterable[Comparison]) -> Verdict:
     found = {comparison.verdict for comparison in comparisons}
     order: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
     return next((verdict for verdict in order if verdict in found), "inconclusive")
-
-
-def _short(comparison: Comparison) -> str:
-    if comparison.verdict == "inconclusive":
-        return change(comparison)
-    if comparison.ratio is not None:
-        return percent(comparison.ratio)
-    return f"{number(comparison.base.median)} to {number(comparison.changed.median)}"
-
-
-def _count_of(count: int, total: int) -> str:
-    return f"all {total}" if count == total else f"{count} of {total}"

@@ -56,11 +56,6 @@ def shipped_name(workload: str, metric: str, statistic: str = "") -> str:
     return metric_name(known, workload, metric, statistic)
 
 
-def is_activity(name: str) -> bool:
-    """Return whether the name is of something that is done, such as ``freezing user space``."""
-    return name.split(" ", maxsplit=1)[0].endswith("ing")
-
-
 def name_of(key: str, spec: Metric | None) -> str:
     """Return the name of the metric with this key: its own, or the key in words."""
     if spec is not None and spec.name:

@@ -9,7 +9,7 @@ from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.in_words import in_words
-from kteardown.report.sentence_of_both import sentence_of_both
+from kteardown.report.sentence import sentence
 from kteardown.rundir import saved_result
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
@@ -48,7 +48,7 @@ def result_of(run: RunDir) -> Result:
 
 
 def answer(run: RunDir) -> str:
-    """Return the saved result in one sentence; empty if there is no current result.
+    """Return the sentence of the saved result; empty if there is no current result.
 
     It is read without the rest of the result, which may be large.
     """
@@ -66,7 +66,7 @@ def answer_of(found: RunFolder) -> str:
     exact, wall = map(read, found.runs)
     if exact is None or wall is None:
         return ""
-    return sentence_of_both(both_clocks(exact, wall), load(found.runs[0]).workloads)
+    return sentence(both_clocks(exact, wall), load(found.runs[0]).workloads)
 
 
 def damage_of(found: RunFolder) -> str:

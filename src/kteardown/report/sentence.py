@@ -1,212 +1,323 @@
-"""The result in one sentence, with which every report begins.
+"""The result in lines, with which every report begins: one for each variant, in a fixed form.
 
-It is made from the verdicts alone. What is broken or worse is always named; a gain is named only if a verdict
-is ``better``, and never of a broken variant.
+``VARIANT: worse: METRIC CHANGE; better: METRIC CHANGE and 2 more; undecided: METRIC; 6 points (wall)``
+
+The clauses are in the order of ``_TONES``. ``worse`` and ``better`` are always there, with ``none`` if
+nothing is; of a broken variant nothing else is said. A metric has its key, and the smallest and the largest
+change of the points with this verdict; on both clocks, the mean change on each. What does not fit into a line
+is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from kteardown.errors import NotBuiltError
+from kteardown.model.both_clocks import BothClocks
+from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
-from kteardown.model.result import FaultStatus, Result, Verdict
+from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formatting import with_remedy
+from kteardown.report.comparison_groups import groups, is_headline
+from kteardown.report.formatting import share, tone, with_remedy
+from kteardown.report.metric_words import verdict_of
 from kteardown.report.revision import revisions_in
-from kteardown.report.sections.fault_lines import fault_words
-from kteardown.report.verdict_clauses import (
-    Found,
-    beside_better,
-    beside_worse,
-    changes,
-    exceptions,
-    few,
-    found_of,
-    listed,
-    no_changes,
-    nothing_worse,
-    short,
+from kteardown.visible import on_one_line
+
+WIDTH = 100
+_TONES: Mapping[str, Verdict] = {
+    "broken": "broken",
+    "maybe broken": "broken",
+    "worse": "worse",
+    "not compared": "inconclusive",
+    "better": "better",
+    "undecided": "inconclusive",
+    "the same": "same",
+    "no effect": "same",
+}
+"""The clauses in their order, with the tone of a line whose first clause it is."""
+_ALWAYS = ("worse", "better")
+_SAME = ("the same", "no effect")
+_FAULTS = ("broken", "maybe broken", "not compared")
+_NEVER_LEFT_OUT = (*_FAULTS, "worse")
+_LONGEST_NAME = 24
+"""Clauses are left out before the name of a variant is cut to less."""
+_STEPS = (
+    *((label, 1, False) for label in (*_ALWAYS, "undecided")),
+    ("", 0, False),
+    *((label, 3, True) for label in _FAULTS),
+    *((label, 1, True) for label in _ALWAYS),
+    ("", 1, False),
+    *((label, named, True) for named in (2, 3) for label in _ALWAYS),
+    *((label, named, False) for label in ("undecided", *_SAME) for named in (0, 1, 2, 3)),
+    ("undecided", 1, True),
+    *(("", number, False) for number in (2, 3, 4, 5)),
 )
-
-ALARMING: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
-"""The most alarming verdict first."""
-FULL = 2
-"""Up to this many variants have a part of the sentence each; more are counted by what they are."""
-BASE_ALONE = "Only base was run: there is nothing to compare it with"
-UNHURT = "nothing got worse"
-_LONGEST_REASON = 100
-_LOST = "not compared"
-_SORTS = (
-    "broken",
-    "not in the kernel",
-    "worse",
-    "better and worse",
-    "better",
-    "the same",
-    "inconclusive",
-    _LOST,
-)
-_WITH_CHANGE = ("worse", "better and worse", "better")
+"""What a line has if there is room, the most important first: a clause, how many metrics of it are named, and
+whether with all that is said of them. Without a clause: the end with this number."""
+_KINDS: Mapping[str, str] = {
+    "oom": "out of memory",
+    "agent-error": "agent error",
+    "invariant": "failed invariant",
+}
+_NOT_BUILT = "nothing of it is in the kernel that was built"
 
 
-def sentence(result: Result, workloads: Mapping[str, Workload]) -> str:
-    """Return the sentence, which ends with a full stop."""
-    requested = requested_of(result)
-    base = [f"base itself fails: {few(found, 'fault')}" for found in [faults(result, BASE, "base")] if found]
-    absent = not_built_texts(result.not_built)
-    if not requested and not absent:
-        return "; ".join([BASE_ALONE, *base]) + "."
-    texts = (
-        [_of_variant(result, workloads, variant) for variant in requested]
-        if len(requested) <= FULL
-        else _of_many(result, workloads, requested)
+class Line(NamedTuple):
+    """What is said of one kernel, and the verdict that its colour shows."""
+
+    tone: Verdict
+    text: str
+
+
+class _Item(NamedTuple):
+    """A metric or a fault of a clause: what is said of it if there is room, and if there is not."""
+
+    long: str
+    short: str
+    size: float = 0.0
+    headline: bool = True
+
+
+def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> str:
+    """Return the lines of a result as one text."""
+    return "\n".join(line.text for line in lines(result, workloads))
+
+
+def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> list[Line]:
+    """Return a line for each variant, and one for base if it fails: what alarms most is first."""
+    results = [result] if isinstance(result, Result) else list(result.results.values())
+    absent = dict.fromkeys(name for one in results for name in one.not_built)
+    asked = dict.fromkeys(
+        name for one in results for name in (one.requested or [c.variant for c in one.asked_for])
     )
-    left = f"; boots left: {result.boots_left}" if result.boots_left else ""
-    so_far = f"So far (the run is not finished{left}): " if result.unfinished else ""
-    return so_far + "; ".join([*absent, *texts, *revisions_in(result, workloads), *base]) + "."
+    found = [_of_variant(results, workloads, name) for name in asked if name not in absent]
+    if base := _faults(results, BASE, "base"):
+        found.append(_line(BASE, {"broken": base}))
+    order = list(dict.fromkeys(_TONES.values()))
+    found.sort(key=lambda line: order.index(line.tone))
+    if not asked:
+        found.append(Line("inconclusive", f"{BASE}: there is nothing to compare it with"))
+    return [Line("inconclusive", _cut(name, _NOT_BUILT)) for name in absent] + found
 
 
-def tone_of(result: Result) -> Verdict:
-    """Return the verdict that the colour of the sentence shows: the most alarming one."""
-    verdicts = {m.verdict for m in result.metric_verdicts} | {c.verdict for c in result.asked_for}
-    if any(f.status in ("broken", "suspected") and result.is_asked_for(f.kernel) for f in result.faults):
-        return "broken"
-    if (result.uncompared or result.not_built) and "worse" not in verdicts:
-        return "inconclusive"
-    return next((verdict for verdict in ALARMING if verdict in verdicts), "inconclusive")
+def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> Line:
+    left = sum(one.boots_left for one in results)
+    unfinished = any(one.unfinished for one in results)
+    so_far = f"so far{f', {left} boots left' if left else ''}: " if unfinished else ""
+    if broken := _faults(results, variant, "broken"):
+        return _line(variant, {"broken": broken}, so_far)
+    rows = [c for one in results for c in one.asked_for if c.variant == variant]
+    suspected = _faults(results, variant, "suspected")
+    lost = _lost(results, workloads, variant, rows)
+    if not rows and not suspected and not lost:
+        sound = all(one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results)
+        nothing = "no fault, and no metric is compared" if sound else "not compared with base"
+        return Line("inconclusive", _cut(variant, so_far + nothing))
+    clauses = {"worse": [], "better": [], **_metrics(results, workloads, variant)}
+    clauses |= {"maybe broken": suspected, "not compared": lost}
+    places = len({(c.workload, *sorted(c.point.items())) for c in rows})
+    end = f"{places} point{'' if places == 1 else 's'}"
+    clocks = results[0].clock if len(results) == 1 else "both clocks"
+    ends = [end, f"{end} ({clocks})"]
+    for text in (_remedy(results, rows), _revision(results, workloads, variant)):
+        if text:
+            end = f"{text}; {end}"
+            ends += [end, f"{end} ({clocks})"]
+    return _line(variant, clauses, so_far, ends)
 
 
-def requested_of(result: Result) -> tuple[str, ...]:
-    """Return the variants that a sentence is about and of which something is in the kernel."""
-    found = result.requested or tuple(dict.fromkeys(c.variant for c in result.asked_for))
-    return tuple(variant for variant in found if variant not in result.not_built)
+def _metrics(
+    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str
+) -> dict[str, list[_Item]]:
+    """Return the metrics of each clause: first the headline metrics, then the largest changes."""
+    found: dict[str, dict[tuple[str, str], dict[Clock, _Item]]] = {}
+    for result in results:
+        every = [(group, rows) for group in groups(result, workloads) if (rows := group.of(variant))]
+        # Of a workload that this version does not know, all metrics count.
+        known = any(is_headline(workloads, group.workload, group.metric) for group, _ in every)
+        for group, rows in every:
+            headline = not known or is_headline(workloads, group.workload, group.metric)
+            for label, item in _labels(rows, verdict_of(result, group, variant), headline=headline):
+                # Equal to the digit is a word of one clock.
+                clause = "the same" if label in _SAME and len(results) > 1 else label
+                mine = found.setdefault(clause, {}).setdefault((group.workload, group.key), {})
+                mine[result.clock] = item
+    return {
+        label: sorted(
+            (_on_clocks(key, items, both=len(results) > 1) for (_, key), items in mine.items()),
+            key=lambda item: (not item.headline, -item.size),
+        )
+        for label, mine in found.items()
+    }
 
 
-def not_built_texts(absent: Sequence[str]) -> list[str]:
-    """Return what is said first: that nothing of these variants is in a kernel, if there are any."""
-    text = NotBuiltError.of(listed(absent)).message if absent else ""
-    return [text[:1].upper() + text[1:]] if text else []
+def _labels(
+    rows: Sequence[Comparison], metric: MetricVerdict | None, *, headline: bool
+) -> Iterator[tuple[str, _Item]]:
+    """Yield each clause in which a metric is, on one clock, with what is said of it there."""
+    whole, named = (metric.verdict if metric else tone(rows)), False
+    for label in _ALWAYS:
+        mine = [c for c in rows if c.verdict == label or (whole == "mixed" and _turned(c, label))]
+        if mine or whole == label:
+            named = True
+            yield label, _change_item(label, mine, rows, metric)._replace(headline=headline)
+    if whole == "same" and headline:
+        equal = all(c.exact and c.ratio == 1 for c in rows)
+        yield "no effect" if equal else "the same", _Item("", "")
+    elif headline and (whole == "inconclusive" or (whole == "mixed" and not named)):
+        mde = metric.mde if metric else None
+        yield "undecided", _Item(f"(smallest detectable {share(mde)})" if mde else "", "")
 
 
-def faults(result: Result, kernel: str, status: FaultStatus) -> list[str]:
-    """Return the faults of a kernel, those in the same words once."""
-    mine = [f for f in result.faults if f.kernel == kernel and f.status == status]
-    return list(dict.fromkeys(map(fault_words, mine)))
+def _turned(c: Comparison, label: str) -> bool:
+    """Return whether the whole interval of a point without a verdict is in the direction of ``label``."""
+    if c.ci is None or c.verdict != "inconclusive":
+        return False
+    lower = (label == "better") == (c.better == "lower")
+    return c.ci[1] < 1 if lower else c.ci[0] > 1
 
 
-def not_compared(
-    result: Result, workloads: Mapping[str, Workload], variant: str, found: Sequence[Found]
-) -> str:
-    """Return at how many points a variant could not be compared, and why: ``at 1 of 5 points (...)``."""
-    mine = [u for u in result.uncompared if u.variant == variant and _has_metrics(workloads, u.workload)]
-    if not mine:
-        return ""
-    places = {(f.group.workload, *sorted(c.point.items())) for f in found for c in f.rows}
-    total = len(mine) + len(places)
-    points = (
-        f"{len(mine)} of {total} points" if places else f"any of {total} points" if total > 1 else "its point"
-    )
-    reasons = dict.fromkeys(_shortened(u.reason.removeprefix(f"{variant}: ")) for u in mine)
-    return f"at {points} ({few(list(reasons), 'reason')})"
+def _change_item(
+    label: str, mine: Sequence[Comparison], rows: Sequence[Comparison], metric: MetricVerdict | None
+) -> _Item:
+    """Return the span of the changes at the points ``mine``; in short, the mean of all or the largest."""
+    ratios = sorted((c.ratio for c in mine if c.ratio is not None), key=_size)
+    at = f" at {len(mine)} of {len(rows)}" if 0 < len(mine) < len(rows) else ""
+    mean = metric.ratio if metric and metric.verdict == label else None
+    ends = list(dict.fromkeys(map(_change, ratios[:1] + ratios[-1:] if ratios else [mean])))
+    long = " to ".join(ends) + at
+    short = f"mean {_change(mean)}" if mean is not None else f"up to {ends[-1]}{at}"
+    size = max(map(_size, ratios), default=0.0 if mean is None else _size(mean))
+    return _Item(long, min(short, long, key=len), size)
 
 
-def nothing(result: Result) -> str:
-    """Return what is known of a variant of which nothing was compared and nothing failed."""
-    boots = sum(result.boots.values())
-    if boots and result.boots.get("ok") == boots and not result.voids:
-        return f"fails in none of its boots ({boots} of all kernels); no metric of its workloads is compared"
-    return "could not be compared with base"
+def _on_clocks(key: str, items: Mapping[Clock, _Item], *, both: bool) -> _Item:
+    """Return what is said of a metric; if there are two clocks, in short and with the clock of each."""
+    first, *others = items.values()
+    if not both:
+        long, short = first.long, first.short
+    elif others and {other.short for other in others} == {first.short}:
+        long = short = first.short
+    else:
+        texts = [f"{item.short.removeprefix('mean ')} {clock}".lstrip() for clock, item in items.items()]
+        long = short = "/".join(texts)
+    texts = [f"{key} {text}".rstrip() for text in (long, short)]
+    return _Item(texts[0], texts[1], max(item.size for item in items.values()), first.headline)
 
 
-def sort_of(result: Result, found: Sequence[Found], variant: str) -> str:
-    """Return what a variant is, in a list of many: ``broken``, ``better and worse`` ..."""
-    if result.broken(variant):
-        return "broken"
-    if variant in result.not_built:
-        return "not in the kernel"
-    verdicts = {f.verdict for f in found if f.headline} | {c.verdict for f in found for c in f.worse}
-    if "mixed" in verdicts or verdicts >= {"better", "worse"}:
-        return "better and worse"
-    order = (("worse", "worse"), ("better", "better"), ("inconclusive", "inconclusive"), ("same", "the same"))
-    return next((sort for verdict, sort in order if verdict in verdicts), _LOST)
+def _faults(results: Sequence[Result], kernel: str, status: FaultStatus) -> list[_Item]:
+    """Return the faults of a kernel, those in the same words once, with their clock if there are two."""
+    found: dict[_Item, None] = {}
+    for result in results:
+        clock = f", {result.clock}" if len(results) > 1 else ""
+        for fault in result.faults:
+            if fault.kernel == kernel and fault.status == status:
+                short = f"{_KINDS.get(fault.kind, fault.kind)} in {len(fault.boots)} of {fault.of} boots"
+                base = "" if kernel == BASE else f"base in {fault.base_boots} of {fault.base_of}"
+                inside = f"{base}{clock}".lstrip(", ")
+                found[_Item(f"{short} ({inside})" if inside else short, short)] = None
+    return list(found)
 
 
-def counted(sorts: Mapping[str, str], found: Mapping[str, Sequence[Found]]) -> str:
-    """Return how many variants there are of each sort, with their names and first changes."""
-    texts = []
-    for sort in _SORTS:
-        mine = [variant for variant, own in sorts.items() if own == sort]
-        names = [f"{v}{_brief(found[v])}" if sort in _WITH_CHANGE else v for v in mine]
-        why = _remedy([f for v in mine for f in found[v] if f.headline]) if sort == "inconclusive" else ""
-        if mine:
-            texts.append(f"{len(mine)} {sort} ({', '.join(names)}{why})")
-    return ", ".join(texts)
+def _lost(
+    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
+) -> list[_Item]:
+    """Return at how many points the variant was not compared, on any clock."""
+
+    def compares(name: str) -> bool:
+        return name not in workloads or any(spec.compare for spec in workloads[name].metrics.values())
+
+    lost = {
+        (u.workload, *sorted(u.point.items()))
+        for one in results
+        for u in one.uncompared
+        if u.variant == variant and compares(u.workload)
+    }
+    total = len(lost | {(c.workload, *sorted(c.point.items())) for c in rows})
+    text = f"{len(lost)} of {total} point{'s' if total > 1 else ''}"
+    return [_Item(text, text)] if lost else []
 
 
-def beside_counted(results: Sequence[Result], sorts: Mapping[str, str]) -> list[str]:
-    """Return which of many variants may be broken, and which could not be compared at all points."""
-    unsure = [v for v in sorts if any(faults(result, v, "suspected") for result in results)]
-    uncompared = {u.variant for result in results for u in result.uncompared}
-    lost = [v for v, sort in sorts.items() if sort not in ("broken", _LOST) and v in uncompared]
-    return [
-        *([f"{listed(unsure)} may be broken"] if unsure else []),
-        *([f"not all points could be compared of {listed(lost)}"] if lost else []),
-    ]
+def _remedy(results: Sequence[Result], rows: Sequence[Comparison]) -> str:
+    """Return what to add to the command so that the next run decides, if one option does."""
+    undecided = {c.reason for c in rows if c.verdict == "inconclusive"}
+    clocks = {one.clock for one in results}
+    found = {with_remedy(text, clock).removeprefix(f"{text}, ") for text in undecided for clock in clocks}
+    found -= undecided
+    return found.pop() if len(found) == 1 else ""
 
 
-def _of_variant(result: Result, workloads: Mapping[str, Workload], variant: str) -> str:
-    broken = faults(result, variant, "broken")
-    if broken:
-        return f"{variant} is broken: {few(broken, 'fault')}"
-    found = found_of(result, workloads, variant)
-    headlines = [f for f in found if f.headline]
-    suspected = faults(result, variant, "suspected")
-    missing = not_compared(result, workloads, variant, found)
-    changed = [*changes(headlines), *exceptions(headlines)]
-    worse = beside_worse(found)
-    gains = any(f.verdict == "better" for f in headlines)
-    unhurt = gains and not suspected and not missing and nothing_worse(found)
-    parts = [
-        *([f"may be broken: {few(suspected, 'fault')}"] if suspected else []),
-        *changed,
-        *no_changes(headlines, alone=not changed),
-        *([f"could not be compared {missing}"] if missing else []),
-        *([UNHURT] if unhurt else []),
-        *(worse or beside_better(found)),
-    ]
-    return f"{variant} {'; '.join(parts) or nothing(result)}"
+def _revision(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> str:
+    """Return what a revision keeps of the one before, without its figures, if all clocks say the same."""
+    texts = {
+        re.sub(r" \([^()]*\)", "", text).removeprefix(f"{variant} ")
+        for one in results
+        for text in revisions_in(one, workloads)
+        if text.startswith(f"{variant} ")
+    }
+    return texts.pop() if len(texts) == 1 else ""
 
 
-def _of_many(result: Result, workloads: Mapping[str, Workload], requested: Sequence[str]) -> list[str]:
-    """Return how many variants there are of each sort, with their names."""
-    found = {variant: found_of(result, workloads, variant) for variant in requested}
-    sorts = {variant: sort_of(result, found[variant], variant) for variant in requested}
-    return [f"Of {len(requested)} variants: {counted(sorts, found)}", *beside_counted([result], sorts)]
+def _line(
+    kernel: str, clauses: Mapping[str, Sequence[_Item]], so_far: str = "", ends: Sequence[str] = ()
+) -> Line:
+    """Return a line of at most ``WIDTH`` columns, with as many of ``_STEPS`` as there is room for.
+
+    ``ends``: what may be its end, the shortest first.
+    """
+    name = on_one_line(kernel)
+    shown = [label for label in _TONES if clauses.get(label) or (label in clauses and label in _ALWAYS)]
+    tone: Verdict = next((_TONES[label] for label in shown if clauses[label]), "inconclusive")
+    form: dict[str, tuple[int, bool]] = {label: (0, False) for label in shown if label not in _SAME}
+
+    def text(form: Mapping[str, tuple[int, bool]]) -> str:
+        texts = [
+            f"{label}: {_listed(label, clauses[label], *form[label])}" for label in shown if label in form
+        ]
+        left_out = ["..."] if not set(shown) <= {*form, *_SAME} else []
+        return so_far + "; ".join([*texts, *left_out, *([ends[form[""][0]]] if "" in form else [])])
+
+    for label in [label for label in reversed(form) if label not in _NEVER_LEFT_OUT]:
+        if len(text(form)) + 2 + min(len(name), _LONGEST_NAME) > WIDTH:
+            del form[label]
+    for label, named, long in _STEPS:
+        known = named < len(ends) if not label else label in form or (label in _SAME and label in shown)
+        more = {**form, label: (named, long)}
+        if known and len(text(more)) + 2 + len(name) <= WIDTH:
+            form = more
+    return Line(tone, _cut(kernel, text(form)))
 
 
-def _brief(found: Sequence[Found]) -> str:
-    """Return the first gain and the first loss of a variant, for a list of many."""
-    first = [next((short(f) for f in found if f.verdict == wanted), "") for wanted in ("better", "worse")]
-    texts = [text for text in first if text]
-    return f": {', '.join(texts)}" if texts else ""
+def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:
+    """Return the first items and how many more there are; ``none`` without one."""
+    texts = [item.long if long else item.short for item in items]
+    if label in _FAULTS:
+        named = max(named, 1)
+    if len(texts) <= named or not texts:
+        return ", ".join(texts) or "none"
+    if not named:
+        return f"{len(texts)} metric{'s' if len(texts) > 1 else ''}"
+    return f"{', '.join(texts[:named])} and {len(texts) - named} more"
 
 
-def _remedy(found: Sequence[Found]) -> str:
-    """Return what to add to the command, if all that is inconclusive lacks the same."""
-    reasons = {(f.rows[0].reason, f.clock) for f in found if f.verdict == "inconclusive"}
-    if len(reasons) != 1:
-        return ""
-    reason, clock = next(iter(reasons))
-    remedy = with_remedy(reason, clock)
-    return f": {remedy}" if remedy != reason else ""
+def _cut(kernel: str, text: str) -> str:
+    """Return the line of a kernel, whose name is cut where the line would be too long."""
+    name, room = on_one_line(kernel), WIDTH - len(text) - 2
+    return f"{name if len(name) <= room else name[: max(room - 3, 0)] + '...'}: {text}"
 
 
-def _has_metrics(workloads: Mapping[str, Workload], name: str) -> bool:
-    """Return whether the workload has metrics that are compared: one that only checks has none."""
-    known = workloads.get(name)
-    return known is None or any(spec.compare for spec in known.metrics.values())
+def _change(ratio: float | None) -> str:
+    """Return a change: ``-61%``, ``+5.8%``; one decimal below 10%, and where nearly everything is saved."""
+    if ratio is None:
+        return "(no ratio)"
+    size = abs(ratio - 1)
+    whole = 0.0995 <= size < 0.995 or ratio > 1.1
+    return f"{'+' if ratio >= 1 else '-'}{f'{size:,.0%}' if whole else f'{size:.1%}'}"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+def _size(ratio: float) -> float:
+    """Return how large a change is, in either direction."""
+    return abs(math.log(ratio)) if ratio > 0 else math.inf

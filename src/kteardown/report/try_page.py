@@ -16,14 +16,17 @@ from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
 from kteardown.report.formats import junit
+from kteardown.report.formats.brief import LINES
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import clock_tables
-from kteardown.report.summary import claims, limits
+from kteardown.report.sentence import Line, lines
+from kteardown.report.summary import limits
 from kteardown.visible import on_one_line, visible
 
-_ORDER: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
-"""Which verdict is the sentence at the top, if there are several."""
+_ORDER: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "same")
+"""Which verdict is first, if there are several."""
+_NO_CHANGE = ("same", "inconclusive")
 _MANY = 8
 
 
@@ -77,15 +80,26 @@ class Tried:
 
 def page(tried: Tried) -> str:
     """Return the page, with a newline at the end."""
-    parts = [_heading(tried.posted), wrapped(sentence(tried))]
-    for one in tried.measured:
-        parts += [wrapped(text, "- ") for _, text in _answers(one) if text != sentence(tried)]
-        parts += [layout(table) for table in _tables(one)]
+    parts = [_heading(tried.posted), *map(wrapped, sentence(tried).splitlines())]
+    parts += [layout(table) for one in tried.measured for table in _tables(one)]
     parts.append(_section("What was exercised:", _exercised(tried)))
     parts.append(_section("What was compared:", compared(tried)))
     parts.append(_section("Limits:", _limits(tried)))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
+
+
+def first_page(tried: Tried, page: str) -> str:
+    """Return the parts of the page that fit on a terminal, and where the rest is."""
+    kept: list[str] = []
+    parts = page.rstrip("\n").split("\n\n")
+    for part in parts:
+        if "\n\n".join([*kept, part]).count("\n") < LINES - 3:
+            kept.append(part)
+    if len(kept) < len(parts):
+        runs = " and ".join(f"kteardown report {one.run}" for one in tried.measured if one.run)
+        kept.append(f"{len(parts) - len(kept)} more parts: add --markdown FILE, or see {runs}")
+    return "\n\n".join(kept) + "\n"
 
 
 def plan(tried: Tried) -> str:
@@ -156,12 +170,12 @@ def as_json(tried: Tried) -> str:
 
 
 def sentence(tried: Tried) -> str:
-    """Return the answer in one sentence."""
-    found = [answer for one in tried.measured for answer in _answers(one)]
+    """Return the answer in lines, those that alarm most first."""
+    found = [line for one in tried.measured for line in _answers(one)]
     if not found:
         reason = tried.error.message if tried.error else "nothing was measured"
         return f"{reason[:1].upper()}{reason[1:]}."
-    return min(found, key=lambda answer: _ORDER.index(answer[0]))[1]
+    return "\n".join(line.text for line in sorted(found, key=lambda line: _ORDER.index(line.tone)))
 
 
 def compared(tried: Tried) -> list[str]:
@@ -194,16 +208,22 @@ def _heading(posted: PostedSeries) -> str:
     return "\n".join(lines)
 
 
-def _answers(one: MeasuredWorkload) -> list[tuple[Verdict, str]]:
-    """Return what is claimed of each metric; of a workload that did not execute the change, never "same"."""
-    found = [(claim.verdict, claim.text) for material in one.materials for claim in claims(material)]
+def _answers(one: MeasuredWorkload) -> list[Line]:
+    """Return the result in lines; of a workload that did not execute the change, not that it is the same."""
+    if one.material is None:
+        return []
+    material = one.material
+    if isinstance(material, BothMaterial):
+        found = lines(material.both, material.instructions.workloads)
+    else:
+        found = lines(material.result, material.workloads)
     if one.exercise.exercised is not False:
         return found
     text = (
         f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
         "Its figures say nothing about the series."
     )
-    return list(dict.fromkeys((v, text) if v in ("same", "inconclusive") else (v, t) for v, t in found))
+    return [line for line in found if line.tone not in _NO_CHANGE] + [Line("inconclusive", text)]
 
 
 def _tables(one: MeasuredWorkload) -> Sequence[Any]:

@@ -24,7 +24,6 @@ from kteardown.report.formats.html import html_report
 from kteardown.report.formatting import without_options
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
-from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
@@ -226,7 +225,7 @@ def _answer(files: tuple[Path, ...], _stamped: tuple[tuple[int, int], ...]) -> s
     if len(found) == 1:
         return without_options(sentence(found[0].result, found[0].workloads))
     both = both_clocks(found[0].result, found[1].result)
-    return without_options(sentence_of_both(both, found[0].workloads))
+    return without_options(sentence(both, found[0].workloads))
 
 
 @lru_cache(maxsize=4)

@@ -59,7 +59,15 @@ _PLACE = "run, kernel, block, seed, clock, boot, attempt, trial, workload"
 _COUNTED_PARAMS = _AS_MAP.format("counted.params")
 _POINT = _AS_MAP.format("(c -> 'point')")
 _PAIR = "(c -> '{0}' ->> 0)::DOUBLE AS {1}_low, (c -> '{0}' ->> 1)::DOUBLE AS {1}_high"
-_SIDE = "(c -> '{0}' ->> 'median')::DOUBLE AS {0}_median, (c -> '{0}' ->> 'boots')::BIGINT AS {0}_boots"
+_SIDE = ", ".join(
+    f"(c -> '{{0}}' ->> '{name}')::{kind} AS {{0}}_{name}"
+    for name, kind in {
+        **dict.fromkeys(("median", "mean", "sd"), "DOUBLE"),
+        **dict.fromkeys(("n", "boots"), "BIGINT"),
+        "percentile": "DOUBLE",
+    }.items()
+)
+_P_VALUES = ", ".join(f"(c ->> '{name}')::DOUBLE AS {name}" for name in ("p", "p_holm", "p_rank", "p_same"))
 
 
 def _value_unit(unit: str, clock: str) -> str:
@@ -115,7 +123,8 @@ SELECT run, c ->> 'workload' AS workload, c ->> 'variant' AS variant, c ->> 'met
     {_SIDE.format("base")}, {_SIDE.format("changed")}, (c ->> 'ratio')::DOUBLE AS ratio,
     {_PAIR.format("ci", "ci")}, (c ->> 'confidence')::DOUBLE AS confidence, (c ->> 'mde')::DOUBLE AS mde,
     c ->> 'verdict' AS verdict, (c ->> 'exact')::BOOLEAN AS exact, {_PAIR.format("null_ci", "null")},
-    (c ->> 'p')::DOUBLE AS p, c ->> 'reason' AS reason, {_POINT} AS params COLUMNS
+    {_PAIR.format("layout_ci", "layout")}, {_P_VALUES}, (c ->> 'outliers')::BIGINT AS outliers,
+    c ->> 'reason' AS reason, {_POINT} AS params COLUMNS
 FROM (SELECT run, result ->> 'clock' AS clock, unnest(try_cast(result -> 'comparisons' AS JSON[])) AS c,
     c -> 'point' AS point FROM results)""",
     "laws": f"""

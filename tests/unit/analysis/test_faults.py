@@ -24,14 +24,15 @@ from kteardown.model.record import (
 from kteardown.model.result import PatchSet, Result
 from kteardown.report.formats import cover
 from kteardown.report.material import Material, side_by_side
-from kteardown.report.sections.both_clocks_table import clock_sentences
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_summary
 from kteardown.report.sections.fault_lines import (
     broken_message,
     fault_lines,
     fault_sentence,
     uncompared_sentences,
 )
-from kteardown.report.summary import claims, limits
+from kteardown.report.sentence import lines
+from kteardown.report.summary import limits
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
@@ -172,7 +173,7 @@ def test_all_metrics_of_a_broken_variant_are_broken() -> None:
 
 def test_a_fault_on_one_clock_is_first_where_both_are_side_by_side() -> None:
     good, bad = result({}), result({(VARIANT, n): crash("hang", 1) for n in range(4)}, "wall", boots=4)
-    first, *_ = clock_sentences(both_clocks(good, bad), WORKLOADS)
+    first, *_ = clock_faults(both_clocks(good, bad))
     assert first.text.startswith(f"the wall clock: BROKEN: {VARIANT}: it hangs, in 4 of 4 boots")
     assert first.tone == "broken"
 
@@ -283,9 +284,10 @@ def test_a_variant_that_is_broken_on_one_clock_has_no_claim_on_the_other() -> No
     bad = result({(VARIANT, 1): crash("panic", 1)})
     exact, wall = (Material("x", one, WORKLOADS) for one in (bad, good))
     both = side_by_side("x", exact, wall)
-    assert [claim.verdict for claim in claims(both.wall)] == ["broken"]
-    assert "on the instruction clock: it was a panic" in claims(both.wall)[0].text
-    assert all("agree" not in line.text for line in clock_sentences(both.both, WORKLOADS))
+    assert [line.tone for line in lines(both.wall.result, WORKLOADS)] == ["broken"]
+    (line,) = lines(both.both, WORKLOADS)
+    assert line == ("broken", f"{VARIANT}: broken: panic in 1 of 3 boots (base in 0 of 3, instructions)")
+    assert clock_summary(both.both, WORKLOADS) is None
     assert "| the last line" in cover.render_both(both)
 
 

@@ -48,7 +48,7 @@ def printed(*words: str) -> str:
 
 @pytest.mark.parametrize(
     "words",
-    [("list", "runs"), ("show", "last"), ("report", "last"), ("report", "last", "--format", "csv")],
+    [("list", "runs"), ("show", "last"), ("report", "last"), ("report", "last", "--format", "cover")],
 )
 def test_every_verb_shows_its_names_as_they_are(words: tuple[str, ...], run: RunDir) -> None:
     assert r"[/bold]x\u001b[2J`@y`" in printed(*words)

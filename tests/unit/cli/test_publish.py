@@ -75,7 +75,7 @@ def test_a_file_of_a_run_and_a_file_for_two_reports_are_refused(run: RunDir, tmp
             need_writable(file)
     os.symlink(run.path, tmp_path / "link")
     done = kteardown(
-        "report", run.name, "--format", "csv", "-o", str(tmp_path / "link" / "plan.json"), home=tmp_path
+        "report", run.name, "--format", "cover", "-o", str(tmp_path / "link" / "plan.json"), home=tmp_path
     )
     assert (done.returncode, "is inside of the run directory" in done.stderr) == (2, True)
     done = kteardown("run", "freezer", "--json", "r", "--junit", "./r", home=tmp_path, cwd=tmp_path)

@@ -23,11 +23,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("cover", "freezer-skip-exited makes freezing"),
-        ("markdown", "**freezer-skip-exited makes freezing"),
-        ("csv", "experiment,clock"),
+        ("cover", "- freezer-skip-exited: worse: none; "),
+        ("markdown", "- **freezer-skip-exited: worse: none; "),
         ("json", "{"),
-        ("comment", "**freezer-skip-exited makes freezing"),
+        ("comment", "- **freezer-skip-exited: worse: none; "),
         ("junit", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: freezer-skip-exited'),
     ],
 )
@@ -42,6 +41,13 @@ def test_text_goes_to_standard_output_or_to_a_file(
     written = CliRunner().invoke(app, ["report", "--format", form, "-o", str(file)])
     assert (written.exit_code, written.stdout) == (0, "")
     assert file.read_bytes().decode() == printed.stdout
+
+
+def test_a_table_is_exported(home: Path) -> None:
+    done = kteardown("report", "--format", "csv", home=home)
+    assert done.returncode == 2
+    assert "kteardown export" in done.stderr
+    assert "one of text, html" in kteardown("report", "--format", "doc", home=home).stderr
 
 
 def test_html_without_output_goes_to_the_current_folder(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""The sentence with which every report begins: it claims what the verdicts have, and no more."""
+"""The lines with which every report begins: they have what the verdicts have, and no more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from kteardown import pipeline
+from kteardown.analysis.both_clocks import both_clocks
 from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
 from kteardown.errors import GateError
@@ -24,6 +25,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import (
     Comparison,
     Fault,
+    FaultKind,
     FaultPoint,
     FaultStatus,
     KernelFacts,
@@ -40,12 +42,12 @@ from kteardown.report.formats import text
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import without_options
 from kteardown.report.metric_names import metric_name
-from kteardown.report.sentence import sentence, tone_of
+from kteardown.report.sentence import WIDTH, Line, lines, sentence
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import instructions, wall, write_run
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
-GAIN = re.compile(r"\b(cuts|raises|times (?:cheaper|faster)|is better on|better|nothing got worse)\b")
+_MANY_FAULTS: tuple[FaultKind, ...] = ("panic", "hang", "oom", "invariant", "warning", "leak")
 VARIANT = "freezer-skip-exited"
 _WORKLOAD = Workload(
     name="zombies",
@@ -128,10 +130,10 @@ def _results(draw: st.DrawFn) -> Result:
     )
 
 
-def _fault(kernel: str, status: FaultStatus) -> Fault:
+def _fault(kernel: str, status: FaultStatus, kind: FaultKind = "panic") -> Fault:
     return Fault(
         kernel=kernel,
-        kind="panic",
+        kind=kind,
         status=status,
         message="Kernel panic - not syncing",
         points=(FaultPoint(workload="zombies", point={}),),
@@ -144,83 +146,112 @@ def _fault(kernel: str, status: FaultStatus) -> Fault:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_results())
-def test_no_gain_without_a_verdict_and_nothing_bad_unnamed(result: Result) -> None:
-    said = sentence(result, KNOWN)
-    assert said.isascii()
-    assert said.endswith(".")
-    assert not said.endswith("..")
-    assert "\n" not in said
-    sound = [c for c in result.comparisons if not result.broken(c.variant)]
-    whole = [m for m in result.metric_verdicts if not result.broken(m.variant)]
-    verdicts = {c.verdict for c in sound} | {m.verdict for m in whole}
-    if not {"better", "mixed"} & verdicts:
-        assert not GAIN.search(said.replace("better and worse", ""))
-    if "worse" in verdicts:
-        assert re.search(r"\bworse\b", said.replace("nothing got worse", ""))
-    for fault in result.faults:
-        if fault.status in ("broken", "suspected"):
-            assert "broken" in said
-            assert fault.kernel in said
-    assert all(variant in said for variant in result.requested)
-    if len(result.requested) <= 2:
-        _each_variant(result, said)
+def test_each_variant_has_one_line_that_names_what_is_bad(result: Result) -> None:
+    found = lines(result, KNOWN)
+    assert [line.text.partition(":")[0] for line in sorted(found, key=lambda line: line.text)] == list(
+        result.requested
+    )
+    order = ("broken", "worse", "better", "inconclusive", "same")
+    assert [line.tone for line in found] == sorted((line.tone for line in found), key=order.index)
+    for line in found:
+        assert len(line.text) <= WIDTH
+        assert line.text.isascii() and line.text.isprintable()
+        _each_variant(result, line.text.partition(":")[0], line)
 
 
-def _each_variant(result: Result, said: str) -> None:
-    """Check the part of each variant by itself."""
-    parts = re.split(r"(?:^|; )(?=v\d )", said)[1:]
-    for variant, part in zip(result.requested, parts, strict=True):
-        assert part.startswith(variant)
-        rows = [c for c in result.comparisons if c.variant == variant]
-        whole = [m for m in result.metric_verdicts if m.variant == variant]
-        verdicts = {c.verdict for c in rows} | {m.verdict for m in whole}
-        lost = [u for u in result.uncompared if u.variant == variant]
-        if result.broken(variant):
-            assert part.startswith(f"{variant} is broken: it panics in 1 of 2 boots")
-            assert not GAIN.search(part)
+def _each_variant(result: Result, variant: str, line: Line) -> None:
+    """Check the clauses of one variant."""
+    clauses = line.text.removeprefix(f"{variant}: ").split("; ")
+    if result.broken(variant):
+        assert clauses == ["broken: panic in 1 of 2 boots (base in 0 of 2)"]
+        assert line.tone == "broken"
+        return
+    if any(f.kernel == variant and f.status == "suspected" for f in result.faults):
+        assert clauses.pop(0).startswith("maybe broken: panic in 1 of 2 boots")
+        assert line.tone == "broken"
+    rows = [c for c in result.comparisons if c.variant == variant]
+    whole = {m.metric: m.verdict for m in result.metric_verdicts if m.variant == variant}
+    for label in ("worse", "better"):
+        metrics = {c.metric for c in rows if c.verdict == label} | {m for m, v in whole.items() if v == label}
+        if metrics or rows:
+            mine = [c for c in clauses if c.startswith(f"{label}: ")]
+            assert mine or (label == "better" and "..." in clauses)
+            assert [_count(clause) for clause in mine] == [len(metrics)] * len(mine)
+    lost = sum(u.variant == variant for u in result.uncompared)
+    assert bool(lost) == any(c == f"not compared: {lost} of 3 points" for c in clauses)
+    assert clauses.index(next(c for c in clauses if c.startswith("worse: "))) == 0
+
+
+def _count(clause: str) -> int:
+    """Return how many metrics a clause names and counts."""
+    text = clause.partition(": ")[2]
+    if text == "none":
+        return 0
+    if counted := re.fullmatch(r"(\d+) metrics?", text):
+        return int(counted[1])
+    more = re.search(r" and (\d+) more$", text)
+    named = (text[: more.start()] if more else text).split(", ")
+    return len(named) + (int(more[1]) if more else 0)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_results(), _results())
+def test_both_clocks_have_the_same_form(exact: Result, wall: Result) -> None:
+    sides = [
+        one.model_copy(update={"clock": clock}) for one, clock in ((exact, "instructions"), (wall, "wall"))
+    ]
+    both = both_clocks(*sides)
+    found = {line.text.partition(":")[0]: line.text for line in lines(both, KNOWN)}
+    assert list(found) and set(found) == {*exact.requested, *wall.requested}
+    for variant, said in found.items():
+        assert len(said) <= WIDTH
+        clauses = said.removeprefix(f"{variant}: ").split("; ")
+        broken = [one.broken(variant) for one in sides]
+        assert any(broken) == clauses[0].startswith("broken: ")
+        if any(broken):
+            assert len(clauses) == 1
             continue
-        assert ("worse" in part.replace("nothing got worse", "")) == bool({"worse"} & verdicts) or (
-            "mixed" in verdicts
-        )
-        assert bool(lost) == ("could not be compared" in part)
-        if "nothing got worse" in part:
-            assert not {"worse", "mixed"} & verdicts
-            assert not lost
-        if not {"better", "mixed"} & verdicts:
-            assert not GAIN.search(part)
+        worse = {
+            c.metric for one in sides for c in one.comparisons if (c.variant, c.verdict) == (variant, "worse")
+        } | {
+            m.metric
+            for one in sides
+            for m in one.metric_verdicts
+            if (m.variant, m.verdict) == (variant, "worse")
+        }
+        assert _count(next(c for c in clauses if c.startswith("worse: "))) == len(worse)
+
+
+def test_a_long_name_is_cut_and_nothing_bad_is_left_out() -> None:
+    name = "a-" + "long-" * 40 + "name"
+    result = _with_losses({"freeze_user_ns": 1.2, "rate_per_s": 0.4}, name)
+    (line,) = lines(result, KNOWN)
+    assert len(line.text) == WIDTH
+    assert line.text.startswith("a-long-") and "...: worse: " in line.text
+    broken = result.model_copy(
+        update={"faults": tuple(_fault(name, "broken", kind) for kind in _MANY_FAULTS)}
+    )
+    (line,) = lines(broken, KNOWN)
+    assert len(line.text) <= WIDTH
+    assert line.text.endswith("...: broken: panic in 1 of 2 boots and 5 more")
 
 
 @pytest.mark.parametrize(
     ("ratios", "said"),
     [
-        (
-            dict.fromkeys((0, 3000, 6000), 1 / 3.2),
-            f"{VARIANT} makes freezing user space 3.2 times cheaper (69% fewer instructions, over all 3 "
-            "points); nothing got worse.",
-        ),
-        (
-            dict.fromkeys((0, 3000, 6000), 0.95),
-            f"{VARIANT} cuts freezing user space by 5.0% (fewer instructions, over all 3 points); "
-            "nothing got worse.",
-        ),
-        (
-            dict.fromkeys((0, 3000, 6000), 1.058),
-            f"{VARIANT} makes freezing user space worse: +5.8% (more instructions, over all 3 points).",
-        ),
-        (
-            dict.fromkeys((0, 3000, 6000), 1.4),
-            f"{VARIANT} makes freezing user space worse: 1.4 times costlier (40% more instructions, over all "
-            "3 points).",
-        ),
+        (dict.fromkeys((0, 3000, 6000), 1 / 3.2), "worse: none; better: freeze_user_ns -69%"),
+        ({0: 0.95, 3000: 0.5, 6000: 0.4}, "worse: none; better: freeze_user_ns -5.0% to -60%"),
+        ({3000: 0.5, 6000: 0.4}, "worse: none; better: freeze_user_ns -50% to -60% at 2 of 3"),
+        (dict.fromkeys((0, 3000, 6000), 1.058), "worse: freeze_user_ns +5.8%; better: none"),
         (
             {0: 1.3, 3000: 0.5, 6000: 0.5},
-            f"{VARIANT} is mixed on freezing user space: worse at zombies=0 (+30%), better at 2 points (up "
-            "to -50%).",
+            "worse: freeze_user_ns +30% at 1 of 3; better: freeze_user_ns -50% at 2 of 3",
         ),
-        ({}, f"{VARIANT} changes nothing: freezing user space is the same (within 2%)."),
+        ({0: 1.001}, "worse: none; better: none; the same: freeze_user_ns"),
+        ({}, "worse: none; better: none; no effect: freeze_user_ns"),
     ],
 )
-def test_the_sentence_of_exact_counts(ratios: Mapping[int, float], said: str) -> None:
+def test_the_line_of_exact_counts(ratios: Mapping[int, float], said: str) -> None:
     def cost(kernel: str, metric: str, params: Mapping[str, object]) -> float:
         changed = kernel != "base" and metric == "freeze_user_ns"
         return 1e6 * (ratios.get(int(str(params["zombies"])), 1.0) if changed else 1.0)
@@ -230,7 +261,8 @@ def test_the_sentence_of_exact_counts(ratios: Mapping[int, float], said: str) ->
     only = tuple(c for c in result.comparisons if c.metric == "freeze_user_ns")
     whole = tuple(m for m in result.metric_verdicts if m.metric == "freeze_user_ns")
     result = result.model_copy(update={"comparisons": only, "metric_verdicts": whole})
-    assert sentence(result, KNOWN) == said
+    begins = f"{VARIANT}: {said}"
+    assert sentence(result, KNOWN) in (begins, f"{begins}; 3 points", f"{begins}; 3 points (instructions)")
 
 
 def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
@@ -239,11 +271,13 @@ def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
         "wall": ("one boot gives no interval, add --boots 2", " (on the instruction clock --seeds 2)"),
     }
     for clock, (remedy, other) in remedies.items():
-        wanted = freezer(clock, boots=1, zombies=(3000, 15000), variants=(VARIANT,))
+        wanted = freezer(clock, boots=1, zombies=(3000, 15000), variants=("v",))
         result = analysed(wanted, simulate(wanted, noise=Noise(boot=0.01, sample=0.01)))
-        said = sentence(result, KNOWN)
-        assert re.fullmatch(rf"{VARIANT} is inconclusive on freezing user space \(-\d\d%\): {remedy}\.", said)
-        assert without_options(said) == said.replace(f", add {remedy.partition(', add ')[2]}", "")
+        said, option = sentence(result, KNOWN), remedy.partition(", ")[2]
+        assert said == (
+            f"v: worse: none; better: none; undecided: freeze_user_ns; {option}; 2 points ({clock})"
+        )
+        assert without_options(said) == said.replace(f"; {option}", "")
         out = io.StringIO()
         text.render(result, KNOWN, None, Console(file=out, width=300, force_terminal=False))
         rows = [line for line in out.getvalue().splitlines() if remedy + other in line]
@@ -252,19 +286,17 @@ def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
             gate("RUN", result, KNOWN, FailOn.inconclusive)
 
 
-def test_one_seed_of_many_variants_says_the_option_too() -> None:
-    wanted = freezer(boots=1, zombies=(3000,), variants=("a", "b", "c"))
-    said = sentence(analysed(wanted, simulate(wanted, noise=Noise(boot=0.01))), KNOWN)
-    assert said == "Of 3 variants: 3 inconclusive (a, b, c: one seed gives no interval, add --seeds 2)."
+def test_what_is_undecided_has_the_smallest_detectable_change_if_it_fits() -> None:
+    wanted = freezer("wall", boots=4, zombies=(3000,), variants=("v",))
+    result = analysed(wanted, simulate(wanted, lambda *_: 1e6, noise=Noise(boot=0.3, sample=0.01)))
+    said = sentence(result, KNOWN)
+    assert re.search(r"; undecided: freeze_user_ns \(smallest detectable \d+\.\d%\)", said), said
 
 
 def test_a_loss_is_in_the_direction_of_its_metric_and_the_largest_is_first() -> None:
-    result = _with_losses({"freeze_user_ns": 1.2, "rate_per_s": 0.4})
-    assert sentence(result, KNOWN) == (
-        "v makes rate worse: -60% (2.5 times less, over all 2 points), also freezing user space +20%."
+    assert sentence(_with_losses({"freeze_user_ns": 1.2, "rate_per_s": 0.4}), KNOWN) == (
+        "v: worse: rate_per_s -60%, freeze_user_ns +20%; better: none; 2 points (instructions)"
     )
-    result = _with_losses({"freeze_user_ns": 3.0})
-    assert "3.0 times costlier (200% more instructions," in sentence(result, KNOWN)
 
 
 def test_a_revision_says_what_it_keeps_of_the_one_before() -> None:
@@ -275,22 +307,22 @@ def test_a_revision_says_what_it_keeps_of_the_one_before() -> None:
         wanted = freezer(boots=3, repetitions=1, zombies=(0, 3000), variants=variants)
         return sentence(analysed(wanted, simulate(wanted, cost, None)), KNOWN)
 
-    keeps = "; fix-v2 keeps all of fix-v1's gain (freezing user space -50.0%)."
-    assert said("fix-v1", "fix-v2").endswith(f"; nothing got worse{keeps}")
-    assert said("fix-v2", "fix-v1").endswith(keeps)
-    assert said("fix", "fix-v2").endswith("; fix-v2 keeps all of fix's gain (freezing user space -50.0%).")
-    assert said("v1", "v2", "v3").endswith("; v3 keeps all of v2's gain (freezing user space -50.0%).")
+    line = "fix-v2: worse: none; better: freeze_user_ns -50%; keeps all of fix-v1's gain; 2 points"
+    assert line in said("fix-v1", "fix-v2")
+    assert line in said("fix-v2", "fix-v1")
+    assert "; keeps all of fix's gain; " in said("fix", "fix-v2")
+    assert "v3: worse: none; better: freeze_user_ns -50%; keeps all of v2's gain; " in said("v1", "v2", "v3")
     assert "keeps" not in said("fix-v1", "other-v2")
     assert "keeps" not in said("exit-gate", "exit-gate@-3")
 
 
-def _with_losses(ratios: Mapping[str, float]) -> Result:
+def _with_losses(ratios: Mapping[str, float], variant: str = "v") -> Result:
     """Return a result with these metrics worse at two points each."""
     facts = KernelFacts(release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash="")
     comparisons, metrics = [], []
     for name, ratio in ratios.items():
         spec = _WORKLOAD.metrics[name]
-        about: dict[str, Any] = {"workload": "zombies", "variant": "v", "metric": name, "unit": spec.unit}
+        about: dict[str, Any] = {"workload": "zombies", "variant": variant, "metric": name, "unit": spec.unit}
         about |= {"better": spec.better, "ratio": ratio, "ci": None, "confidence": 0.95, "mde": None}
         about |= {"verdict": "worse"}
         sides: dict[str, Any] = {"base": _summary(1000), "changed": _summary(1000 * ratio)}
@@ -302,20 +334,12 @@ def _with_losses(ratios: Mapping[str, float]) -> Result:
         clock="instructions",
         command="",
         machine={},
-        kernels={"base": facts, "v": facts},
+        kernels={"base": facts, variant: facts},
         comparisons=tuple(comparisons),
         laws=(),
         boots={"ok": 3},
         metric_verdicts=tuple(metrics),
     )
-
-
-def test_on_the_wall_clock_it_is_time() -> None:
-    wanted = freezer("wall", boots=10, zombies=(3000, 15000), variants=(VARIANT,))
-    result = analysed(wanted, simulate(wanted, noise=Noise(block=0.1, boot=0.01, sample=0.01)))
-    said = sentence(result, KNOWN)
-    assert re.match(rf"{VARIANT} makes freezing user space 2\.\d times faster \(\d\d% less time", said)
-    assert "instruction" not in said
 
 
 def test_what_is_unfinished_or_of_base_alone_is_said() -> None:
@@ -324,18 +348,16 @@ def test_what_is_unfinished_or_of_base_alone_is_said() -> None:
         rule="verdict", looks=(3, 5), stopped_at=3, confidence=0.95, alpha=0, done=False, reason=""
     )
     early = result.model_copy(update={"stopping": stopping})
-    assert sentence(early, WORKLOADS).startswith("So far (the run is not finished): ")
     killed = result.model_copy(update={"boots_left": 4})
-    assert sentence(killed, WORKLOADS).startswith("So far (the run is not finished; boots left: 4): ")
-    for part in (early, killed):
+    for part, said in ((early, ": so far: worse: "), (killed, ": so far, 4 boots left: worse: ")):
+        assert all(said in line.text for line in lines(part, WORKLOADS))
         with pytest.raises(GateError, match="not finished"):
             gate("RUN", part, WORKLOADS, FailOn.worse)
     alone = {"kernels": {"base": result.kernels["base"]}, "comparisons": (), "metric_verdicts": ()}
     base = result.model_copy(update=alone)
-    assert sentence(base, WORKLOADS) == "Only base was run: there is nothing to compare it with."
+    assert lines(base, WORKLOADS) == [("inconclusive", "base: there is nothing to compare it with")]
     failed = base.model_copy(update={"faults": (_fault("base", "base"),)})
-    assert sentence(failed, WORKLOADS).endswith("; base itself fails: it panics in 1 of 2 boots.")
-    assert tone_of(base) == "inconclusive"
+    assert lines(failed, WORKLOADS)[0] == ("broken", "base: broken: panic in 1 of 2 boots")
 
 
 def test_every_report_begins_with_it(tmp_path: Path) -> None:
@@ -343,20 +365,23 @@ def test_every_report_begins_with_it(tmp_path: Path) -> None:
         said = sentence(material.result, material.workloads)
         console = Console(record=True, width=10_000)
         text.render(material.result, material.workloads, None, console)
-        assert console.export_text().splitlines()[0].strip() == said
-        assert " ".join(TEXTS["cover"](material).split("\n\n")[0].split()) == said
-        assert TEXTS["markdown"](material).startswith(f"**{said}**\n")
+        assert console.export_text().startswith(f"{said}\n")
+        listed = [f"- {line}" for line in said.splitlines()]
+        first = TEXTS["cover"](material).split("\n\n")[0]
+        assert " ".join(first.split()) == " ".join(listed)
+        assert TEXTS["markdown"](material).startswith(f"- **{said.splitlines()[0]}**\n- **")
         assert json.loads(TEXTS["json"](material))["sentence"] == said
         page = TEXTS["html"](material)
-        assert said in page
-        assert page.index(said) < page.index(material.result.question)
+        for line in said.splitlines():
+            assert line in page
+            assert page.index(line) < page.index(material.result.question)
 
 
 def test_a_run_keeps_it(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     pipeline.analyse_and_save(load(run))
     kept = json.loads(run.result_file.read_bytes())
-    assert kept["sentence"].startswith(f"{VARIANT} ")
+    assert kept["sentence"].startswith(f"{VARIANT}: ")
     assert saved.answer(run) == kept["sentence"]
 
 

@@ -28,13 +28,13 @@ from kteardown.sql.database import database
 from unit.report.contexts import write_run
 
 RECORDED = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
-FORMATS = ("text", "html", "cover", "markdown", "csv", "json", "comment", "junit")
+FORMATS = ("text", "html", "cover", "markdown", "json", "comment", "junit")
 READING = (
     *(("report", "last", "--format", form, *(("-o", "-") if form == "html" else ())) for form in FORMATS),
     ("show", "last"),
     ("show", "freezer"),
     ("show", "last", "--console", "0"),
-    ("report", "freezer", "--format", "csv"),
+    ("report", "freezer", "--format", "json"),
     ("list", "runs"),
     ("diff", "last", "last"),
     ("query", "SELECT count(*) FROM samples"),
@@ -148,7 +148,7 @@ def test_an_analysis_whose_folder_cannot_be_made_is_an_error_with_a_hint(home: P
 def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(home / "runs")
     output("analyse", "last")
-    before = output("report", "last", "--format", "csv")
+    before = output("report", "last", "--format", "json")
     original = inputs_load.load_workload
 
     def upside_down(name: str, folder: str = "") -> object:
@@ -157,7 +157,7 @@ def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch:
         return workload.model_copy(update={"metrics": metrics})
 
     monkeypatch.setattr(inputs_load, "load_workload", upside_down)
-    assert output("report", "last", "--format", "csv") == before
+    assert output("report", "last", "--format", "json") == before
     assert output("analyse", "last").endswith("nothing changed: both results are identical byte for byte\n")
 
 

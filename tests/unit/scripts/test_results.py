@@ -378,7 +378,7 @@ def test_the_part_of_a_report_on_a_terminal(measured: Path) -> None:
     claim = claims.load(measured, "zombie")
     spec = claims.TableSpec(metrics=("freeze_user_ns",), terminal=True)
     text = "\n\n".join(splice.paragraphs(claim, spec))
-    assert text.startswith("    freezer-skip-exited makes freezing user space 2.0 times cheaper")
+    assert text.startswith("    freezer-skip-exited: worse: none; better: freeze_user_ns ")
     assert "freezer: How much do zombies" in text
     assert "zombies: growth of freezing user space with zombies" in text
     assert "thaw_ns" not in text.split("Measured")[0]

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.text import Text
 
-from kteardown.model.both_clocks import BothClocks, OneClock
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.workload import Workload
-from kteardown.report.formats import comment, cover, csv, html, junit, markdown, text
+from kteardown.report.formats import comment, cover, html, junit, markdown, text
 from kteardown.report.in_words import in_words
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
     EXPLAINED,
-    clock_sentences,
+    clock_faults,
     clock_tables,
     rate_sentences,
 )
-from kteardown.report.sentence import ALARMING, tone_of
-from kteardown.report.sentence_of_both import sentence_of_both
-
-_NAMED = ("workload", "variant", "metric", "statistic", "unit", "better")
-_SIDE = ("value_unit", "ratio", "ci_low", "ci_high", "verdict", "mde", "exact")
+from kteardown.report.sentence import lines, sentence
 
 
 def render(material: BothMaterial, console: Console) -> None:
     """Print the report: both clocks side by side, then the whole report of each."""
     result = material.instructions.result
-    whole = sentence_of_both(material.both, material.instructions.workloads)
-    tone = min((tone_of(one.result) for one in material.clocks), key=ALARMING.index)
-    text.show_sentence(whole, tone, console)
+    text.show_sentence(lines(material.both, material.instructions.workloads), console)
     console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
     console.print()
     show(material, console)
@@ -50,13 +44,13 @@ def _title(one: Material) -> str:
 def show(material: BothMaterial, console: Console) -> None:
     """Print both clocks side by side."""
     both, workloads = material.both, material.instructions.workloads
-    for line in clock_sentences(both, workloads):
+    for line in clock_faults(both):
         console.print(Text(line.text, style=text.STYLES[line.tone]))
     for table in clock_tables(both, workloads):
         text.show(table, console)
     console.print()
-    for sentence in (EXPLAINED, *rate_sentences(both, workloads), *both.notes):
-        console.print(Text(sentence, style="dim"))
+    for note in (EXPLAINED, *rate_sentences(both, workloads), *both.notes):
+        console.print(Text(note, style="dim"))
 
 
 def _markdown(material: BothMaterial) -> str:
@@ -64,51 +58,24 @@ def _markdown(material: BothMaterial) -> str:
     result = material.instructions.result
     extra = (EXPLAINED, *rate_sentences(both, workloads), *both.notes)
     parts = [
-        f"**{markdown.plain(sentence_of_both(both, workloads))}**",
+        markdown.bold(lines(both, workloads)),
         f"# {markdown.plain(result.experiment)} on both clocks: {markdown.plain(result.question)}",
-        "\n".join(f"- {markdown.plain(line.text)}" for line in clock_sentences(both, workloads)),
+        "\n".join(f"- {markdown.plain(line.text)}" for line in clock_faults(both)),
         *(markdown.layout(table) for table in clock_tables(both, workloads)),
-        "\n".join(f"- {markdown.plain(sentence)}" for sentence in extra),
+        "\n".join(f"- {markdown.plain(note)}" for note in extra),
     ]
     for one in material.clocks:
         parts.append(f"# {_title(one)}")
         parts.append(markdown.render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def dumps(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
     """Return the JSON of a run on both clocks, with a newline at the end."""
     results = {clock: in_words(result, workloads) for clock, result in both.results.items()}
-    both = both.model_copy(update={"results": results, "sentence": sentence_of_both(both, workloads)})
+    both = both.model_copy(update={"results": results, "sentence": sentence(both, workloads)})
     fields = both.model_dump(mode="json", by_alias=True)
     return json_text.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _csv(material: BothMaterial) -> str:
-    """Return a header, then a row for each comparison with both sides and their reading."""
-    both = material.both
-    names = list(dict.fromkeys(name for r in both.readings for name in r.point))
-    sides = [f"{clock}_{field}" for clock in ("instructions", "wall") for field in _SIDE]
-    rows: list[Sequence[object]] = [["experiment", *_NAMED, *names, *sides, "reading", "reason"]]
-    for r in both.readings:
-        rows.append(
-            [
-                material.instructions.result.experiment,
-                *(getattr(r, field) for field in _NAMED),
-                *(r.point.get(name) for name in names),
-                *_side(r.instructions),
-                *_side(r.wall),
-                r.reading,
-                r.reason,
-            ]
-        )
-    return csv.csv_text(rows)
-
-
-def _side(side: OneClock | None) -> list[object]:
-    if side is None:
-        return [None] * len(_SIDE)
-    return [side.value_unit, side.ratio, *(side.ci or (None, None)), side.verdict, side.mde, side.exact]
 
 
 TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {
@@ -116,7 +83,6 @@ TEXTS: Mapping[str, Callable[[BothMaterial], str]] = {
     "json": lambda m: dumps(m.both, m.instructions.workloads),
     "html": html.html_both,
     "cover": cover.render_both,
-    "csv": _csv,
     "comment": comment.render_both,
     "junit": junit.render_both,
 }

@@ -11,16 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Result
 from kteardown.report import contents
-from kteardown.report.comparison_groups import headlines, variants
-from kteardown.report.formats.markdown import code, inert, layout, plain
+from kteardown.report.formats.markdown import bold, code, inert, layout, plain
 from kteardown.report.material import BothMaterial, Material
-from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.both_clocks_table import clock_tables
-from kteardown.report.sections.fault_lines import fault_reports, is_broken, uncompared_sentences
-from kteardown.report.sentence import sentence
-from kteardown.report.sentence_of_both import sentence_of_both
+from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
+from kteardown.report.sections.metric_table import brief_table
+from kteardown.report.sentence import lines
 from kteardown.report.summary import limits
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Table
 from kteardown.visible import visible
 
 LIMIT = 65_536
@@ -31,14 +29,14 @@ _NOTE = 100
 
 def render(material: Material) -> str:
     """Return the comment, with a newline at the end."""
-    first = [f"**{plain(sentence(material.result, material.workloads))}**", *_visible(material)]
+    first = [bold(lines(material.result, material.workloads)), *_visible(material)]
     return _fitted(first, list(_folded(material)), material.name, material.result)
 
 
 def render_both(material: BothMaterial) -> str:
     """Return the comment on a run on both clocks."""
     exact = material.instructions
-    first = [f"**{plain(sentence_of_both(material.both, exact.workloads))}**"]
+    first = [bold(lines(material.both, exact.workloads))]
     folded = list(map(_folded_table, clock_tables(material.both, exact.workloads)))
     for one, clock in zip(material.clocks, ("instruction clock", "wall clock"), strict=True):
         first += [f"On the {clock}:", *_visible(one)]
@@ -51,26 +49,9 @@ def _visible(material: Material) -> Iterator[str]:
         yield f"- {plain(fault.title.text)}"
     for text in uncompared_sentences(material.result):
         yield f"- {plain(text)}"
-    table = _headline_table(material)
+    table = brief_table(material.result, material.workloads)
     if table:
         yield layout(table)
-
-
-def _headline_table(material: Material) -> Table | None:
-    """Return a row for each headline metric and variant, with the metric's name for people."""
-    result = material.result
-    rows = []
-    for group in headlines(result, material.workloads):
-        for variant in variants(result):
-            mine, metric = group.of(variant), verdict_of(result, group, variant)
-            if not mine or is_broken(result, variant):
-                continue
-            change = metric_change(metric, mine) if metric else "-"
-            points = points_of(metric) if metric else f"{len(mine)} points"
-            cells = (group.name, variant, change, points, leading(metric, mine))
-            rows.append(tuple(map(Cell, cells)))
-    columns = ("metric", "variant", "change", "points", "verdict")
-    return Table("Headline metrics", Block(columns, tuple(rows), frozenset(columns))) if rows else None
 
 
 def _folded(material: Material) -> Iterator[str]:

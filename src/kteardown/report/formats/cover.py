@@ -1,4 +1,4 @@
-"""The text for a cover letter: the claims, the tables that they are based on, and their limits.
+"""The text for a cover letter: the result in lines, the tables that it is from, and their limits.
 
 Plain ASCII text of at most 72 columns. The command that repeats the run, and names that are longer than a
 line, are on lines of their own and are not broken.
@@ -14,15 +14,15 @@ from kteardown.report.comparison_groups import Group, headlines, point_cells, va
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Material
 from kteardown.report.sections.both_clocks_table import (
-    clock_sentences,
+    clock_faults,
     clock_tables,
     least_seen,
     rate_sentences,
 )
-from kteardown.report.sections.fault_lines import FaultReport, fault_reports, is_broken
-from kteardown.report.sentence import sentence
-from kteardown.report.sentence_of_both import sentence_of_both
-from kteardown.report.summary import as_sentence, claims, limits
+from kteardown.report.sections.fault_lines import FaultReport, fault_lines, fault_reports, is_broken
+from kteardown.report.sections.metric_table import brief_table
+from kteardown.report.sentence import Line, lines
+from kteardown.report.summary import as_sentence, limits
 from kteardown.report.table import Block, Cell, Table
 from kteardown.visible import on_one_line
 
@@ -34,11 +34,12 @@ _FAULT_LINES = 24
 def render(material: Material) -> str:
     """Return the whole text, with a newline at the end."""
     result = material.result
-    texts = [claim.text for claim in claims(material)] or ["The results support no claim: see below."]
-    parts = [wrapped(sentence(result, material.workloads)), wrapped(result.question)]
-    parts += [wrapped(text, "- ") for text in texts]
+    parts = [_first(lines(result, material.workloads)), wrapped(result.question)]
+    parts += [wrapped(cell.text, "- ") for cell in fault_lines(result)]
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
-    parts += [layout(table) for table in tables(material)]
+    parts += [
+        layout(table) for table in (brief_table(result, material.workloads), *tables(material)) if table
+    ]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in limits(result))]))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(result.command)}")
     return "\n\n".join(parts) + "\n"
@@ -54,12 +55,8 @@ def render_both(material: BothMaterial) -> str:
     """Return the text of a run on both clocks: how the clocks relate, then the claims of each."""
     both, workloads = material.both, material.instructions.workloads
     result = material.instructions.result
-    parts = [wrapped(sentence_of_both(both, workloads)), wrapped(result.question)]
-    parts += [wrapped("Both clocks:")]
-    parts += [wrapped(line.text, "- ") for line in clock_sentences(both, workloads)]
-    for heading, one in (("In instructions:", material.instructions), ("On the wall clock:", material.wall)):
-        texts = [claim.text for claim in claims(one)] or ["The results support no claim."]
-        parts += [heading, *(wrapped(text, "- ") for text in texts)]
+    parts = [_first(lines(both, workloads)), wrapped(result.question)]
+    parts += [wrapped(line.text, "- ") for line in clock_faults(both)]
     parts += [_console(fault) for one in both.results.values() for fault in fault_reports(one) if fault.lines]
     parts += [layout(table) for table in clock_tables(both, workloads, narrow=True)]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in _limits_of_both(material))]))
@@ -138,6 +135,11 @@ def _paragraphs(block: Block) -> list[str]:
         wrapped(", ".join(f"{name} {cell.text}" for name, cell in zip(block.columns, row, strict=True)), "* ")
         for row in block.rows
     ]
+
+
+def _first(lines: Sequence[Line]) -> str:
+    """Return the lines with which a report begins."""
+    return "\n".join(wrapped(line.text, "- ") for line in lines)
 
 
 def wrapped(text: str, first: str = "") -> str:

@@ -43,7 +43,7 @@ from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.both_clocks_table import (
     EXPLAINED,
-    clock_sentences,
+    clock_faults,
     clock_tables,
     rate_sentences,
 )
@@ -54,9 +54,8 @@ from kteardown.report.sections.main_table import headline_tables
 from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
-from kteardown.report.sentence import sentence, tone_of
-from kteardown.report.sentence_of_both import sentence_of_both
-from kteardown.report.summary import claims, limits
+from kteardown.report.sentence import Line, lines
+from kteardown.report.summary import limits
 from kteardown.report.table import Block, Cell, Table
 
 _SEPARATOR = "\x1f"
@@ -88,7 +87,7 @@ class Section:
 def html_report(material: Material) -> str:
     """Return the whole page."""
     further = contents.further_commands(material.result, alone=True)
-    return _page(material, list(_sections(material)), sentence(material.result, material.workloads), further)
+    return _page(material, list(_sections(material)), lines(material.result, material.workloads), further)
 
 
 def html_both(both: BothMaterial) -> str:
@@ -100,7 +99,7 @@ def html_both(both: BothMaterial) -> str:
         "",
         (),
         tuple(clock_tables(both.both, exact.workloads)),
-        sentences=tuple(clock_sentences(both.both, exact.workloads)),
+        sentences=tuple(clock_faults(both.both)),
         notes=(EXPLAINED, *rate_sentences(both.both, exact.workloads), *both.both.notes),
     )
     verdict = Section(
@@ -113,7 +112,7 @@ def html_both(both: BothMaterial) -> str:
         notes=tuple(limits(wall.result, alone=False)),
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
-    whole = sentence_of_both(both.both, exact.workloads)
+    whole = lines(both.both, exact.workloads)
     further = [one for of in (exact, wall) for one in contents.further_commands(of.result, alone=False)]
     return _page(exact, sections, whole, further, opening=side_by_side, others=wall.result.asked_for)
 
@@ -121,7 +120,7 @@ def html_both(both: BothMaterial) -> str:
 def _page(
     material: Material,
     every: Sequence[Section],
-    answer: str,
+    answer: Sequence[Line],
     further: Sequence[tuple[str, str]],
     *,
     opening: Section | None = None,
@@ -129,7 +128,7 @@ def _page(
 ) -> str:
     """Return the page of ``material`` with these sections, ``opening`` before the verdict.
 
-    ``answer`` is the sentence with which it begins; ``further`` are commands that measure more, each with
+    ``answer`` are the lines with which it begins; ``further`` are commands that measure more, each with
     what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
@@ -154,13 +153,11 @@ def _page(
         material=material,
         result=result,
         answer=answer,
-        answer_tone=tone_of(result),
         faults=fault_reports(result),
         uncompared=uncompared_sentences(result),
         opening=opening,
         cards=cards(material),
         lines=contents.verdicts(result, material.workloads),
-        claims=claims(material),
         limits=limits(result, alone=opening is None),
         further=further,
         sections=sections,

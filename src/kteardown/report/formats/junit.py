@@ -19,7 +19,6 @@ from kteardown.report.material import BothMaterial, Material
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence
-from kteardown.report.sentence_of_both import sentence_of_both
 from kteardown.visible import visible
 
 _OUTCOMES = ("failure", "error", "skipped")
@@ -32,12 +31,12 @@ def render(material: Material) -> str:
 
 def render_both(material: BothMaterial) -> str:
     """Return the XML of a run on both clocks, with a suite for each clock and workload."""
-    return render_all(material.clocks, sentence_of_both(material.both, material.instructions.workloads))
+    return render_all(material.clocks, sentence(material.both, material.instructions.workloads))
 
 
 def render_all(materials: Sequence[Material], answer: str, error: str = "") -> str:
     """Return the XML of several results, summed up by ``answer``; ``error``: why it is not whole."""
-    root = Xml.Element("testsuites", name=f"kteardown: {answer}")
+    root = Xml.Element("testsuites", name=f"kteardown: {' | '.join(answer.splitlines())}")
     if error:
         case = Xml.Element("testcase", classname="kteardown", name="measures the patch")
         _outcome(case, "error", "not measured", error)

@@ -11,7 +11,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
-from kteardown.report.sentence import sentence
+from kteardown.report.sentence import Line, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
 
@@ -34,7 +34,7 @@ def render(
     result: Result, workloads: Mapping[str, Workload], reference: Posting | None, *, alone: bool = True
 ) -> str:
     """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
-    parts = [f"**{plain(sentence(result, workloads))}**"]
+    parts = [bold(lines(result, workloads))]
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
     parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
@@ -45,12 +45,17 @@ def render(
         "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
     )
     parts.append(f"To repeat it:\n\n{code([result.command])}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _console(fault: FaultReport) -> str:
     """Return what the kernel printed, as an indented block."""
     return f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\nThe whole console: {plain(fault.source)}"
+
+
+def bold(lines: Iterable[Line]) -> str:
+    """Return the lines with which a report begins, as a list."""
+    return "\n".join(f"- **{plain(line.text)}**" for line in lines)
 
 
 def layout(table: Table) -> str:

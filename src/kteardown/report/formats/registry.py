@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kteardown.report.formats import comment, cover, csv, html, json, junit, markdown
+from kteardown.report.formats import comment, cover, html, json, junit, markdown
 from kteardown.report.in_words import in_words
 from kteardown.report.material import Material
 
@@ -13,7 +13,6 @@ TEXTS: Mapping[str, Callable[[Material], str]] = {
     "json": lambda m: json.dumps(in_words(m.result, m.workloads)),
     "html": html.html_report,
     "cover": cover.render,
-    "csv": lambda m: csv.render(m.result, m.workloads),
     "comment": comment.render,
     "junit": junit.render,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console, JustifyMethod
@@ -14,7 +14,7 @@ from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import contents
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
-from kteardown.report.sentence import sentence, tone_of
+from kteardown.report.sentence import Line, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
 
@@ -43,10 +43,12 @@ def render(
 
     Tables are cut to the width of the console, which should be at least 80 columns.
     """
-    show_sentence(sentence(result, workloads), tone_of(result), console)
+    show_sentence(lines(result, workloads), console)
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
-    console.print()
-    for line in contents.verdicts(result, workloads):
+    found = contents.verdicts(result, workloads)
+    if found:
+        console.print()
+    for line in found:
         console.print(Text(line.text, style=STYLES[line.tone]))
     for fault in fault_reports(result):
         if fault.lines:
@@ -62,9 +64,10 @@ def render(
     console.print(Text(f"  {result.command}"), soft_wrap=True)
 
 
-def show_sentence(text: str, tone: Verdict, console: Console) -> None:
-    """Print the sentence with which a report begins, and an empty line."""
-    console.print(Text(text, style=STYLES[tone]))
+def show_sentence(lines: Sequence[Line], console: Console) -> None:
+    """Print the lines with which a report begins, and an empty line."""
+    for line in lines:
+        console.print(Text(line.text, style=STYLES[line.tone]))
     console.print()
 
 

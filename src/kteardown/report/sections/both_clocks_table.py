@@ -1,4 +1,4 @@
-"""Both clocks side by side: a sentence for each variant and headline metric, then a row for each point."""
+"""Both clocks side by side: a row for each variant and headline metric, then a row for each point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline, point_cells
-from kteardown.report.formatting import change_of, decimals, number, percent, point_text, share
+from kteardown.report.formatting import change_of, decimals, number, percent, share
 from kteardown.report.metric_names import metric_label, metric_name
 from kteardown.report.sections.fault_lines import fault_lines, is_broken
 from kteardown.report.table import Block, Cell, Table
@@ -24,13 +24,6 @@ EXPLAINED = (
 )
 NO_RATE = 0.25
 """With a larger residual, no single rate is given."""
-_LEADS: Mapping[Reading, str] = {
-    "disagree": "THE CLOCKS DISAGREE",
-    "exact only": "only the instruction clock finds a change",
-    "wall only": "only the wall clock finds a change",
-    "agree": "both clocks agree",
-    "undecided": "undecided",
-}
 _TONES: Mapping[Reading, Verdict] = {
     "disagree": "worse",
     "exact only": "inconclusive",
@@ -42,49 +35,57 @@ _TONES: Mapping[Reading, Verdict] = {
 _Readings = Sequence[ClockReading]
 
 
-def clock_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[Cell]:
-    """Return what failed on either clock, then a sentence for each variant and headline metric.
-
-    Where the clocks disagree, the sentence comes first.
-    """
+def clock_faults(both: BothClocks) -> list[Cell]:
+    """Return what failed or was not compared on either clock."""
     failed = [
         Cell(f"{CLOCKS[clock]}: {line.text}", line.tone)
         for clock, result in both.results.items()
         for line in fault_lines(result)
     ]
-    if not both.readings:
-        return failed or [Cell("nothing could be compared on both clocks", "inconclusive")]
-    sound = [
-        rows
-        for rows in _groups(both, workloads)
-        if not any(is_broken(result, rows[0].variant) for result in both.results.values())
+    return failed or (
+        [] if both.readings else [Cell("nothing could be compared on both clocks", "inconclusive")]
+    )
+
+
+def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table | None:
+    """Return the table of the headline metrics over all their points, a disagreement first; None if empty."""
+    found = [
+        (m, next(rows for rows in _groups(both, workloads) if _key(rows[0]) == _key(m)))
+        for m in both.metrics
+        if is_headline(workloads, m.workload, m.metric)
+        and not any(is_broken(result, m.variant) for result in both.results.values())
     ]
-    grouped = sorted(sound, key=lambda rows: READINGS.index(_lead(rows)) > 0)
-    whole = {(m.variant, m.workload, m.metric, m.statistic): m for m in both.metrics}
-    return failed + [
-        Cell(
-            _sentence(
-                rows,
-                whole.get((first.variant, first.workload, first.metric, first.statistic)),
-                metric_name(workloads, first.workload, first.metric, first.statistic),
-            ),
-            _tone(next(r for r in rows if r.reading == _lead(rows))),
-        )
-        for rows in grouped
-        for first in rows[:1]
-    ]
+    rows = []
+    # Opposite points are never hidden by what the metric is over all of them.
+    for m, points in sorted(found, key=lambda one: min(map(_order, (one[0], *one[1])))):
+        counts = Counter(r.reading for r in points)
+        counted = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
+        names = (Cell(metric_label(m.metric, m.statistic)), Cell(m.variant))
+        sides = (_cell(m.instructions, 1), _cell(m.wall, 1))
+        readings = (Cell(m.reading, _tone(m)), Cell(counted, _tone(min(points, key=_order))))
+        rows.append((*names, *sides, *readings))
+    columns = ("metric", "variant", "instructions", "wall clock", "reading", "points")
+    left = frozenset(("metric", "variant", "reading", "points"))
+    title = "Headline metrics over all their points, change on both clocks"
+    return Table(title, Block(columns, tuple(rows), left)) if rows else None
 
 
 def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow: bool = False) -> list[Table]:
-    """Return a table for each headline metric and variant, with a row for each point.
+    """Return the table of the headline metrics, then one for each of them and variant, with all points.
 
     ``narrow``: for a cover letter, without the column ``mde``.
     """
+    summary = clock_summary(both, workloads)
     return [
-        _table(
-            rows, metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic), narrow=narrow
-        )
-        for rows in _groups(both, workloads)
+        *([summary] if summary else []),
+        *[
+            _table(
+                rows,
+                metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic),
+                narrow=narrow,
+            )
+            for rows in _groups(both, workloads)
+        ],
     ]
 
 
@@ -107,52 +108,16 @@ def _groups(both: BothClocks, workloads: Mapping[str, Workload]) -> list[_Readin
     for variant in dict.fromkeys(r.variant for r in both.readings):
         for r in both.readings:
             if r.variant == variant and is_headline(workloads, r.workload, r.metric):
-                found.setdefault((variant, r.workload, r.metric, r.statistic), []).append(r)
+                found.setdefault(_key(r), []).append(r)
     return list(found.values())
 
 
-def _lead(rows: _Readings) -> Reading:
-    """Return the reading that the sentence begins with."""
-    found = {r.reading for r in rows}
-    return next(reading for reading in READINGS if reading in found)
+def _key(r: ClockReading) -> tuple[str, ...]:
+    return r.variant, r.workload, r.metric, r.statistic
 
 
-def _sentence(rows: _Readings, metric: ClockReading | None, name: str) -> str:
-    counts = Counter(r.reading for r in rows)
-    # Opposite points are never hidden by what the metric is over all of them.
-    if metric is not None and not counts["disagree"]:
-        points = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
-        return (
-            f"{metric.variant}: {_LEADS[metric.reading]} on {name} over all points ({_detail(metric)}); "
-            f"its points: {points}"
-        )
-    first = _lead(rows)
-    last = [r for r in rows if r.reading == first][-1]
-    total, here = len(rows), counts[first]
-    at = "" if total == 1 else f"{'all' if here == total else f'{here} of'} {total} points of "
-    others = "".join(
-        f", {other} on {counts[other]}" for other in READINGS if counts[other] and other != first
-    )
-    return f"{last.variant}: {_LEADS[first]} on {at}{name} ({_detail(last)}){others}"
-
-
-def _detail(r: ClockReading) -> str:
-    where = f" at {point_text(r.point)}" if r.point else ""
-    if r.reading == "undecided":
-        return f"{r.reason}{where}"
-    least = ""
-    if r.reading == "exact only" and (seen := _least_seen(r)) is not None:
-        least = f"; the smallest change that it could have seen is {percent(seen)}"
-    exact, wall = (_short(side) for side in (r.instructions, r.wall))
-    return f"{exact} on the instruction clock and {wall} on the wall clock{where}{least}"
-
-
-def _short(side: OneClock | None) -> str:
-    if side is None or side.ratio is None:
-        return side.verdict if side else "nothing"
-    return (
-        percent(side.ratio) if side.verdict in ("better", "worse") else f"{side.verdict} ({_change(side, 1)})"
-    )
+def _order(r: ClockReading) -> int:
+    return READINGS.index(r.reading)
 
 
 def _tone(r: ClockReading) -> Verdict | None:

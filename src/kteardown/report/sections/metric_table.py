@@ -8,7 +8,8 @@ from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import headlines, variants
 from kteardown.report.formatting import detectable, interval, probability, with_remedy
-from kteardown.report.metric_words import metric_change, verdict_of
+from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
+from kteardown.report.sections.fault_lines import is_broken
 from kteardown.report.table import Block, Cell, Table
 
 _COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
@@ -17,6 +18,22 @@ _CORRECTED = (
     "geometric mean over points and boots of changed / base (points compare medians over boots); p: after "
     "the correction over headline metrics and variants"
 )
+
+
+def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
+    """Return a row for each headline metric and variant that is not broken, without tests; None if empty."""
+    rows = []
+    for group in headlines(result, workloads):
+        for variant in variants(result):
+            mine, metric = group.of(variant), verdict_of(result, group, variant)
+            if mine and not is_broken(result, variant):
+                verdict = leading(metric, mine)
+                size = metric_change(metric, mine) if metric else "-"
+                points = points_of(metric) if metric else f"{len(mine)} points"
+                cells = (Cell(group.name), Cell(variant), Cell(size, verdict), Cell(points))
+                rows.append((*cells, Cell(verdict, verdict)))
+    columns = ("metric", "variant", "change", "points", "verdict")
+    return Table("Headline metrics", Block(columns, tuple(rows), frozenset(columns))) if rows else None
 
 
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
