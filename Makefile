@@ -16,7 +16,7 @@ KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm
 PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
 .PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm test-kvm test-page screenshots recording bench tables results \
-	results-renew results-analyse coverage series-form docs man clean
+	results-renew results-analyse confirm release-check coverage series-form docs man clean
 
 help:
 	@echo "make demo      set up, build the kernels, run the freezer experiment, print its table"
@@ -30,6 +30,8 @@ help:
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
 	@echo "make tables    the published tables and figures, from results/ into the texts"
 	@echo "make results   the published results and their state; with NAME=... measures one again"
+	@echo "make confirm   whether the published figures still hold, from a few boots (NAME=..., WORKLOAD=... for some)"
+	@echo "make release-check  lint, and no result is older than what it depends on"
 	@echo "make coverage  which kernel functions each workload executes, in boots of their own (SOURCE=... for one kernel)"
 	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
@@ -135,6 +137,12 @@ results: .venv/.ready-dev
 
 results-renew: .venv/.ready-dev
 	@$(PY) scripts/results.py renew
+
+confirm: .venv/.ready-dev
+	@$(PY) scripts/confirm.py $(if $(WORKLOAD),--workload $(WORKLOAD)) $(NAME)
+
+release-check: lint
+	$(PY) scripts/results.py release-check
 
 results-analyse: .venv/.ready-dev
 	@$(PY) scripts/results.py analyse $(NAME)

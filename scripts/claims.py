@@ -1,14 +1,15 @@
-"""What is published: each folder of ``results/`` is a claim, with the command that measures it.
+"""What is published: each folder of ``results/`` is a claim with the command that measures it, or a hunt.
 
 - ``claim.toml``, written by hand: the command, and the tables and sentences that are made from the result;
-- ``measured.json``, written by ``results.py measure``: when, how long it took, and the content id of
-  everything in this tree that the result depends on;
-- ``result.json``, written with it: the result, reduced to what tables can show. With ``--clock both`` there
-  is one for each clock, ``instructions/result.json`` and ``wall/result.json``.
+- ``result.json``: the result, reduced to what tables can show. With ``--clock both`` there is one for each
+  clock, ``instructions/result.json`` and ``wall/result.json``;
+- ``measured.json``: the commit, the agent and the kernels with which it was measured, when, and the content
+  id of everything in this tree that it depends on;
+- ``confirmed.json``, written by ``confirm.py``: the same of a few boots that showed whether it still holds.
 
-What a claim depends on is derived from its command, so that nothing can be forgotten, by ``ids``: once when
-it is measured, and whenever it is checked. Kernel releases and the version of QEMU are in the result but are
-no part of this: another machine has others, and the tree is not stale for that.
+A figure belongs to the commit that measured it, and is not false when the tree changes: the result is then
+older than what it depends on. What a claim depends on is derived from its command, so that nothing can be
+forgotten, by ``ids``. Kernel releases and the version of QEMU are no part of this: they differ by machine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer import TyperException
 from typer.main import get_command
 
-from content_ids import agent_files, files_id, listed, text_id, workload_id
+from content_ids import agent_id, agent_sources, files_id, listed, text_id, workload_id
 from kteardown import analysis
 from kteardown.cli import app
 from kteardown.inputs.fragments import fragments
@@ -35,6 +36,7 @@ from kteardown.inputs.options import Designed, Kernels, Overrides, Parts
 from kteardown.inputs.override import on_clocks
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
+from kteardown.model.arch import Arch
 from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
@@ -42,10 +44,13 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.run.asked import base_and_variants, experiment_for
 from kteardown.run.asked import experiment_of as replication
-from kteardown.vm.job import BootJob
+from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.qemu_command import Channels, qemu_command
 
-State = Literal["current", "stale", "not measured"]
+State = Literal["stale", "older", "current", "not measured"]
+"""``stale``: boots on this tree gave other figures; ``older``: a dependency has changed since."""
+NOT_CONFIRMED = ("analysis", "design", "rules")
+"""Dependencies after a change of which a result must be analysed or measured again, as no boot shows it."""
 _NO_FIGURE = {"name", "question", "reference", "folder", "predict", "quick"}
 """Fields of an experiment that change nothing of what is measured once --quick is applied."""
 
@@ -109,20 +114,49 @@ class ClaimSpec(_Spec):
 
 
 class Measured(_Spec):
-    """A whole ``measured.json``. ``duration_s`` is the time of the whole command, builds included."""
+    """A whole ``measured.json``; a field that the result of an earlier day does not know is absent.
 
+    ``commit`` has a + if what decides figures was not committed. ``agent`` is the SHA-256 of the agent, and
+    ``kernels`` has those of the images. ``duration_s`` is the time of the whole command, builds included.
+    """
+
+    commit: str
     date: str
-    duration_s: float
+    command: str
+    duration_s: float = 0
+    agent: str = ""
+    compiler: str = ""
+    kernels: dict[str, str] = {}
     ids: dict[str, str]
 
 
+Seen = Literal["stale", "within", "equal", "first"]
+Values = dict[str, dict[str, float]]
+
+
+class Confirmed(_Spec):
+    """A whole ``confirmed.json``: what a few boots counted, compared with boots before.
+
+    ``values`` are what they counted, by point and kernel, then by metric; ``reference`` is what the first
+    ones counted on the tree that measured the result, if that differs. ``note`` says what differs most.
+    """
+
+    state: Seen
+    note: str
+    commit: str
+    date: str
+    agent: str
+    ids: dict[str, str]
+    values: Values
+    reference: Values = {}
+
+
 @dataclass(frozen=True)
-class Claim:
-    """One folder of ``results/``."""
+class Evidence:
+    """One folder of ``results/``: a claim, or a hunt."""
 
     root: Path
     name: str
-    spec: ClaimSpec
 
     @property
     def folder(self) -> Path:
@@ -136,34 +170,67 @@ class Claim:
         return Measured.model_validate_json(file.read_bytes()) if file.is_file() else None
 
     @cached_property
-    def results(self) -> Mapping[Clock, Result]:
-        """The result on each clock."""
-        found = [Result.model_validate_json(file.read_bytes()) for file in result_files(self.folder)]
-        return {result.clock: result for result in found}
+    def confirmed(self) -> Confirmed | None:
+        """What was recorded when it was confirmed; None if it was not."""
+        file = self.folder / "confirmed.json"
+        return Confirmed.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether all its figures are of the instruction clock, so that a few boots confirm it."""
+        return True
 
     @cached_property
     def now(self) -> dict[str, str]:
         """The content ids of the tree as it is."""
-        return ids(self.root, self.spec.command)
+        raise NotImplementedError
 
     @property
     def moved(self) -> list[str]:
-        """What has changed since it was measured, by name."""
-        before = self.measured.ids if self.measured else {}
-        return [name for name in sorted({*before, *self.now}) if before.get(name) != self.now.get(name)]
-
-    @property
-    def moved_text(self) -> str:
-        """The same as a text."""
-        everything = set(self.now) <= set(self.moved)
-        return "everything that it depends on" if everything else ", ".join(self.moved)
+        """What has changed since it was measured, and is not confirmed, by name."""
+        known = [self.measured.ids] if self.measured else []
+        if self.exact and self.confirmed and self.confirmed.state != "stale":
+            known.append(self.confirmed.ids)
+        names = sorted({*self.now, *(self.measured.ids if self.measured else ())})
+        return [name for name in names if all(ids.get(name) != self.now.get(name) for ids in known)]
 
     @property
     def state(self) -> State:
         """Whether its figures are those of this tree."""
         if self.measured is None:
             return "not measured"
-        return "stale" if self.moved else "current"
+        seen = self.confirmed
+        if seen and seen.state == "stale" and seen.ids == confirmable(self.now):
+            return "stale"
+        return "older" if self.moved else "current"
+
+
+def confirmable(ids: Mapping[str, str]) -> dict[str, str]:
+    """The content ids of what a few boots can confirm."""
+    return {name: known for name, known in ids.items() if name not in NOT_CONFIRMED}
+
+
+@dataclass(frozen=True)
+class Claim(Evidence):
+    """A result of an experiment."""
+
+    spec: ClaimSpec
+
+    @cached_property
+    def results(self) -> Mapping[Clock, Result]:
+        """The result on each clock."""
+        found = [Result.model_validate_json(file.read_bytes()) for file in result_files(self.folder)]
+        return {result.clock: result for result in found}
+
+    @property
+    def exact(self) -> bool:
+        """Whether all its figures are of the instruction clock."""
+        return set(self.results) == {"instructions"}
+
+    @cached_property
+    def now(self) -> dict[str, str]:
+        """The content ids of the tree as it is."""
+        return ids(self.root, self.spec.command)
 
 
 def claims(root: Path) -> list[Claim]:
@@ -183,6 +250,11 @@ def load(root: Path, name: str) -> Claim:
     return Claim(root, name, spec)
 
 
+def write_json(file: Path, fields: BaseModel) -> None:
+    """Write ``measured.json`` or ``confirmed.json``, without what is not known."""
+    file.write_text(fields.model_dump_json(indent=1, exclude_defaults=True) + "\n", encoding="utf-8")
+
+
 def result_files(folder: Path) -> list[Path]:
     """The results in a folder: one, or one for each clock."""
     return sorted(folder.glob("result.json")) or sorted(
@@ -190,20 +262,20 @@ def result_files(folder: Path) -> list[Path]:
     )
 
 
-def _guest(experiment: Experiment) -> list[str]:
+def guest(arch: Arch, acceleration: Acceleration) -> str:
     """The command line of QEMU with the arguments of the kernel, for a guest of any size."""
     job = BootJob(
         image=Path("image"),
         initramfs=Path("initramfs"),
-        arch=experiment.machine.arch,
-        acceleration="icount" if experiment.design.clock == "instructions" else "mttcg",
+        arch=arch,
+        acceleration=acceleration,
         cpus=1,
         memory_mb=1,
         seed=1,
         console=Path("console"),
         silence_s=1,
     )
-    return qemu_command(job, Channels(records=3, monitor=4))
+    return " ".join(qemu_command(job, Channels(records=3, monitor=4)))
 
 
 def ids(root: Path, command: str) -> dict[str, str]:
@@ -216,12 +288,14 @@ def ids(root: Path, command: str) -> dict[str, str]:
     designs = [e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments]
     symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
     found = {
-        "agent": files_id(root, agent_files(root, names, counts=any(e.design.counts for e in experiments))),
+        "agent": agent_id(root, agent_sources(root, names, counts=any(e.design.counts for e in experiments))),
         "analysis": str(analysis.RULES),
         "design": text_id(json.dumps([*designs, switches], sort_keys=True)),
         "kernels": wanted_digest(symbols)[:16],
     }
-    found["guest"] = text_id(" ".join(word for e in experiments for word in _guest(e)))
+    accelerations: dict[Clock, Acceleration] = {"instructions": "icount", "wall": "mttcg"}
+    guests = (guest(experiment.machine.arch, accelerations[e.design.clock]) for e in experiments)
+    found["guest"] = text_id(" ".join(guests))
     for name, workload in workloads.items():
         found[f"workloads/{name}"] = workload_id(workload)
     for variant in experiment.variants:
@@ -237,14 +311,9 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
 
     Raises ValueError.
     """
-    program, verb, *arguments = shlex.split(command)
-    if program != "kteardown" or verb not in ("run", "compare", "replicate"):
+    verb, given = options_of(command)
+    if verb not in ("run", "compare", "replicate"):
         raise ValueError(f"not a command that measures: {command}")
-    commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
-    try:
-        given = commands[verb].make_context(verb, arguments).params
-    except TyperException as error:
-        raise ValueError(f"{command}: {error}") from error
     designed = _group(Designed, given)
     if verb == "replicate":
         # Of the posting only what is run counts, not what is claimed. The patch is known by its message id.
@@ -263,6 +332,16 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
         asked = Overrides.of(kernels, designed, variant=variants)
     switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
     return on_clocks(known, asked), switches
+
+
+def options_of(command: str) -> tuple[str, dict[str, Any]]:
+    """The verb and the options of a command line, by name. Raises ValueError."""
+    _, verb, *arguments = shlex.split(command)
+    commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    try:
+        return verb, commands[verb].make_context(verb, arguments).params
+    except (KeyError, TyperException) as error:
+        raise ValueError(f"{command}: {error}") from error
 
 
 def _group(kind: Any, given: Mapping[str, Any]) -> Any:

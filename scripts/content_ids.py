@@ -18,7 +18,14 @@ from typing import Any
 from kteardown.model.workload import Workload
 
 _C_COMMENT = re.compile(r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_C_SUMMARY = re.compile(r'\.summary\s*=\s*(?:"(?:\\.|[^"\\])*"\s*)+,')
 _WORDS = {"help", "summary", "invariants"}
+_FLAGS = re.compile(r"^(?:CFLAGS|LDFLAGS|guest)\s*[:?+]?=.*$", re.MULTILINE)
+_CORE = ("boot", "perturb", "profile", "record", "trial", "util")
+"""What runs between the boot and the last record. Not the rest of the core: it reads the plan, describes the
+guest and marks the kernel's log, outside of every stretch that is measured.
+"""
+_MEASURED_WITH = ("agent", "experiments", "kernels", "plugins", "postings", "series", "src", "workloads")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -51,30 +58,62 @@ def what_counts(name: str, content: bytes) -> str | None:
     return _code(text) if path.suffix in (".c", ".h") else text
 
 
-def agent_files(root: Path, workloads: Iterable[str], *, counts: bool = False) -> list[str]:
-    """The files of the agent that guests with these workloads run code of.
+def agent_id(root: Path, own: Iterable[Path]) -> str:
+    """The id of what guests run of the agent, with the flags that it is compiled with.
 
-    These are the core, the workloads' own files, and of ``lib`` what they include, directly or not. The other
-    workloads are in the binary too, but nothing in them runs. ``counts``: also those that count.
+    ``own``: the files of their workloads (``agent_sources``), or others below ``agent/``.
+    """
+    makefiles = (root / "agent").rglob("Makefile")
+    flags = {flag for file in makefiles for flag in _FLAGS.findall(file.read_text(encoding="utf-8"))}
+    # Not their names: a file that is moved is compiled as before.
+    code = (_code(file.read_text(encoding="utf-8")) for file in _with_included(root, own))
+    return text_id("\n".join(sorted((*flags, *map(text_id, code)))))
+
+
+def agent_sources(root: Path, workloads: Iterable[str], *, counts: bool = False) -> list[Path]:
+    """The files of these workloads, with ``counts`` also those that count; not what they include.
+
+    A workload is a file ``NAME.c`` or a folder ``NAME`` in one of the folders of ``agent/``.
     """
     agent = root / "agent"
-    pending = [agent / "Makefile", *sorted(agent.glob("core/*.[ch]"))]
-    if counts:
-        pending += sorted(agent.glob("counts/*.[ch]"))
+    found = sorted(agent.glob("counts/*.[ch]")) if counts else []
     for name in workloads:
-        for own in (agent / "workloads" / name, agent / "stress" / name):
-            pending += sorted(own.glob("*.[ch]")) if own.is_dir() else [own.with_suffix(".c")]
-    found: set[Path] = set()
+        found += [
+            path
+            for path in sorted([*agent.glob(f"*/{name}/*.[ch]"), *agent.glob(f"*/{name}.c")])
+            if path.relative_to(agent).parts[0] not in ("core", "lib", "tests")
+        ]
+    return found
+
+
+def _with_included(root: Path, own: Iterable[Path]) -> set[Path]:
+    """The core's files that decide a figure, ``own``, and what they include, with the C file of a header."""
+    agent = root / "agent"
+    pending, found = [*(agent / "core" / f"{name}.c" for name in _CORE), *own], set[Path]()
     while pending:
         path = pending.pop()
         if path in found or not path.is_file():
             continue
         found.add(path)
-        if path.suffix in (".c", ".h"):
-            included = _INCLUDE.findall(path.read_text(encoding="utf-8"))
-            headers = [folder / name for name in included for folder in (path.parent, agent)]
-            pending += [file for header in headers for file in (header, header.with_suffix(".c"))]
-    return sorted(path.relative_to(root).as_posix() for path in found)
+        included = _INCLUDE.findall(path.read_text(encoding="utf-8"))
+        headers = [folder / name for name in included for folder in (path.parent, agent)]
+        pending += [file for header in headers for file in (header, header.with_suffix(".c"))]
+    return found
+
+
+def tree_commit(root: Path) -> str:
+    """The commit of the tree, short; with a + if anything that decides a figure differs from it."""
+
+    def git(*arguments: str) -> bytes:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False).stdout
+
+    changed = git("diff", "HEAD", "--name-only", "-z", "--", *_MEASURED_WITH)
+    added = git("ls-files", "-o", "--exclude-standard", "-z", "--", *_MEASURED_WITH)
+    for name in filter(None, (changed + added).decode().split("\0")):
+        now = (root / name).read_bytes() if (root / name).is_file() else b""
+        if what_counts(name, now) != what_counts(name, git("show", f"HEAD:{name}")):
+            return f"{git('rev-parse', '--short=7', 'HEAD').decode().strip()}+"
+    return git("rev-parse", "--short=7", "HEAD").decode().strip()
 
 
 def workload_id(workload: Workload) -> str:
@@ -108,7 +147,7 @@ def _diffs(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """C without comments, indentation and empty lines."""
-    bare = _C_COMMENT.sub(lambda match: match[1] or " ", text)
+    """C without comments, summaries of workloads, indentation and empty lines."""
+    bare = _C_SUMMARY.sub("", _C_COMMENT.sub(lambda match: match[1] or " ", text))
     lines = (line.strip() for line in bare.splitlines())
     return "\n".join(line for line in lines if line)

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from content_ids import agent_files, files_id, text_id, workload_id
+from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
 from kteardown.coverage.collect import collect
 from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, rounded, shipped_path, write_map
 from kteardown.coverage.points import points_of
@@ -43,10 +43,11 @@ def ids() -> dict[str, str]:
     found = {}
     for name in workload_names():
         if name not in LEFT_OUT:
-            files = [*agent_files(ROOT, [name]), "plugins/coverage.c"]
+            agent = agent_id(ROOT, agent_sources(ROOT, [name]))
+            plugin = files_id(ROOT, ["plugins/coverage.c"])
             workload = load_workload(name)
             points = json.dumps(points_of(workload))
-            found[name] = text_id(files_id(ROOT, files) + workload_id(workload) + points)
+            found[name] = text_id(agent + plugin + workload_id(workload) + points)
     return found
 
 

@@ -4,9 +4,8 @@
 finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
 ``<!-- hunt: NAME with all kinds -->`` also those that are no finds, ``<!-- hunt: NAME in short -->`` only how
 many there are, and which of them other kernels do not have, ``<!-- hunt: NAME of several processes -->`` only
-the releases in which several processes wait for each other. The table
-says that it is stale if the workload of the hunt or one of its kinds has changed since. Where
-``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
+the releases in which several processes wait for each other. Where ``reproducers.py HUNT`` ran the programs of
+the finds, a column has by how much their times grew.
 """
 
 from __future__ import annotations
@@ -18,10 +17,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from content_ids import files_id, listed
+from claims import Evidence, Measured, guest, write_json
+from content_ids import agent_id, files_id, listed, text_id, tree_commit
+from kteardown import hunt
+from kteardown.hunt.flow import ARCH
 from kteardown.hunt.result import Find, HuntResult
 from kteardown.hunt.tables import (
     COST_WORDS,
@@ -49,7 +52,40 @@ _PROGRAMS = (
 )
 
 _ABOUT = {"sync": "the release", "deferred": "deferred work", "make": "making", "held": "memory"}
-_STALE = "**Stale**: the agent of the hunt, or one of these kinds, has changed since; figures may differ."
+
+
+@dataclass(frozen=True)
+class Hunt(Evidence):
+    """The result of a hunt."""
+
+    @cached_property
+    def result(self) -> HuntResult:
+        """The result."""
+        return HuntResult.model_validate_json((self.folder / "hunt.json").read_bytes())
+
+    @cached_property
+    def now(self) -> dict[str, str]:
+        """The content ids of the tree as it is; the series are those that it was measured with."""
+        sources = (self.result.source, *self.result.against)
+        series = {f"series/{source.partition(' on ')[0]}" for source in sources}
+        kinds = {case.kind for case in self.result.cases}
+        agent = self.root / "agent/hunt"
+        own = [agent / "hunt.c", *(agent / f"kinds/{kind}.c" for kind in sorted(kinds))]
+        return {
+            "agent": agent_id(self.root, own),
+            "guest": text_id(guest(ARCH, "icount")),
+            "rules": str(hunt.RULES),
+            **{
+                name: files_id(self.root, listed(self.root, [name]))
+                for name in sorted(series)
+                if (self.root / name).is_dir()
+            },
+        }
+
+
+def hunts(root: Path) -> list[Hunt]:
+    """Every hunt that is kept, by name."""
+    return [Hunt(root, file.parent.name) for file in sorted(root.glob("results/*/hunt.json"))]
 
 
 @dataclass(frozen=True)
@@ -98,15 +134,23 @@ def spliced(root: Path, text: str) -> str:
 
 
 def keep(root: Path, name: str, file: Path) -> None:
-    """Keep a result, with the content id of what it depends on."""
+    """Keep a result, with the commit of the tree and the content ids of what it depends on."""
     result = HuntResult.model_validate_json(file.read_bytes())
     # Where the result was written is of no interest elsewhere.
     result = result.model_copy(update={"command": re.sub(r" --json[ =]\S+", "", result.command)})
-    folder = root / "results" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hunt.json").write_text(_lines(result.model_dump(mode="json", exclude_defaults=True)))
-    measured = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "agent": _content(root, result)}
-    (folder / "measured.json").write_text(json.dumps(measured, indent=1) + "\n")
+    kept = Hunt(root, name)
+    kept.folder.mkdir(parents=True, exist_ok=True)
+    (kept.folder / "hunt.json").write_text(_lines(result.model_dump(mode="json", exclude_defaults=True)))
+    measured = Measured(
+        commit=tree_commit(root),
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        command=result.command,
+        duration_s=result.measured_s,
+        agent=result.agent_hash,
+        kernels=dict(result.image_hashes),
+        ids=kept.now,
+    )
+    write_json(kept.folder / "measured.json", measured)
 
 
 def _lines(data: dict[str, Any]) -> str:
@@ -121,17 +165,13 @@ def _lines(data: dict[str, Any]) -> str:
 
 
 def _body(root: Path, name: str, form: str) -> str:
-    folder = root / "results" / name
-    if not (folder / "hunt.json").is_file():
+    kept = Hunt(root, name)
+    if kept.measured is None:
         return "**Not measured** yet."
-    result = HuntResult.model_validate_json((folder / "hunt.json").read_bytes())
+    result = kept.result
     if form == "in short":
         return _short(result)
-    measured = json.loads((folder / "measured.json").read_bytes())
-    parts = [
-        _STALE if measured["agent"] != _content(root, result) else "",
-        *(_processes(result) if form == "of several processes" else _all_finds(result, programs(root, name))),
-    ]
+    parts = _processes(result) if form == "of several processes" else _all_finds(result, programs(root, name))
     if form == "with all kinds":
         cells, to_left = _cells(cases_table(result))
         parts += [
@@ -139,8 +179,8 @@ def _body(root: Path, name: str, form: str) -> str:
             "Each: instructions or kB for one object, at the largest number.",
         ]
     parts += [
-        f"Measured with `{result.command}` ({result.release}, {measured['date']}, "
-        f"{result.measured_s / 60:.0f} min of guests).",
+        f"Measured with `{result.command}` ({result.release}, {kept.measured.date} at "
+        f"{kept.measured.commit}, {result.measured_s / 60:.0f} min of guests).",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -259,17 +299,6 @@ def _undecided(result: HuntResult) -> str:
 def _folded(title: str, lines: Sequence[str]) -> str:
     text = f"<summary>{title}</summary>"
     return "\n".join(["<details markdown>", text, "", *lines, "", "</details>"])
-
-
-def _content(root: Path, result: HuntResult) -> str:
-    kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in result.cases}
-    # The programs for the host and of the finds run in no guest that is measured.
-    programs_too = ("agent/hunt/list.c", "agent/hunt/reproducer.c")
-    measured = [
-        name for name in listed(root, ["agent/hunt"]) if "/tests/" not in name and name not in programs_too
-    ]
-    names = [name for name in measured if "/kinds/" not in name or name in kinds]
-    return files_id(root, names)
 
 
 if __name__ == "__main__":

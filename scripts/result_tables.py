@@ -137,19 +137,17 @@ def figure(words: str, claim: Claim, unit: str) -> str:
 
 
 def caption(claim: Claim) -> str:
-    """How and when it was measured, as a sentence.
-
-    The command is that of the claim: it makes the design that was measured, or the claim is stale. The one
-    that was typed may have meant another since.
-    """
-    results = list(claim.results.values())
+    """How, when and at which commit it was measured, as a sentence."""
+    results, measured = list(claim.results.values()), claim.measured
+    if measured is None:
+        raise NoFigure("not measured")
     releases = dict.fromkeys(k.release for result in results for k in result.kernels.values() if k.release)
     sizes = []
     for result in results:
         count = max((c.base.boots for c in result.comparisons), default=0)
         sizes.append(f"{count} {'boot' if result.clock == 'wall' else 'seed'}{'s' * (count != 1)}")
-    facts = [" and ".join(releases), " and ".join(sizes), claim.measured.date if claim.measured else ""]
-    return f"Measured with `{claim.spec.command}` ({', '.join(fact for fact in facts if fact)})."
+    facts = [" and ".join(releases), " and ".join(sizes), f"{measured.date} at {measured.commit}"]
+    return f"Measured with `{measured.command}` ({', '.join(fact for fact in facts if fact)})."
 
 
 def result_of(claim: Claim, spec: TableSpec) -> Result:

@@ -1,11 +1,12 @@
-"""The published figures: measures them, splices them into the texts, and says which are stale.
+"""The published figures: measures them, splices them into the texts, and says which are older than the tree.
 
-    results.py list                every result: its state, its age, how long it took, what shows it
+    results.py list                every result: what is stale, then what is older than what it depends on
     results.py measure NAME...     measures again, or continues where it was interrupted; then splices
     results.py analyse NAME...     analyses the last run anew, after a change of the analysis alone
     results.py renew               does what each result needs of these two, the quickest first
     results.py tables              writes the tables and figures into the texts
-    results.py check               fails where a text is not what results/ gives, or a result is stale
+    results.py check               fails where a text is not what results/ gives
+    results.py release-check       fails where a result is stale, older or not measured, too
 
 CONTRIBUTING.md describes how to publish a table. ``measure`` keeps its runs in the folder ``published``
 beside the user's runs, so that ``analyse`` finds their records.
@@ -20,18 +21,31 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from claims import Claim, Measured, claims, ids, load, result_files
-from kteardown.errors import KteardownError, LabError
+from claims import (
+    Claim,
+    Confirmed,
+    Evidence,
+    Measured,
+    State,
+    claims,
+    ids,
+    load,
+    result_files,
+    write_json,
+)
+from content_ids import tree_commit
+from hunts import hunts
+from kteardown.errors import KteardownError
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
-from kteardown.vm.installed_qemu import qemu_version
 from splice import splice
 
 ROOT = Path(__file__).parents[1]
@@ -51,38 +65,29 @@ class Begun(BaseModel):
     """A measuring that has begun: its inputs, the seconds that it took so far, and the runs before it."""
 
     ids: dict[str, str]
+    commit: str
     seconds: float
     runs: list[str]
 
 
+def evidence(root: Path) -> list[Evidence]:
+    """Every result, of experiments and of hunts."""
+    return [*claims(root), *hunts(root)]
+
+
 def check(root: Path) -> list[str]:
-    """Everything that must be corrected, as lines. An empty list: no published figure is stale.
-
-    A claim that was never measured publishes no figure; ``unmeasured`` names it.
-    """
-    known = claims(root)
-    spliced = splice(root, known)
-    lines = list(spliced.problems)
-    lines += [f"{name}: not what results/ gives: run `make tables`" for name in spliced.changed(root)]
-    for claim in known:
-        again = f"run `make results NAME={claim.name}`"
-        if claim.measured is None:
-            continue
-        if claim.moved == ["analysis"]:
-            lines.append(
-                f"results/{claim.name}: the rules of the analysis have changed: {again}, or, where it was "
-                f"measured, `make results-analyse NAME={claim.name}`"
-            )
-        elif claim.moved:
-            since = f"changed since it was measured on {claim.measured.date}"
-            lines.append(f"results/{claim.name}: {claim.moved_text} {since}: {again}")
-    return lines
+    """Every text that must be corrected, as lines."""
+    spliced = splice(root, claims(root))
+    wrong = (f"{name}: not what results/ gives: run `make tables`" for name in spliced.changed(root))
+    return [*spliced.problems, *wrong]
 
 
-def unmeasured(root: Path) -> str:
-    """A warning about the claims that were never measured; empty without any."""
-    names = [claim.name for claim in claims(root) if claim.measured is None]
-    return f"warning: never measured (`make results-renew`): {', '.join(names)}" if names else ""
+def outdated(root: Path) -> str:
+    """How many results are not those of this tree, as a line; empty if all are."""
+    states = Counter(one.state for one in evidence(root))
+    words: dict[State, str] = {"older": "older than what they depend on", "not measured": "never measured"}
+    found = [f"{states[s]} {words.get(s, s)}" for s in get_args(State) if states[s] and s != "current"]
+    return f"{', '.join(found)}: `make results`" if found else ""
 
 
 def write_tables(root: Path) -> list[str]:
@@ -103,7 +108,10 @@ def measure(root: Path, name: str) -> None:
     """
     claim, folder = load(root, name), _runs_of(name)
     before = ids(root, claim.spec.command)
-    file, begun = folder / "begun.json", Begun(ids=before, seconds=0.0, runs=_runs(folder))
+    file, begun = (
+        folder / "begun.json",
+        Begun(ids=before, commit=tree_commit(root), seconds=0.0, runs=_runs(folder)),
+    )
     if file.is_file() and (earlier := Begun.model_validate_json(file.read_bytes())).ids == before:
         begun = earlier
     started = [run for run in _runs(folder) if run not in begun.runs]
@@ -123,8 +131,27 @@ def measure(root: Path, name: str) -> None:
         file.unlink()
         raise Refused(f"{name}: not kept, because the tree changed while it was measured; measure it again")
     run = next(run for run in reversed(_runs(folder)) if run not in begun.runs)
-    keep(claim, result_files(folder / run), before, begun.seconds)
+    files = result_files(folder / run)
+    keep(claim, files, _measured(claim, files, begun))
     file.unlink()
+
+
+def _measured(claim: Claim, files: Sequence[Path], begun: Begun) -> Measured:
+    """What is recorded of a complete run."""
+    results = [Result.model_validate_json(file.read_bytes()) for file in files]
+    kernels = {name: kernel for result in results for name, kernel in result.kernels.items()}
+    environments = (json.loads((file.parent / "environment.json").read_bytes()) for file in files)
+    agents = {session.get("agent_hash", "") for each in environments for session in each["sessions"]}
+    return Measured(
+        commit=begun.commit,
+        date=date.today().isoformat(),
+        command=claim.spec.command,
+        duration_s=round(begun.seconds, 1),
+        agent=agents.pop() if len(agents) == 1 else "",
+        compiler="; ".join(dict.fromkeys(kernel.compiler for kernel in kernels.values())),
+        kernels={name: kernel.image_hash for name, kernel in kernels.items()},
+        ids=begun.ids,
+    )
 
 
 def analyse(root: Path, name: str) -> None:
@@ -141,7 +168,7 @@ def analyse(root: Path, name: str) -> None:
             [sys.executable, "-P", "-m", "kteardown", "analyse", file.parent], cwd=root, check=True
         )
         found.append(max(file.parent.glob("analysis-*/result.json"), key=lambda path: path.stat().st_mtime))
-    keep(claim, found, claim.now, claim.measured.duration_s)
+    keep(claim, found, claim.measured.model_copy(update={"ids": claim.now}))
 
 
 def renew(root: Path) -> list[str]:
@@ -149,9 +176,9 @@ def renew(root: Path) -> list[str]:
 
     Claims that were never measured come last. If a claim cannot be renewed, the others still are.
     """
-    stale = [claim for claim in claims(root) if claim.state != "current"]
+    outdated = [claim for claim in claims(root) if claim.state != "current"]
     failed = []
-    for claim in sorted(stale, key=lambda one: one.measured.duration_s if one.measured else math.inf):
+    for claim in sorted(outdated, key=lambda one: one.measured.duration_s if one.measured else math.inf):
         try:
             if claim.moved == ["analysis"] and _runs(_runs_of(claim.name)):
                 analyse(root, claim.name)
@@ -163,50 +190,41 @@ def renew(root: Path) -> list[str]:
 
 
 def listing(root: Path) -> list[str]:
-    """A paragraph for each result, and what on this machine differs from where it was measured."""
-    known = claims(root)
-    places = splice(root, known).places
+    """Every result: first what is stale or older, with what to do, then the others in a line each."""
+    known = evidence(root)
+    places = splice(root, claims(root)).places
     lines = []
-    for claim in known:
-        lines += [f"{claim.name}: {claim.state}{_age(claim)}", f"    {claim.spec.about}"]
-        if claim.measured and claim.moved:
-            lines.append(f"    changed since: {claim.moved_text}")
-        lines += [f"    {note}" for note in _elsewhere(claim)]
-        lines.append(f"    {claim.spec.command}")
-        lines.append(f"    shown in {', '.join(sorted(places.get(claim.name, ()))) or 'no text'}")
-    stale = [claim for claim in known if claim.state != "current"]
-    took = sum(claim.measured.duration_s for claim in stale if claim.measured)
-    lines.append(
-        f"{len(known)} results, {len(stale)} to measure"
-        + (f", which took {took / 60:.0f} min" if took else "")
-    )
+    for one in sorted(known, key=lambda one: (get_args(State).index(one.state), one.name)):
+        lines.append(f"{one.state}: {one.name}{_when(one)}")
+        if one.state in ("stale", "older") and one.confirmed:
+            lines.append(
+                f"    confirmed at {one.confirmed.commit} on {one.confirmed.date}: {_seen(one.confirmed)}"
+            )
+        if one.state == "older":
+            everything = set(one.now) <= set(one.moved)
+            lines.append(f"    changed since: {'everything' if everything else ', '.join(one.moved)}")
+        if one.state != "current":
+            lines.append(f"    shown in {', '.join(sorted(places.get(one.name, ()))) or 'no text'}")
+    lines.append(f"results: {len(known)}; {outdated(root) or 'all are those of this tree'}")
     return lines
 
 
-def _age(claim: Claim) -> str:
-    if claim.measured is None:
+def _when(one: Evidence) -> str:
+    if one.measured is None:
         return ""
-    days = (date.today() - date.fromisoformat(claim.measured.date)).days
-    return f", measured {claim.measured.date} ({days} days ago) in {claim.measured.duration_s / 60:.1f} min"
+    text = (
+        f", measured at {one.measured.commit} on {one.measured.date} ({one.measured.duration_s / 60:.1f} min)"
+    )
+    seen = one.confirmed if one.state == "current" else None
+    return text + (f", confirmed at {seen.commit} on {seen.date}: {_seen(seen)}" if seen else "")
 
 
-def _elsewhere(claim: Claim) -> list[str]:
-    """What the result was measured with; the versions here may be others, and that makes nothing stale."""
-    if claim.measured is None or not claim.results:
-        return []
-    result = next(iter(claim.results.values()))
-    arch = next((kernel.arch for kernel in result.kernels.values()), "x86_64")
-    then = result.machine.get("qemu", {}).get(arch, "not recorded")
-    try:
-        here = qemu_version("arm64" if arch == "arm64" else "x86_64")
-    except LabError:
-        here = "none"
-    sources = dict.fromkeys(kernel.source for kernel in result.kernels.values())
-    return [f"with QEMU {then}{'' if here == then else f' (here: {here})'}, {', '.join(sources)}"]
+def _seen(confirmed: Confirmed) -> str:
+    return ": ".join(filter(None, (confirmed.state, confirmed.note)))
 
 
-def keep(claim: Claim, files: Sequence[Path], measured_ids: dict[str, str], seconds: float) -> None:
-    """Write the results, reduced, and when they were measured."""
+def keep(claim: Claim, files: Sequence[Path], measured: Measured) -> None:
+    """Write the results, reduced, and with what they were measured."""
     if not files:
         raise Refused(f"{claim.name}: the run left no result")
     for old in result_files(claim.folder):
@@ -216,8 +234,8 @@ def keep(claim: Claim, files: Sequence[Path], measured_ids: dict[str, str], seco
         target = claim.folder / ("" if len(files) == 1 else result.clock) / "result.json"
         target.parent.mkdir(exist_ok=True)
         target.write_text(reduced(result), encoding="utf-8")
-    measured = Measured(date=date.today().isoformat(), duration_s=round(seconds, 1), ids=measured_ids)
-    (claim.folder / "measured.json").write_text(measured.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    (claim.folder / "confirmed.json").unlink(missing_ok=True)
+    write_json(claim.folder / "measured.json", measured)
 
 
 def reduced(result: Result) -> str:
@@ -252,15 +270,14 @@ def _runs(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
-def _print_check() -> int:
-    """Print what ``check`` found, and return the exit status."""
-    if lines := check(ROOT):
+def _print_check(*, release: bool) -> int:
+    """Print what ``check`` found and what is outdated, and return the exit status."""
+    lines, old = check(ROOT), outdated(ROOT)
+    if lines:
         print("\n".join(lines), file=sys.stderr)
-        return 1
-    print(f"results: {len(claims(ROOT))} results, none is stale, and every text has their figures")
-    if warning := unmeasured(ROOT):
-        print(warning)
-    return 0
+    else:
+        print(f"results: every text has their figures; {old or 'all are those of this tree'}")
+    return int(bool(lines) or (release and bool(old)))
 
 
 def main(arguments: list[str]) -> int:
@@ -269,8 +286,8 @@ def main(arguments: list[str]) -> int:
         match arguments:
             case ["list"]:
                 print("\n".join(listing(ROOT)))
-            case ["check"]:
-                return _print_check()
+            case ["check" | "release-check" as verb]:
+                return _print_check(release=verb == "release-check")
             case ["renew"]:
                 failed = renew(ROOT)
                 print("\n".join(write_tables(ROOT)))

@@ -10,7 +10,7 @@
   which paragraph the table is (``shown``), and the paragraphs there that were spliced are replaced.
 - The figures of a sentence are found by its words, which the claim has (``sentences``).
 
-A table whose result is stale says so in a line above it.
+A line below each table has the commit and the day that it was measured: the figures are those of that commit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _POSTINGS = re.compile(r"^<!-- postings -->\n.*?^<!-- end of postings -->$", re.DOTALL | re.MULTILINE)
-_STALE, _MISSING, _MEASURED = "**Stale**", "**Not measured**", "Measured with `kteardown "
+_MISSING, _MEASURED = "**Not measured**", "Measured with `kteardown "
 # A number, an interval, or the word of a verdict or law.
 _FIGURE = r"([-+]?\d+(?:,\d{3})*(?:\.\d+)?%?|\[[^\[\]]{1,40}\]|[a-z]+)"
 _PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
@@ -76,17 +76,14 @@ def splice(root: Path, claims: Sequence[Claim]) -> Spliced:
 
 
 def paragraphs(claim: Claim, spec: TableSpec) -> list[str]:
-    """A table with what is written around it: what is stale, and how it was measured."""
+    """A table, and how it was measured."""
     again = f"`make results NAME={claim.name}`"
     if claim.measured is None:
         return [f"{_MISSING} on this text yet: {again}."]
     try:
-        shown = [result_tables.table(spec, claim), result_tables.caption(claim)]
+        return [result_tables.table(spec, claim), result_tables.caption(claim)]
     except result_tables.NoFigure as error:
         return [f"{_MISSING}: {error}; {again}."]
-    if claim.moved:
-        shown.insert(0, f"{_STALE}: measured before the last change of {claim.moved_text}; {again}.")
-    return shown
 
 
 def _into_pages(
@@ -113,6 +110,8 @@ def _into_pages(
         made = _BLOCK.sub(block, text)
         made = _POSTINGS.sub(lambda _: _overview(root, claims), made)
         made = hunts.spliced(root, made)
+        for name in (match["name"] for match in hunts.BLOCK.finditer(made)):
+            found.places.setdefault(name, set()).add(page)
         if len(re.findall(r"^<!-- results: ", text, re.MULTILINE)) != len(_BLOCK.findall(text)):
             found.problems.append(f"{page}: a block of results has no end, or its first line is not complete")
         if made != text or _BLOCK.search(text):
@@ -155,7 +154,7 @@ def _below(place: Below, shown: Sequence[str]) -> Callable[[str], str]:
 
 
 def _is_spliced(paragraph: str) -> bool:
-    return paragraph.startswith(("| ", "    ", _STALE, _MISSING, _MEASURED))
+    return paragraph.startswith(("| ", "    ", _MISSING, _MEASURED))
 
 
 def _with_figures(sentence: Sentence, claim: Claim) -> Callable[[str], str]:
@@ -170,8 +169,7 @@ def _with_figures(sentence: Sentence, claim: Claim) -> Callable[[str], str]:
         found = list(re.finditer(pattern, text))
         if len(found) != 1:
             raise ValueError(f"{len(found)} sentences, not one, read: {sentence.text}")
-        # A stale result may lack what the sentence is to say; the check fails for it in any case.
-        if claim.state != "current":
+        if claim.measured is None:
             return text
         match, made = found[0], text
         for number, words in reversed(list(enumerate(_placeholders(parts), 1))):

@@ -4,5 +4,5 @@ RULES = 3
 """The number of the rules by which records become figures and verdicts.
 
 Increase it with every change after which the same records give another result: what is published in
-``results/`` is then stale until it is analysed or measured again.
+``results/`` is then older than what it depends on, until it is analysed or measured again.
 """

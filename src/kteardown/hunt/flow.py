@@ -33,6 +33,7 @@ from kteardown.hunt.plan import (
     screen_plan,
 )
 from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
+from kteardown.kernels.source import file_hash
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
@@ -134,6 +135,8 @@ def _result(
         source=hunt.request.source,
         release=hunt.kernels.images[hunt.request.source].release,
         against=hunt.request.against,
+        agent_hash=file_hash(hunt.lab.agent),
+        image_hashes={source: image.image_hash for source, image in hunt.kernels.images.items()},
         measured_s=round(sum(measured_s(run.boots()) for run in hunt.folder.measured()), 1),
         kinds=len(hunt.kinds),
         cases=tuple(cases),

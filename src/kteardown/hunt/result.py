@@ -196,6 +196,10 @@ class HuntResult(_Part):
     release: str
     """The version of the kernel that was hunted on."""
     against: tuple[str, ...]
+    agent_hash: str = ""
+    """SHA-256 of the agent; empty in earlier results, as the next field."""
+    image_hashes: dict[str, str] = {}
+    """By source, SHA-256 of the kernel's image."""
     locks: str = ""
     """The source of the kernel that counted how long locks were held; empty: none."""
     measured_s: float

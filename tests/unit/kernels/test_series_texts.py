@@ -17,9 +17,7 @@ SIGNED_OFF = "Signed-off-by: kteardown developers <kteardown@localhost>"
 COVERS = sorted(ROOT.glob("series/*/0000-cover-letter.md"))
 PATCHES = sorted(ROOT.glob("series/**/*.patch"))
 # Tables, code, links, and what scripts/splice.py writes around a table.
-_NOT_PROSE = re.compile(
-    r"\||    |\t|Subject: |.*https?://|Measured with `kteardown |\*\*(?:Stale|Not measured)\*\*"
-)
+_NOT_PROSE = re.compile(r"\||    |\t|Subject: |.*https?://|Measured with `kteardown |\*\*Not measured\*\*")
 _BASE = re.compile(r"base: v(\d+\.\d+)\.\d+ \(Debian linux-source-\1\)(?:, backport (\S+))?")
 
 

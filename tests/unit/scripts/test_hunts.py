@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import confirm
 import hunts
+from kteardown import hunt
 from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
 
 PAGE = "before\n<!-- hunt: one -->\nold\n<!-- end of hunt -->\nafter\n"
@@ -21,9 +23,19 @@ FUNCTION = FunctionResult(name="walk", share=0.9, exponent=1.9, callers=(), no_i
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    kind = tmp_path / "agent" / "hunt" / "kinds" / "flocks.c"
-    kind.parent.mkdir(parents=True)
-    kind.write_text("int x;\n")
+    for name in (
+        "hunt/kinds/flocks.c",
+        "hunt/kinds/other.c",
+        "core/trial.c",
+        "core/main.c",
+        "lib/lockstat.c",
+    ):
+        file = tmp_path / "agent" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("int x;\n")
+    (tmp_path / "agent/hunt/hunt.c").write_text('#include "lib/lockstat.h"\n')
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
     find = Find(
         kind="flocks",
         way="exit",
@@ -51,6 +63,8 @@ def root(tmp_path: Path) -> Path:
         source="debian-image:6.12",
         release="6.12.1",
         against=(),
+        agent_hash="a",
+        image_hashes={"debian-image:6.12": "b"},
         measured_s=120,
         kinds=1,
         cases=(case,),
@@ -127,12 +141,37 @@ def test_releases_by_several_processes_are_shown_where_the_page_asks_for_them(ro
     assert "|" not in page and "\nAll: 1 parallel; " in page
 
 
-def test_a_change_of_a_kind_makes_its_finds_stale(root: Path) -> None:
-    (root / "agent/hunt/kinds/flocks.c").write_text("int x, y;\n")
-    assert "**Stale**" in hunts.spliced(root, PAGE)
-    (root / "agent/hunt/kinds/flocks.c").write_text("int x;\n")
-    (root / "agent/hunt/kinds/other.c").write_text("int x, y;\n")
-    assert "**Stale**" not in hunts.spliced(root, PAGE)
+@pytest.mark.parametrize(
+    ("name", "moved"),
+    [
+        ("agent/hunt/kinds/flocks.c", ["agent"]),
+        ("agent/core/trial.c", ["agent"]),
+        ("agent/lib/lockstat.c", ["agent"]),
+        ("agent/hunt/kinds/other.c", []),
+        ("agent/core/main.c", []),
+    ],
+)
+def test_a_hunt_is_older_after_a_change_of_what_its_guests_run(
+    root: Path, name: str, moved: list[str]
+) -> None:
+    page = hunts.spliced(root, PAGE)
+    (root / name).write_text("int x, y;\n")
+    (one,) = hunts.hunts(root)
+    assert (one.moved, one.state) == (moved, "older" if moved else "current")
+    assert hunts.spliced(root, page) == page
+
+
+def test_a_hunt_is_older_after_a_change_of_its_rules(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hunt, "RULES", hunt.RULES + 1)
+    (one,) = hunts.hunts(root)
+    assert one.moved == ["rules"]
+
+
+def test_a_hunt_belongs_to_a_commit_and_an_agent(root: Path) -> None:
+    (one,) = hunts.hunts(root)
+    assert one.measured is not None
+    assert (one.measured.agent, one.measured.kernels) == ("a", {"debian-image:6.12": "b"})
+    assert f"at {one.measured.commit}," in hunts.spliced(root, PAGE)
 
 
 def test_what_was_never_measured_is_said_to_be(tmp_path: Path) -> None:
@@ -159,3 +198,15 @@ def test_growth_is_that_of_the_last_doubling(cost: str | None, expected: float) 
     assert run.growth("deferred") is None
     assert run.growth("held") is None
     assert hunts.ProgramRun(failure="x").growth(cost) is None
+
+
+@pytest.mark.parametrize(("last", "state"), [(200.0, "equal"), (205.0, "within"), (100.0, "stale")])
+def test_a_find_holds_if_its_cost_grows_as_published(root: Path, last: float, state: str) -> None:
+    (root / "agent/core/trial.c").write_text("int x, y;\n")
+    (one,) = hunts.hunts(root)
+    (find,) = one.result.finds
+    growth = GROWTH.model_copy(update={"exponent": 2.0, "exponent_ci": (1.99, 2.01)})
+    found = one.result.model_copy(update={"finds": (find.model_copy(update={"growth": growth}),)})
+    vars(one)["result"] = found
+    values = {"exit 10 sync_ns": 50.0, "exit 20 sync_ns": last}
+    assert confirm.judged(one, {"flocks": confirm.Counted(values, "", 1)})[0] == state

@@ -1,4 +1,4 @@
-"""The published figures: what makes them stale, where they are spliced, and what the check says.
+"""The published figures: what they depend on, where they are spliced, and what the check says.
 
 The result is the recorded run of ``tests/data/runs``, of the whole way: its command is the claim's.
 """
@@ -6,6 +6,7 @@ The result is the recorded run of ``tests/data/runs``, of the whole way: its com
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import claims
+import confirm
+import content_ids
 import replications
 import result_tables
 import results
@@ -22,6 +25,7 @@ from kteardown import analysis
 from kteardown.inputs.published import posting_names
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
+from kteardown.run.create import plan_boots
 
 ROOT = Path(__file__).parents[3]
 RUN = ROOT / "tests/data/runs/20261122-112017-freezer"
@@ -74,7 +78,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     subprocess.run(["git", "init", "-q", tree], check=True)
+    commit(tree)
     return folder
+
+
+def commit(tree: Path) -> str:
+    """Commit the tree as it is, and return the short hash."""
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=tree, check=True)
+    return content_ids.tree_commit(tree)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +110,8 @@ def begin_again(tree: Path) -> None:
     """Copy the recorded run as an interrupted one, which the next measurement finishes."""
     folder = runs_dir().parent / "published/zombie"
     shutil.copytree(RUN, folder / RUN.name)
-    begun = {"ids": claims.load(tree, "zombie").now, "seconds": 60.0, "runs": []}
+    now = claims.load(tree, "zombie").now
+    begun = {"ids": now, "commit": content_ids.tree_commit(tree), "seconds": 60.0, "runs": []}
     (folder / "begun.json").write_text(json.dumps(begun))
 
 
@@ -146,6 +159,10 @@ def change_library(tree: Path) -> None:
     file.write_text(file.read_text() + "int one_more;\n")
 
 
+def change_flags(tree: Path) -> None:
+    replace(tree / "agent/Makefile", "guest := -O2", "guest := -O3")
+
+
 def change_configuration(tree: Path) -> None:
     file = tree / "kernels/base.config"
     file.write_text(file.read_text() + "\nCONFIG_ONE_MORE=y\n")
@@ -188,6 +205,10 @@ def test_splicing_again_changes_nothing(measured: Path) -> None:
     assert before == {name: (measured / name).read_text() for name in before}
 
 
+def state(tree: Path) -> str:
+    return claims.load(tree, "zombie").state
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [
@@ -196,39 +217,96 @@ def test_splicing_again_changes_nothing(measured: Path) -> None:
         (change_workload, "workloads/zombies"),
         (change_agent, "agent"),
         (change_library, "agent"),
+        (change_flags, "agent"),
         (change_configuration, "kernels"),
     ],
 )
-def test_one_changed_line_makes_the_check_fail_until_it_is_measured_again(
+def test_after_one_changed_line_a_result_is_older_and_its_text_stays_true(
     measured: Path, change: Callable[[Path], None], name: str
 ) -> None:
     change(measured)
-    lines = "\n".join(results.check(measured))
-    assert f"results/zombie: {name} changed since it was measured on " in lines
-    assert f"{PAGE}: not what results/ gives: run `make tables`" in lines
-
-    results.write_tables(measured)
-    for shown in (PAGE, COVER):
-        assert f"\n**Stale**: measured before the last change of {name}; " in (measured / shown).read_text()
-    (line,) = results.check(measured)
-    assert line.endswith("run `make results NAME=zombie`")
+    assert results.check(measured) == []
+    assert results.outdated(measured) == "1 older than what they depend on: `make results`"
+    lines = results.listing(measured)
+    assert lines[0].startswith("older: zombie, measured at ")
+    assert f"    changed since: {name}" in lines
 
     # Measured again: what is kept are the ids of the tree as it is now.
     claim = claims.load(measured, "zombie")
-    results.keep(claim, [RUN / "result.json"], claim.now, 60.0)
+    assert claim.measured is not None
+    again = claim.measured.model_copy(update={"ids": claim.now, "commit": "1234567"})
+    results.keep(claim, [RUN / "result.json"], again)
+    assert results.check(measured) != [], "the table has another commit"
     results.write_tables(measured)
-    assert results.check(measured) == []
-    assert "Stale" not in (measured / PAGE).read_text() + (measured / COVER).read_text()
+    assert results.check(measured) == [] and not results.outdated(measured)
+    assert " at 1234567)." in (measured / PAGE).read_text()
 
 
-def test_words_make_nothing_stale(measured: Path) -> None:
+@pytest.mark.parametrize(
+    ("seen", "change", "expected"),
+    [
+        ("equal", change_agent, "current"),
+        ("within", change_series, "current"),
+        ("stale", change_agent, "stale"),
+        ("equal", change_experiment, "older"),
+    ],
+)
+def test_what_boots_showed_on_the_present_tree_counts(
+    measured: Path, seen: str, change: Callable[[Path], None], expected: str
+) -> None:
+    change(measured)
+    claim = claims.load(measured, "zombie")
+    ids = claims.confirmable(claim.now)
+    fields = {
+        "state": seen,
+        "note": "a note",
+        "commit": "c",
+        "date": "d",
+        "agent": "",
+        "ids": ids,
+        "values": {},
+    }
+    confirmed = claims.Confirmed.model_validate(fields)
+    claims.write_json(claim.folder / "confirmed.json", confirmed)
+    assert state(measured) == expected
+    assert (
+        f"confirmed at c on d: {seen}: a note" in "\n".join(results.listing(measured))
+    ) or expected == "older"
+    # Of the tree after that nothing is known.
+    change_library(measured)
+    assert state(measured) == "older"
+
+
+def test_a_result_belongs_to_a_commit(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    assert claim.measured is not None
+    facts = next(iter(claim.results.values())).kernels["base"]
+    assert claim.measured.kernels["base"] == facts.image_hash
+    assert claim.measured.compiler == facts.compiler
+    assert claim.measured.command == COMMAND
+    known = claim.measured.commit
+    assert len(known) == 7 and f" at {known})." in (measured / COVER).read_text()
+    assert content_ids.tree_commit(measured) == known, "the texts were written since, and nothing that is run"
+    change_library(measured)
+    assert content_ids.tree_commit(measured) == f"{known}+"
+    assert commit(measured) != known
+
+
+def test_words_make_nothing_older(measured: Path) -> None:
     before = claims.load(measured, "zombie").now
     replace(measured / PATCH, "Subject: thaw", "Subject: thaw faster")
     (measured / PATCH).rename(measured / SERIES / "0002-thaw-faster.patch")
     replace(measured / COVER, "After.", "Afterwards.")
-    (measured / "agent/core/main.c").write_text(
-        "// One more comment.\n" + (measured / "agent/core/main.c").read_text()
-    )
+    for name, old, new in (
+        ("core/main.c", "agent: runs", "agent: executes"),
+        ("core/guest.c", "static const", "static const int one_more;\nstatic const"),
+        ("core/trial.c", "/* One trial", "/* Every trial"),
+        ("Makefile", "# The agents.", "# The programs."),
+        ("workloads/zombies/zombies.c", '.summary = "', '.summary = "in short: '),
+    ):
+        file = measured / "agent" / name
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new, 1))
     (measured / "agent/workloads/forkexit/forkexit.c").write_text("another workload")
     (measured / "kernels/base.config").write_text(
         "# A comment.\n\n" + (measured / "kernels/base.config").read_text()
@@ -238,28 +316,23 @@ def test_words_make_nothing_stale(measured: Path) -> None:
     assert results.check(measured) == []
 
 
-def test_other_versions_of_kernel_and_qemu_make_nothing_stale_but_are_listed(measured: Path) -> None:
-    file = measured / "results/zombie/result.json"
-    text = file.read_text()
-    file.write_text(text.replace('"x86_64": "', '"x86_64": "99.').replace("6.12.117", "6.12.99"))
-    assert claims.load(measured, "zombie").state == "current"
-    assert "with QEMU 99." in "\n".join(results.listing(measured))
-
-
 def test_a_change_of_the_analysis_alone_needs_no_guest(
     measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = claims.load(measured, "zombie").measured
     monkeypatch.setattr(analysis, "RULES", analysis.RULES + 1)
-    assert any("the rules of the analysis have changed" in line for line in results.check(measured))
+    assert claims.load(measured, "zombie").moved == ["analysis"]
     results.analyse(measured, "zombie")
     results.write_tables(measured)
-    assert results.check(measured) == []
+    assert results.check(measured) == [] and not results.outdated(measured)
+    after = claims.load(measured, "zombie").measured
+    assert before is not None and after is not None and after.commit == before.commit
     change_series(measured)
     with pytest.raises(results.Refused, match=f"{SERIES} changed since; measure it"):
         results.analyse(measured, "zombie")
 
 
-def test_everything_that_is_stale_is_renewed_and_a_failure_does_not_end_it(
+def test_everything_that_is_older_is_renewed_and_a_failure_does_not_end_it(
     measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = (measured / "results/zombie/measured.json").read_text()
@@ -334,7 +407,7 @@ def test_a_table_that_was_never_measured_says_so_and_has_no_figure(tree: Path) -
     assert "by zombies:\n\n**Not measured** on this text yet" in (tree / COVER).read_text()
     assert "costs 1,234 instructions" in (tree / PATCH).read_text()
     assert results.check(tree) == []
-    assert results.unmeasured(tree) == "warning: never measured (`make results-renew`): zombie"
+    assert results.outdated(tree) == "1 never measured: `make results`"
 
 
 @pytest.mark.parametrize(
@@ -354,6 +427,7 @@ def test_a_place_that_is_wrong_is_named(measured: Path, name: str, old: str, new
     replace(measured / name, old, new)
     with pytest.raises((results.Refused, ValueError), match=problem):
         results.write_tables(measured)
+        results.outdated(measured)
 
 
 def test_a_figure_that_was_edited_by_hand_is_found(measured: Path) -> None:
@@ -476,3 +550,66 @@ def test_the_table_of_both_clocks(measured: Path) -> None:
     assert reading == "agree"
     with pytest.raises(result_tables.NoFigure, match="no headline figures"):
         result_tables.table(spec.model_copy(update={"where": {"zombies": (7,)}}), claim)
+
+
+def test_the_point_that_is_booted_is_one_that_a_table_shows_and_has_objects(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    plan = plan_boots(confirm.resolved_of(claim))
+    (point,) = confirm.points_of(claim, plan)
+    assert point.shown == {"zombies": 600}, "the table thaw is about all of them"
+    only = claim.spec.model_copy(update={"tables": {"points": claim.spec.tables["points"]}})
+    (point,) = confirm.points_of(claims.Claim(measured, "zombie", only), plan)
+    assert point.shown == {"zombies": 1200}
+
+
+def counted(claim: claims.Claim, factor: float = 1, failure: str = "") -> dict[str, confirm.Counted]:
+    """What boots at 1,200 zombies counted: what is published, times a factor."""
+    found: dict[str, dict[str, float]] = {}
+    for c in claim.results["instructions"].comparisons:
+        if c.point == {"zombies": 1200} and not failure:
+            for kernel, summary in (("base", c.base), (c.variant, c.changed)):
+                found.setdefault(f"zombies zombies=1200, {kernel}", {})[c.metric] = summary.median * factor
+    places = [f"zombies zombies=1200, {kernel}" for kernel in ("base", "freezer-skip-exited")]
+    return {place: confirm.Counted(found.get(place, {}), failure, 1) for place in places}
+
+
+@pytest.mark.parametrize(
+    ("factor", "failure", "state", "note"),
+    [
+        (1, "", "equal", ""),
+        (1.001, "", "within", r"_ns of zombies zombies=1200, .*: [\d,.]+ for [\d,.]+ \(\+0.1%\)"),
+        (1.5, "", "stale", r"\(\+50%\)"),
+        (1, "panic: oops", "stale", "zombies zombies=1200, base: panic: oops"),
+    ],
+)
+def test_without_a_reference_what_boots_count_is_compared_with_what_is_published(
+    measured: Path, factor: float, failure: str, state: str, note: str
+) -> None:
+    change_library(measured)
+    claim = claims.load(measured, "zombie")
+    found, why = confirm.judged(claim, counted(claim, factor, failure))
+    assert found == state and re.search(note, why) and bool(why) == bool(note)
+
+
+def test_the_first_boots_of_the_tree_that_measured_are_the_reference(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    assert confirm.judged(claim, counted(claim, 1.5))[0] == "first", (
+        "what one point leaves to the next differs"
+    )
+
+
+def test_with_a_reference_what_boots_count_is_compared_to_the_digit(measured: Path) -> None:
+    claim = claims.load(measured, "zombie")
+    first = counted(claim, 1.5)
+    fields = {"state": "within", "note": "", "commit": "", "date": "", "agent": "", "ids": {}}
+    values = {place: each.values for place, each in first.items()}
+    claims.write_json(
+        claim.folder / "confirmed.json", claims.Confirmed.model_validate({**fields, "values": values})
+    )
+    change_library(measured)
+    claim = claims.load(measured, "zombie")
+    assert confirm.judged(claim, first) == ("equal", "")
+    assert confirm.judged(claim, counted(claim))[0] == "stale"
+    first["zombies zombies=1200, base"].values["thaw_ns"] += 1
+    state, note = confirm.judged(claim, first)
+    assert state == "within" and note.startswith("thaw_ns of zombies zombies=1200, base: ")
