@@ -12,7 +12,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "query": ("duckdb",),
     "history": ("duckdb", "ruptures"),
     "serve": ("duckdb", "ruptures", "starlette", "uvicorn"),
-    "pictures": ("kaleido",),
+    "pictures": ("resvg_py",),
     "mail": ("b4",),
 }
 """The modules that each extra installs; module and package have the same name."""

@@ -17,7 +17,7 @@ for _found in pkgutil.walk_packages(kteardown.__path__, "kteardown."):
     if not _found.name.endswith("__main__"):
         import_module(_found.name)
 # Libraries that are imported where they are used, and what starts the processes: each imports pytest.
-for _name in ("plotly.offline", "scipy.stats", "unit.processes", "unit.run.killable"):
+for _name in ("scipy.stats", "unit.processes", "unit.run.killable"):
     import_module(_name)
 # Else the first garbage collection in each process copies the pages of all that is imported.
 os.register_at_fork(after_in_child=gc.freeze)

@@ -25,7 +25,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
         (["export", "--to", "."], "duckdb"),
         (["history"], "ruptures"),
         (["serve", "--port", "0"], "uvicorn"),
-        (["report", "--format", "svg"], "kaleido"),
+        (["report", "--format", "png"], "resvg_py"),
     ],
 )
 def test_the_command_that_adds_the_extra_is_printed(

@@ -102,7 +102,7 @@ def report(
         raise InputError(
             f"--chart {chart}: --format {form.value} has no single charts", hint="add --format svg or png."
         )
-    if form in (ReportFormat.svg, ReportFormat.png):
+    if form is ReportFormat.png:
         need("pictures", f"--format {form.value}")
     found = find_runs(run)
     printed = form is ReportFormat.text and output is None

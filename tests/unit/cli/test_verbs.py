@@ -17,7 +17,7 @@ from kteardown.cli import app
 from kteardown.cli.verbs import _MODULES, SUMMARIES
 from unit.processes import forked
 
-HEAVY = {"asyncio", "duckdb", "numpy", "plotly", "scipy"}
+HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
 """What takes long to import, and is for measuring, statistics, charts and queries alone."""
 
 

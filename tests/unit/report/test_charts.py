@@ -1,26 +1,27 @@
-"""The charts: valid for plotly, complete, and with the figures of the result."""
+"""The charts: complete, with the figures of the result, and drawn with all of their marks."""
 
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
-import plotly.graph_objects as go
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kteardown.report.charts.drawing import drawing
-from kteardown.report.charts.figure import Chart, axis, ratio_range, ratio_ticks, resolve, shared_span, slug
+from kteardown.report.charts import forest, spread
+from kteardown.report.charts.drawing import markup, svg_file
+from kteardown.report.charts.figure import Chart, Flame, Mark, Plot, Rows, Series, slug
 from kteardown.report.charts.flame import flame_gallery
-from kteardown.report.charts.forest import forests
-from kteardown.report.charts.forest_rows import forest_plots
+from kteardown.report.charts.forest import forest_plots, forests
 from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import DARK, LIGHT
 from kteardown.report.charts.posted import posted_charts
+from kteardown.report.charts.ratio_axis import RatioAxis, ratio_range, ratio_ticks
 from kteardown.report.charts.scales import numeric
 from kteardown.report.charts.spread import spread_gallery
 from kteardown.report.charts.tail import tail_gallery
@@ -33,11 +34,10 @@ from unit.report.contexts import ENTRY, instructions, rich, wall
 from unit.simulation import WORKLOADS
 
 
-@pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_plotly_accepts_every_figure(make: Callable[[], Material], theme: dict[str, str]) -> None:
-    for chart in all_charts(make()):
-        go.Figure(resolve(chart.figure, theme))
+def series_of(chart: Chart) -> tuple[Series, ...]:
+    """Return the series of a chart with axes."""
+    assert isinstance(chart.drawn, Plot)
+    return chart.drawn.series
 
 
 def test_charts_have_unique_names_that_are_file_names() -> None:
@@ -50,25 +50,35 @@ def test_charts_have_unique_names_that_are_file_names() -> None:
 
 def test_a_forest_has_every_ratio_with_its_interval() -> None:
     material = wall()
+    axis = RatioAxis.of(material.result.asked_for)
     for chart in forests(material):
+        assert isinstance(chart.drawn, Rows)
         variant = chart.name.removeprefix("forest-")
-        drawn: dict[object, tuple[object, ...]] = {}
-        for trace in chart.figure["data"]:
-            if "verdict" in trace.get("meta", {}):
-                error = trace["error_x"]
-                for x, plus, minus in zip(trace["x"], error["array"], error["arrayminus"], strict=True):
-                    drawn[x] = (pytest.approx(x - minus), pytest.approx(x + plus), trace["meta"]["verdict"])
-        expected = {
-            c.ratio: (*c.ci, c.verdict) for c in material.result.asked_for if c.variant == variant and c.ci
-        }
-        assert expected == drawn
+        expected = [c for c in material.result.asked_for if c.variant == variant and c.ci]
+        rows = [row for row in chart.drawn.rows if row.verdict]
+        assert len(rows) == len(expected)
+        for c in expected:
+            interval = axis.svg(c, 11)
+            assert c.ci
+            assert f'x1="{axis.at(c.ci[0])}%" x2="{axis.at(c.ci[1])}%"' in interval
+            assert any(row.picture.endswith(interval) and row.verdict == c.verdict for row in rows)
 
 
 def test_forest_plots_of_a_result_have_the_same_axis() -> None:
-    ranges = [tuple(chart.figure["layout"]["xaxis"]["range"]) for chart in forests(wall())]
-    assert len(ranges) == 2
-    assert len(set(ranges)) == 1
-    assert len({plot.ticks for plot in forest_plots(wall().result, WORKLOADS)}) == 1
+    plots = forest_plots(wall().result, WORKLOADS)
+    assert len(plots) == 2
+    assert len({plot.axis for plot in plots}) == 1
+    labels = {chart.drawn.rows[0].picture for chart in forests(wall()) if isinstance(chart.drawn, Rows)}
+    assert labels == {plots[0].axis.labels()}
+
+
+def test_a_metric_with_many_rows_has_a_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [chart.name for chart in forests(wall())]
+    monkeypatch.setattr(forest, "_MOST_ROWS", 2)
+    apart = [chart.name for chart in forests(wall())]
+    assert len(apart) == 6
+    assert "forest-freezer-skip-exited-zombies-freeze_user_ns" in apart
+    assert not {*apart} & {*names}
 
 
 def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
@@ -76,16 +86,15 @@ def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
     first, *others = result.comparisons
     wide = first.model_copy(update={"ratio": 1.0, "ci": (0.001, 900.0), "verdict": "inconclusive"})
     cut = result.model_copy(update={"comparisons": (wide, *others)})
-    low, high = shared_span(cut.asked_for)
-    assert 0.25 < low < high < 2
+    axis = RatioAxis.of(cut.asked_for)
+    assert 0.25 < axis.low < axis.high < 2
     plots = forest_plots(cut, WORKLOADS)
-    assert plots[0].ticks == plots[1].ticks
-    row = plots[0].metrics[0].rows[0]
-    assert (row.mark.less, row.mark.more) == (True, True)
-    assert (row.mark.low, row.mark.high) == (0, 100)
-    traces = forests(replace(wall(), result=cut))[0].figure["data"]
-    arrows = [t["marker"]["symbol"] for t in traces if "triangle" in str(t.get("marker"))]
-    assert {"triangle-left", "triangle-right"} <= set(arrows)
+    assert plots[0].axis == plots[1].axis == axis
+    interval = axis.svg(wide, 11)
+    assert 'x1="0.0%" x2="100.0%"' in interval
+    assert interval.count('class="fill inconclusive"') == 2
+    assert interval in plots[0].metrics[0].rows[0].picture
+    assert "fill" not in axis.svg(others[0], 11)
 
 
 def test_the_side_that_is_better_depends_on_the_metric() -> None:
@@ -100,24 +109,35 @@ def test_the_side_that_is_better_depends_on_the_metric() -> None:
 
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
-def test_every_figure_is_drawn_as_svg_with_all_its_points(make: Callable[[], Material]) -> None:
+def test_every_chart_is_drawn_with_all_its_marks(make: Callable[[], Material]) -> None:
     for chart in all_charts(make()):
-        if chart.name.startswith("forest"):
-            continue
-        picture = drawing(chart.figure)
-        ET.fromstring(f"<div>{picture.replace('<br>', '<br/>')}</div>")
-        assert "nan" not in picture
-        for trace in chart.figure["data"]:
-            if trace["type"] == "icicle":
-                assert picture.count("<rect") == len(trace["ids"])
-            elif trace["type"] == "bar":
-                assert picture.count('class="bar"') == len(trace["x"])
-            elif "markers" in trace["mode"] and isinstance(trace["marker"]["symbol"], str):
-                assert picture.count("<use") + picture.count('class="median"') >= len(trace["x"]) - 1
-        dots = sum(
-            len(t["x"]) for t in chart.figure["data"] if isinstance(t.get("marker", {}).get("symbol"), list)
-        )
-        assert picture.count("h0") == dots
+        file = svg_file(chart)
+        ET.fromstring(file)
+        assert "nan" not in file
+        assert "var(--" not in file.replace("var(--width)", "")
+        drawn = file if isinstance(chart.drawn, Rows) else markup(chart.drawn)
+        if isinstance(chart.drawn, Flame):
+            assert drawn.count("<title>") == len(chart.drawn.frames)
+        elif isinstance(chart.drawn, Plot):
+            ET.fromstring(f"<div>{drawn.replace('<br>', '<br/>')}</div>")
+            marks = [(one.symbol, mark) for one in chart.drawn.series for mark in one.marks]
+            named = [mark.text for symbol, mark in marks if symbol not in ("dot", "")]
+            assert all(named)
+            assert drawn.count("<title>") == len(named)
+            assert drawn.count("h0") == sum(symbol == "dot" for symbol, _ in marks)
+
+
+def test_logarithmic_axes_have_only_positive_numbers() -> None:
+    gallery = growth_galleries(instructions())[0]
+    linear, logarithmic = (series_of(gallery.charts["all", axes])[0] for axes in ("linear", "logarithmic"))
+    assert linear.marks[0].x == 0
+    assert logarithmic.marks == linear.marks[1:]
+    drawn = gallery.charts["all", "logarithmic"].drawn
+    assert isinstance(drawn, Plot)
+    assert (drawn.x.log, drawn.y.log) == (True, True)
+    assert "logarithmic" in drawn.y.title
+    nothing = replace(drawn, series=tuple(replace(one, marks=one.marks[:0]) for one in drawn.series))
+    assert nothing.logarithmic() is None
 
 
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12), st.booleans(), st.booleans())
@@ -152,39 +172,32 @@ def test_the_labels_of_an_axis_are_round_numbers_in_one_style(
     assert [tick.text for tick in numeric(values, log=log, zero=min(values) == 0).ticks] == labels
 
 
-def test_plotly_writes_the_labels_of_an_axis_in_the_same_style() -> None:
-    """Plotly's browser tests are in ``tests/page``; here only what its documentation names."""
-    style = ("exponentformat", "minexponent", "separatethousands")
-    assert [axis()[name] for name in style] == ["SI", 4, True]
-    assert [axis(type="log")[name] for name in style] == ["SI", 2, True]
-
-
 def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:
-    names = [t.get("name") for chart in forests(wall()) for t in chart.figure["data"]]
-    assert "A/A: base against itself" in names
-    assert not any("A/A" in str(t.get("name")) for c in forests(rich()) for t in c.figure["data"])
+    for material, shown in ((wall(), True), (rich(), False)):
+        drawn = [chart.drawn for chart in forests(material)]
+        names = [text for one in drawn if isinstance(one, Rows) for _, text in one.key]
+        assert ("A/A: base against itself" in names) == shown
+        lines = [row.picture for one in drawn if isinstance(one, Rows) for row in one.rows if row.verdict]
+        assert all(('class="twin"' in picture) == shown for picture in lines)
 
 
 def test_growth_shows_the_medians_their_intervals_and_the_law() -> None:
     material = wall()
     gallery = next(g for g in growth_galleries(material) if g.metric == "freeze_user_ns")
-    (chart,) = gallery.charts.values()
-    base = next(t for t in chart.figure["data"] if t["name"] == "base")
+    base = next(one for one in series_of(gallery.charts["all", "linear"]) if one.name == "base")
     expected = [c for c in material.result.asked_for if c.metric == "freeze_user_ns"][:6:2]
-    assert base["x"] == [3000, 15000, 30000]
-    assert base["y"] == pytest.approx([c.base.median / 1000 for c in expected])
-    assert all(width > 0 for width in base["error_y"]["array"])
-    ahead = [t for c in growth_galleries(instructions())[0].charts.values() for t in c.figure["data"]]
-    assert [t["x"][-1] for t in ahead if "law" in t["name"]] == [60000] * 3
+    assert [mark.x for mark in base.marks] == [3000, 15000, 30000]
+    assert [mark.y for mark in base.marks] == pytest.approx([c.base.median / 1000 for c in expected])
+    assert all(m.low is not None and m.high is not None and m.low < m.y < m.high for m in base.marks)
+    every = series_of(growth_galleries(instructions())[0].charts["all", "linear"])
+    assert [one.marks[-1].x for one in every if "extrapolated" in one.name] == [60000] * 3
 
 
 def test_published_figures_are_shown_in_their_own_unit() -> None:
     levels, changes = posted_charts(instructions())[0]
-    posted = levels.figure["data"][0]
-    assert posted["y"][:3] == [0.010, 0.013, 0.020]
-    names = [t["name"] for t in changes.figure["data"]]
-    assert names == ["posted", "here: freezer-skip-exited"]
-    assert changes.figure["data"][0]["y"][-1] == pytest.approx(100 * (0.016 / 0.043 - 1))
+    assert [mark.y for mark in series_of(levels)[0].marks[:3]] == [0.010, 0.013, 0.020]
+    assert [one.name for one in series_of(changes)] == ["posted", "here: freezer-skip-exited"]
+    assert series_of(changes)[0].marks[-1].y == pytest.approx(100 * (0.016 / 0.043 - 1))
 
 
 def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
@@ -192,9 +205,6 @@ def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
     gallery = spread_gallery(material)
     assert gallery is not None
     for (metric, at), chart in gallery.charts.items():
-        points = [
-            t for t in chart.figure["data"] if "gl" in t["type"] or isinstance(t["marker"]["symbol"], list)
-        ]
         mine = [
             s
             for s in material.evidence.samples
@@ -202,22 +212,49 @@ def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
             and at.endswith(f"{s.point['zombies']:,}")
         ]
         values = sorted(v for s in mine for boot in s.boots.values() for v in boot)
-        drawn = sorted(chain.from_iterable(t["y"] for t in points))
+        points = [one for one in series_of(chart) if one.symbol == "dot"]
+        drawn = sorted(mark.y for one in points for mark in one.marks)
         assert len(drawn) == len(values) == 4 * 10 * 3
         assert drawn[-1] / drawn[0] == pytest.approx(values[-1] / values[0])
-        for trace in points:
-            assert len(set(trace["x"])) == len(trace["x"])
-            columns = [trace["x"][n : n + 3] for n in range(0, 30, 3)]
+        for full, pale in zip(points[::2], points[1::2], strict=True):
+            x = [
+                mark.x
+                for pair in zip(_boots(full), _boots(pale), strict=True)
+                for boot in pair
+                for mark in boot
+            ]
+            assert x == sorted(set(x))
+            columns = [x[n : n + 3] for n in range(0, 30, 3)]
             assert all(max(one) < min(other) for one, other in pairwise(columns))
+
+
+def _boots(one: Series) -> list[tuple[Mark, ...]]:
+    return [one.marks[n : n + 3] for n in range(0, len(one.marks), 3)]
+
+
+def test_the_tooltip_of_a_boot_has_its_samples_or_their_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    material = instructions()
+    first = material.evidence.samples[0]
+    values = next(iter(first.boots.values()))
+    for most, expected in ((3, [f"{value:,}" for value in values]), (2, ["3 from", "median"])):
+        monkeypatch.setattr(spread, "_MOST_LISTED", most)
+        gallery = spread_gallery(material)
+        assert gallery is not None
+        medians = next(
+            one for one in series_of(next(iter(gallery.charts.values()))) if one.symbol == "median"
+        )
+        assert all(text in medians.marks[0].text for text in expected)
 
 
 def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
     gallery = tail_gallery(rich())
     assert gallery is not None
     (chart,) = gallery.charts.values()
-    assert [(t["name"], t["x"], t["y"]) for t in chart.figure["data"]] == [
-        ("base", ["p50", "p99.9"], [2000, 90000]),
-        ("freezer-skip-exited", ["p50", "p99.9"], [1000, 80000]),
+    assert isinstance(chart.drawn, Plot)
+    assert chart.drawn.x.names == ("p50", "p99.9")
+    assert [(one.name, [(m.x, m.y) for m in one.marks]) for one in series_of(chart)] == [
+        ("base", [(0, 2000), (1, 90000)]),
+        ("freezer-skip-exited", [(0, 1000), (1, 80000)]),
     ]
     assert "90,000" in chart.about
     assert tail_gallery(wall()) is None
@@ -235,18 +272,21 @@ def test_metrics_of_one_name_have_charts_of_their_own() -> None:
     assert together is not None
     assert len(together.charts) == len(apart.charts)
     assert {chart.name for chart in together.charts.values()} == {c.name for c in apart.charts.values()}
-    assert dict(together.choices)["metric"][0] == "time (zombies freeze_user_ns)"
+    assert together.choices[0][1:] == (
+        "metric",
+        ["time (zombies freeze_user_ns)", *together.choices[0][2][1:]],
+    )
 
 
 def test_the_steps_of_a_waterfall_end_at_the_whole_series() -> None:
     ((_, chart),) = waterfalls(rich())
-    bars = chart.figure["data"][0]
-    ends = [base + height for base, height in zip(bars["base"], bars["y"], strict=True)]
+    bars = [one for one in series_of(chart) if one.symbol == "bar"]
+    ends = [one.marks[0].y for one in bars]
     assert ends[:3] == [pytest.approx(100 * (x - 1)) for x in (0.5, 0.49, 0.539)]
     assert ends[3] == pytest.approx(ends[2])
-    assert bars["base"] == [0, *ends[:2], 0]
+    assert [one.marks[0].base for one in bars] == [0, *ends[:2], 0]
     # Patch 2 may be no change: it is pale.
-    assert bars["marker"]["color"] == ["$better", "$null", "$worse", "$base"]
+    assert [one.colour for one in bars] == ["better", "null", "worse", "base"]
 
 
 def test_a_flame_graph_adds_up_and_shows_the_difference() -> None:
@@ -255,12 +295,15 @@ def test_a_flame_graph_adds_up_and_shows_the_difference() -> None:
     assert set(gallery.charts) == {
         ("freezer-skip-exited", "zombies zombies=30,000", width) for width in ("base", "freezer-skip-exited")
     }
-    trace = gallery.charts["freezer-skip-exited", "zombies zombies=30,000", "base"].figure["data"][0]
-    of = dict(zip(trace["labels"], zip(trace["values"], trace["marker"]["colors"], strict=True), strict=True))
-    assert of["all"][0] == 1000
-    assert of[ENTRY][0] == 999
-    assert of["freeze_task"] == (500, -1.0)
-    assert of["do_wait"][1] > 0
+    drawn = gallery.charts["freezer-skip-exited", "zombies zombies=30,000", "base"].drawn
+    assert isinstance(drawn, Flame)
+    of = {frame.label: frame for frame in drawn.frames}
+    assert of["all"].width == 100
+    assert of[ENTRY].width == pytest.approx(99.9)
+    assert (of["freeze_task"].width, of["freeze_task"].more) == (50, -1.0)
+    assert of["freeze_task"].left == of["do_wait"].left + of["do_wait"].width
+    assert [of[name].depth for name in ("all", ENTRY, "do_wait")] == [0, 1, 2]
+    assert of["do_wait"].more > 0
     assert "tiny" not in of
 
 
@@ -270,8 +313,9 @@ def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
     assert first.figure.startswith("-57.")
     assert first.where.startswith("freezing user space over all 11 points [-58.")
     assert dict(first.counts) == {"better": 2, "same": 1}
-    marks = [dot.mark for s in first.strips for dot in s.dots]
-    assert all(0 <= mark.low <= mark.x <= mark.high <= 100 for mark in marks)
+    titles = [title for s in first.strips for title in re.findall("<title>(.*?)</title>", s.picture)]
+    assert len(titles) == 11 + 11 + 3, "the points of the three headline metrics"
+    assert titles[1].startswith("zombies=3,000: -5")
 
 
 def test_without_samples_the_other_charts_are_drawn() -> None:
@@ -287,11 +331,11 @@ def test_without_samples_the_other_charts_are_drawn() -> None:
 @given(st.floats(1e-4, 1.0), st.floats(1.0, 1e4))
 def test_ticks_of_ratios_are_inside_the_range_distinct_and_include_no_change(low: float, high: float) -> None:
     span = ratio_range([low, high])
-    ticks, texts = ratio_ticks(*span)
+    ticks, texts = zip(*ratio_ticks(*span), strict=True)
     assert 1.0 in ticks
     assert len(set(texts)) == len(texts) == len(ticks)
     assert all(span[0] <= tick <= span[1] for tick in ticks)
-    assert ticks == sorted(ticks)
+    assert list(ticks) == sorted(ticks)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

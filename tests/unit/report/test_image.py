@@ -1,16 +1,20 @@
-"""Charts as image files, drawn in Chromium."""
+"""Charts as image files."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from choreographer.browsers.chromium import Chromium
+import resvg_py
+from PIL import Image, ImageColor
 
 from kteardown.errors import InputError, LabError
+from kteardown.report.charts.drawing import svg_file
+from kteardown.report.charts.palette import LIGHT
 from kteardown.report.formats.html import all_charts
-from kteardown.report.formats.image import WIDTH, choose, draw, figure_of
+from kteardown.report.formats.image import choose, draw
 from unit.report.contexts import rich
 
 
@@ -27,29 +31,45 @@ def test_a_chart_is_chosen_by_its_name_or_a_prefix() -> None:
     assert "more" in str(caught.value.hint)
 
 
-def test_an_image_has_its_title_and_real_colours() -> None:
-    for chart in all_charts(rich()):
-        figure = figure_of(chart)
-        assert chart.title in figure["layout"]["title"]["text"]
-        assert "'$" not in str(figure)
-        assert not any(trace["type"].endswith("gl") for trace in figure["data"])
-
-
 def test_svg_and_png_are_drawn(tmp_path: Path) -> None:
-    charts = [choose(all_charts(rich()), kind)[0] for kind in ("growth", "flame")]
-    for file in draw(charts, "svg", tmp_path):
-        assert ET.parse(file).getroot().get("width") == str(WIDTH)
-    assert b"freezer-skip-exited" in (tmp_path / f"{charts[0].name}.svg").read_bytes()
-    (png,) = draw(charts[:1], "png", tmp_path)
-    head = png.read_bytes()[:24]
-    assert head.startswith(b"\x89PNG")
-    assert int.from_bytes(head[16:20], "big") == 2 * WIDTH
+    kinds = ("forest", "growth", "samples", "patches", "flame", "tail")
+    charts = [choose(all_charts(rich()), kind)[0] for kind in kinds]
+    for chart, file in zip(charts, draw(charts, "svg", tmp_path), strict=True):
+        root = ET.parse(file).getroot()
+        texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert texts[0] == chart.title
+        (png,) = draw([chart], "png", tmp_path)
+        head = png.read_bytes()[:24]
+        assert head.startswith(b"\x89PNG")
+        sides = [int.from_bytes(head[at : at + 4], "big") for at in (16, 20)]
+        assert sides == [2 * round(float(root.attrib[side])) for side in ("width", "height")]
 
 
-def test_without_chromium_the_error_says_what_to_install(
+def test_a_png_has_the_texts_lines_and_symbols(tmp_path: Path) -> None:
+    (file,) = draw(choose(all_charts(rich()), "growth-zombies-freeze_user_ns")[:1], "png", tmp_path)
+    picture = Image.open(file).convert("RGB")
+    counts = {rgb: n for n, rgb in picture.getcolors(2**24) or []}
+    for name in ("ink", "muted", "base", "kernel0", "kernel1", "panel", "grid"):
+        assert counts.get(ImageColor.getrgb(LIGHT[name]), 0) > 20, name
+
+
+def test_texts_from_outside_are_only_text() -> None:
+    hostile = replace(all_charts(rich())[0], title='</text><script>alert("x")</script>\x1b[2J')
+    root = ET.fromstring(svg_file(hostile))
+    assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+    assert any("<script>" in str(element.text) for element in root.iter())
+
+
+def test_without_fonts_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Chromium, "find_browser", lambda *_, **__: None)
+    draws = resvg_py.svg_to_bytes
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda **options: draws(**options, skip_system_fonts=True))
     with pytest.raises(LabError) as caught:
-        draw(all_charts(rich())[:1], "svg", tmp_path)
-    assert "apt-get install chromium" in str(caught.value.hint)
+        draw(all_charts(rich())[:1], "png", tmp_path)
+    assert "apt-get install fonts-dejavu-core" in str(caught.value.hint)
+
+
+def test_a_folder_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="cannot be written"):
+        draw(all_charts(rich())[:1], "svg", tmp_path / "missing")

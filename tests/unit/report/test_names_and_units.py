@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
+from kteardown.report.charts.figure import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.formats.registry import TEXTS
@@ -97,7 +98,7 @@ def test_charts_have_names_and_the_unit_of_the_clock(make: Callable[[], Material
     material = make()
     ours = Material(material.name, material.result, material.workloads, None, material.evidence)
     for chart in all_charts(ours):
-        axis = chart.figure["layout"].get("yaxis", {}).get("title", {}).get("text", "")
+        axis = chart.drawn.y.title if isinstance(chart.drawn, Plot) else ""
         words = " ".join((chart.title, chart.about, axis, *chart.notes))
         assert not _KEY.findall(words), chart.name
         if material.result.clock == "instructions" and not chart.name.startswith("flame"):

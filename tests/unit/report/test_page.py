@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from kteardown.report.charts import spread
 from kteardown.report.formats.html import html_report
-from unit.report.contexts import instructions, rich, wall
+from unit.report.contexts import rich, wall
 
 PHONE = {"width": 390, "height": 844}
 Open = Callable[..., Page]
@@ -82,51 +81,29 @@ def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
     assert wrong == []
 
 
-def zoom_all(page: Page) -> list[str]:
-    """Let plotly draw every chart; return the names of the drawn charts."""
-    buttons = page.locator("button.zoom")
-    for number in range(buttons.count()):
-        buttons.nth(number).click()
-    page.wait_for_function("!document.querySelector('figure.chart:not(.forest):not([data-drawn])')")
-    figures = page.locator("figure.chart[data-drawn]")
-    return [str(figures.nth(n).get_attribute("data-drawn")) for n in range(figures.count())]
-
-
 def rows(page: Page) -> int:
     return page.locator("#changes tr[data-verdict]:not([hidden])").count()
-
-
-@pytest.mark.parametrize("name", ["rich", pytest.param("wall", marks=pytest.mark.full)])
-def test_the_page_loads_without_an_error_and_plotly_draws_every_chart(open_page: Open, name: str) -> None:
-    drawn = zoom_all(open_page(name))
-    kinds = {chart.split("-")[0] for chart in drawn}
-    assert kinds >= {"growth", "posted", "samples"}
-    assert (kinds >= {"patches", "flame"}) == (name == "rich")
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_every_chart_is_a_picture_before_anything_is_scrolled(open_page: Open, scripts: bool) -> None:
     page = open_page(java_script_enabled=scripts)
-    plots = page.locator("figure.chart:not(.forest) .plot")
+    plots = page.locator(f"figure.chart:not(.forest) {'.on ' if scripts else ''}.plot")
     assert plots.count() > 5
     for plot in plots.all():
         box = plot.locator("svg.canvas").first.bounding_box()
         assert box is not None
         assert box["width"] > 300
         assert box["height"] >= 50
-    assert page.locator("[data-drawn], .main-svg").count() == 0
 
 
-def test_zoom_is_left_again(open_page: Open) -> None:
-    page = open_page()
-    figure = page.locator("#growth figure").first
-    picture = figure.locator(".plot").inner_html()
-    for pressed in ("true", "false"):
-        figure.locator("button.zoom").click()
-        assert figure.locator("button.zoom").get_attribute("aria-pressed") == pressed
-        if pressed == "true":
-            figure.locator(".main-svg").first.wait_for()
-    assert figure.locator(".plot").inner_html() == picture
+def test_one_chart_of_a_kind_is_shown_with_scripts_and_all_without(open_page: Open) -> None:
+    with_scripts, without = open_page(), open_page(java_script_enabled=False)
+    every = with_scripts.locator("#samples .view").count()
+    assert every > 10
+    assert with_scripts.locator("#samples .view:visible").count() == 1
+    assert without.locator("#samples .view:visible").count() == every
+    assert without.locator("#samples .title:visible").count() == every
 
 
 def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
@@ -147,7 +124,7 @@ def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
         "document.querySelector('#samples .title').textContent.includes('freezing the remaining tasks')"
     )
     page.get_by_role("checkbox", name="freezer-skip-nofreeze").uncheck()
-    for part in ("article", "figure.forest", "#growth .plot g", "#growth .legend li"):
+    for part in ("article", "figure.forest", "#growth .on .plot g", "#growth .on .legend li"):
         assert page.locator(f"{part}[data-variant='freezer-skip-nofreeze']").first.is_hidden()
     assert page.locator("article[data-variant='freezer-skip-exited']").is_visible()
 
@@ -164,26 +141,49 @@ def test_filters_without_matches_show_a_message(open_page: Open) -> None:
 def test_another_point_and_logarithmic_axes_can_be_chosen(open_page: Open) -> None:
     page = open_page()
     page.locator("#samples select").nth(1).select_option("zombies=3,000")
-    page.wait_for_selector("#samples figure[data-drawn$='zombies-3000']")
-    page.locator("#growth figure").first.scroll_into_view_if_needed()
-    button = page.locator("#growth button.log").first
-    button.click()
-    assert button.get_attribute("aria-pressed") == "true"
-    page.wait_for_function("document.querySelector('#growth .plot').layout?.yaxis.type === 'log'")
-    assert "logarithmic" in page.evaluate("document.querySelector('#growth .plot').layout.yaxis.title.text")
+    shown = page.locator("#samples .view:visible")
+    assert shown.count() == 1
+    assert "zombies=3,000" in str(shown.locator(".plot").get_attribute("aria-label"))
+    assert page.locator("#samples .title:visible").inner_text().endswith("at zombies=3,000")
+    growth = page.locator("#growth figure").first
+    assert "logarithmic" not in growth.locator(".axis-title:visible").first.inner_text()
+    growth.locator("select").last.select_option("logarithmic")
+    assert "logarithmic" in growth.locator(".axis-title:visible").first.inner_text()
+
+
+def test_a_choice_that_has_no_chart_with_the_others_changes_them(open_page: Open) -> None:
+    page = open_page()
+    metric, at = page.locator("#samples select").nth(0), page.locator("#samples select").nth(1)
+    at.select_option("zombies=3,000")
+    metric.select_option(label="freezing the cgroup (zombies_cgroup)")
+    assert page.locator("#samples .view:visible").count() == 1
+    title = page.locator("#samples .title:visible").inner_text()
+    assert "freezing the cgroup" in title
+    assert title.endswith(at.input_value())
+    assert at.input_value() != "zombies=3,000"
+
+
+def test_a_mark_and_the_column_of_a_boot_have_their_values_as_tooltips(open_page: Open) -> None:
+    page = open_page()
+    for place in ("#growth .on [data-variant=freezer-skip-nofreeze] use", "#samples .on .hits rect"):
+        mark = page.locator(place).first
+        mark.scroll_into_view_if_needed()
+        box = mark.bounding_box()
+        assert box is not None
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        found = page.evaluate(
+            "([x, y]) => document.elementFromPoint(x, y).querySelector('title')?.textContent", middle
+        )
+        assert found == mark.locator("title").text_content()
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("zoomed", [False, True], ids=["pictures", "zoomed"])
-def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open, zoomed: bool) -> None:
+def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open) -> None:
     page = open_page(viewport=PHONE, has_touch=True, is_mobile=True, color_scheme="dark")
-    if zoomed:
-        zoom_all(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(OVERFLOWS) == []
     widths = page.evaluate(
-        "[...document.querySelectorAll('.plot .main-svg, .canvas, .picture')]"
-        ".map((e) => e.getBoundingClientRect().width)"
+        "[...document.querySelectorAll('.canvas, .picture')].map((e) => e.getBoundingClientRect().width)"
     )
     assert max(widths) <= PHONE["width"]
 
@@ -195,35 +195,35 @@ def test_text_can_be_read_in_either_theme(open_page: Open, scheme: str) -> None:
     assert page.evaluate(CONTRASTS) == []
 
 
-@pytest.mark.full
 def test_the_theme_follows_the_system_or_the_reader_and_charts_follow_it(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
-    zoom_all(page)
-    paper = "document.querySelector('#growth .plot').layout.paper_bgcolor"
-    assert page.evaluate(paper) == "#171b21"
+    grid = "getComputedStyle(document.querySelector('#growth .paths .grid')).stroke"
+    dark = page.evaluate(grid)
+    assert dark == "rgb(39, 46, 55)"
     button = page.get_by_role("button", name="theme")
     button.focus()
     page.keyboard.press("Enter")
     assert button.inner_text() == "theme: light"
-    page.wait_for_function(f"{paper} === '#ffffff'")
+    assert page.evaluate(grid) == "rgb(233, 236, 240)"
 
 
 @pytest.mark.full
 def test_in_print_every_table_is_open_and_the_theme_is_light(open_page: Open) -> None:
     page = open_page(color_scheme="dark")
-    page.locator("#samples select").nth(1).select_option("zombies=3,000")
-    page.wait_for_selector("#samples figure[data-drawn$='zombies-3000']")
     closed = "document.querySelectorAll('details:not([open])').length"
-    paper = "document.querySelector('#samples .plot').layout.paper_bgcolor"
     page.evaluate(
-        f"addEventListener('beforeprint', () => {{ window.printed = [{closed}, {paper}]; }});"
+        f"addEventListener('beforeprint', () => {{ window.printed = {closed}; }});"
         f"addEventListener('afterprint', () => {{ window.after = {closed}; }});"
     )
     before = page.evaluate(closed)
     assert page.pdf(format="A4").startswith(b"%PDF")
-    assert page.evaluate("window.printed") == [0, "#ffffff"]
+    assert page.evaluate("window.printed") == 0
     assert page.evaluate("window.after") == before
-    assert page.locator("#growth svg.canvas").first.is_visible()
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.querySelector('#growth .paths .grid')).stroke") == (
+        "rgb(233, 236, 240)"
+    )
+    assert page.locator("#samples .view:visible").count() == 1
 
 
 def test_the_page_can_be_used_by_keyboard(open_page: Open) -> None:
@@ -253,22 +253,8 @@ def test_without_javascript_text_pictures_and_tables_are_shown(open_page: Open) 
     assert page.locator(".off").is_visible()
     assert page.locator(".choices").first.is_hidden()
     assert page.locator("#filters").is_hidden()
-    others = page.locator("#samples .others .plot")
+    others = page.locator("#samples .view .plot")
     assert others.count() > 10
     assert others.last.is_visible()
     page.locator("#changes summary").first.click()
     assert page.locator("#changes td").first.is_visible()
-
-
-def test_without_webgl_many_samples_are_drawn(
-    open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(spread, "_GL_FROM", 10)
-    file = tmp_path / "many.html"
-    file.write_text(html_report(instructions()), encoding="utf-8")
-    page = open_page(file=file, script="HTMLCanvasElement.prototype.getContext = () => null;")
-    page.locator("#samples button.zoom").click()
-    page.wait_for_selector("#samples figure[data-drawn]")
-    types = page.evaluate("document.querySelector('#samples .plot').data.map((t) => t.type)")
-    assert set(types) == {"scatter"}
-    assert page.locator("#samples .points path").count() == 3 * 5 * 3 + 3 * 5

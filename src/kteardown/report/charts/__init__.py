@@ -1,1 +1,1 @@
-"""The charts of a report: plotly figures as plain data, drawn by the page and by the picture formats."""
+"""The charts of a report: what each shows, as plain data, and one drawing of it for pages and files."""

@@ -1,285 +1,314 @@
-"""The charts of a page as SVG, without any script: the figures that plotly draws, as wide as their place.
+"""Charts as SVG: for a page as wide as their place, and as files.
 
-Positions from left to right are percentages and those from top to bottom are pixels, so the text keeps its
-size on a phone and on paper. Colours are the page's own properties, so a picture follows the theme.
+Positions from left to right are percentages and those from top to bottom are pixels, so on a page the text
+keeps its size on a phone and on paper. Colours are the properties of the page's theme, so a picture follows
+it; a file has the colours of the light theme.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
-from typing import Any
+from importlib.resources import files
+from itertools import groupby
 
-from kteardown.report.charts.figure import PlotlyFigure, Trace
-from kteardown.report.charts.scales import AxisScale, Tick, category, numeric, set_ticks
+from kteardown.report.charts.figure import Axis, Chart, Flame, Frame, Mark, Plot, Rows, Series
+from kteardown.report.charts.palette import LIGHT
+from kteardown.report.charts.scales import AxisScale, Tick, columns, numeric
+from kteardown.visible import visible
 
-_FRAME_PX = 18
+_FRAME_PX, _ROW_PX, _LINE_PX = 18, 22, 16
+_HEIGHT = 250
 _NARROWEST = 3.0
 """A frame of a flame graph that is this many percent wide has its name written in it."""
-_HEIGHT = 250
-_DASHES = {"dash": "7 4", "dashdot": "7 3 2 3", "longdash": "12 5", "dot": "1.5 4"}
-_DIGIT_PX = 7.2
-_BAR = 0.62
-"""The part of its room that a bar takes."""
-_INVISIBLE = "skip"
+_LETTER_PX = 7.2
+"""The width of a digit, and about that of the other letters."""
+_STROKES = ("cross", "x")
+"""The symbols that are lines, without an inside."""
+_WITHOUT = ("bar", "dot", "median", "")
+"""What is no symbol."""
+_PALE = ' opacity=".5"'
+_EDGE_PX, _WIDTH_PX = 24, 1000
+"""Of a file: the space around the chart, and the width of the part that is as wide as the place on a page."""
+_LABEL_PX, _VALUE_PX = 220, 240
+"""Of a forest plot in a file: the widths of the texts on both sides of the picture."""
+FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',Arial,sans-serif"
+"""What draws PNG files has no other fonts than those that are named."""
 
 
-@dataclass(frozen=True)
-class _Plot:
-    """Both axes, and the height in pixels."""
+def markup(drawn: Plot | Flame | Rows) -> str:
+    """Return the markup of a chart in a page: an SVG with its axes, and the legend below it.
 
-    x: AxisScale
-    y: AxisScale
-    height: int
-
-    def at(self, x: Any) -> float:
-        """Return the position of ``x``, in percent from the left."""
-        return round(100 * self.x.share(x), 2)
-
-    def down(self, y: Any) -> float:
-        """Return the position of ``y``, in pixels from the top."""
-        return round(self.height * (1 - self.y.share(y)), 1)
-
-
-def drawing(figure: PlotlyFigure) -> str:
-    """Return the figure as markup: an SVG with its axes, and the legend below it."""
-    traces: list[Trace] = figure["data"]
-    if traces[0]["type"] == "icicle":
-        return flame(traces[0])
-    layout = figure["layout"]
-    plot = _Plot(_scale(traces, layout["xaxis"], "x"), _scale(traces, layout["yaxis"], "y"), _HEIGHT)
-    gutter = round(max((len(tick.text) for tick in plot.y.ticks), default=1) * _DIGIT_PX + 12)
-    body = "".join((*_grid(plot), *(part for trace in traces for part in _trace(trace, plot))))
-    named = plot.x.is_category
-    title = layout["xaxis"]["title"]["text"]
+    A forest plot has none: its rows are elements of the page.
+    """
+    if isinstance(drawn, Rows):
+        return ""
+    if isinstance(drawn, Flame):
+        return _flame(drawn.frames)
+    plot = _Canvas.of(drawn)
+    entries = "".join(
+        f"<li{_variant(one)}>{_swatch(one)}{escape(one.name)}</li>" for one in drawn.series if one.in_legend
+    )
+    legend = f'<ul class="legend">{entries}</ul>' if entries else ""
+    labels = _names(drawn.x.names) if drawn.x.names else _numbers(plot.x.ticks)
+    x_title = f'<p class="axis-title x">{escape(drawn.x.title)}</p>' if drawn.x.title else ""
     return (
-        f'<div class="drawn" style="--gutter:{gutter}px">'
-        f'<p class="axis-title">{escape(layout["yaxis"]["title"]["text"])}</p>'
-        f'<svg class="canvas" width="100%" height="{plot.height}" aria-hidden="true">{body}</svg>'
-        f"{_names(plot.x.ticks) if named else _numbers(plot.x.ticks)}"
-        f'{f"""<p class="axis-title x">{escape(title)}</p>""" if title else ""}'
-        f"</div>{_legend(traces) if layout.get('showlegend', True) else ''}"
+        f'<div class="drawn" style="--gutter:{plot.gutter}px">'
+        f'<p class="axis-title">{escape(drawn.y.title)}</p>'
+        f"{plot.svg(drawn.series)}{labels}{x_title}</div>{legend}"
     )
 
 
-def _scale(traces: Sequence[Trace], axis: Mapping[str, Any], letter: str) -> AxisScale:
-    values: list[Any] = []
-    for trace in traces:
-        own = [value for value in trace[letter] if value is not None]
-        if trace["type"] == "bar" and letter == "y":
-            values += trace["base"]
-            own = [base + height for base, height in zip(trace["base"], own, strict=True)]
-        values += [*own, *_ends(trace, letter, own)]
-    if axis.get("type") == "category" or any(isinstance(value, str) for value in values):
-        return category(list(dict.fromkeys(values)))
-    if axis.get("tickvals") is not None:
-        return set_ticks(axis["tickvals"], axis["ticktext"])
-    return numeric(values, log=axis.get("type") == "log", zero=axis.get("rangemode") == "tozero")
+def symbols() -> str:
+    """Return the symbols that the charts of a page use, as a hidden SVG."""
+    return f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>'
 
 
-def _ends(trace: Trace, letter: str, values: Sequence[float]) -> list[float]:
-    """Return the ends of the intervals around ``values``."""
-    error = trace.get(f"error_{letter}")
-    if not error or not error.get("visible", True):
-        return []
-    down = error.get("arrayminus", error["array"])
-    pairs = zip(values, error["array"], down, strict=True)
-    return [end for value, plus, minus in pairs for end in (value - minus, value + plus)]
+def svg_file(chart: Chart) -> str:
+    """Return the chart as an SVG file with its title, which needs nothing of a page."""
+    width, below = _WIDTH_PX + 2 * _EDGE_PX, 2.5 * _EDGE_PX
+    parts = [_text(_EDGE_PX, 1.4 * _EDGE_PX, chart.title, "title")]
+    if isinstance(chart.drawn, Plot):
+        canvas = _Canvas.of(chart.drawn)
+        width += canvas.gutter
+        drawn, height = _file_of_plot(chart.drawn, canvas, below)
+    elif isinstance(chart.drawn, Flame):
+        height = below + _FRAME_PX * (1 + max(frame.depth for frame in chart.drawn.frames))
+        drawn = [_placed(_EDGE_PX, below, _WIDTH_PX, _flame(chart.drawn.frames))]
+    else:
+        drawn, height = _file_of_rows(chart.drawn, below)
+    body = "".join([*parts, *drawn])
+    style = (
+        f"svg{{font:12px {FONT};fill:var(--ink)}}.title{{font-size:16px}}.title,.head{{font-weight:600}}"
+        f"{asset('charts.css')}"
+    )
+    whole = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + _EDGE_PX:g}">'
+        f"<style>{style}</style>{asset('symbols.svg')}"
+        f'<rect width="100%" height="100%" style="fill:var(--panel)"/>{body}</svg>\n'
+    )
+    return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
 
 
-def _grid(plot: _Plot) -> Iterator[str]:
-    for tick in plot.y.ticks:
-        y = round(plot.height * (1 - tick.share), 1)
-        zero = " zero" if tick.text == "0" else ""
-        yield f'<line class="grid{zero}" x1="0" x2="100%" y1="{y}" y2="{y}"/>'
-        yield f'<text class="y" x="-8" y="{y + 4}">{escape(tick.text)}</text>'
-    for tick in () if plot.x.is_category else plot.x.ticks:
-        x = round(100 * tick.share, 2)
-        yield f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="{plot.height}"/>'
+def _file_of_plot(plot: Plot, canvas: _Canvas, top: float) -> tuple[list[str], float]:
+    """Return the parts below the title, which begin at ``top``, and where they end, in pixels."""
+    left, at = _EDGE_PX + canvas.gutter, top + _LINE_PX
+    drawn = [_text(_EDGE_PX, top, plot.y.title), _placed(left, at, _WIDTH_PX, canvas.svg(plot.series))]
+    at += _HEIGHT
+    if plot.x.names:
+        names = [name.split("\n") for name in plot.x.names]
+        for tick, lines in zip(canvas.x.ticks, names, strict=True):
+            x = left + _WIDTH_PX * tick.share
+            drawn += [_text(x, at + _LINE_PX * (n + 1), line, "middle") for n, line in enumerate(lines)]
+        at += _LINE_PX * max(map(len, names))
+    else:
+        drawn.append(_placed(left, at, _WIDTH_PX, _numbers(canvas.x.ticks)))
+        at += _LINE_PX
+    if plot.x.title:
+        at += _LINE_PX * 1.2
+        drawn.append(_text(left + _WIDTH_PX / 2, at, plot.x.title, "middle"))
+    key = [(_swatch(one), one.name) for one in plot.series if one.in_legend]
+    return [*drawn, *_key(key, at + _LINE_PX)], at + 2 * _LINE_PX * bool(key)
+
+
+def _file_of_rows(plot: Rows, top: float) -> tuple[list[str], float]:
+    """Return the parts below the title, which begin at ``top``, and where they end, in pixels."""
+    drawn = list(_key([(f'<svg width="18">{mark}</svg>', text) for mark, text in plot.key], top - _LINE_PX))
+    left, width = _EDGE_PX + _LABEL_PX, _WIDTH_PX - _LABEL_PX - _VALUE_PX
+    at = top
+    for row in plot.rows:
+        drawn.append(_text(_EDGE_PX, at + _LINE_PX, row.label, "" if row.verdict else "head"))
+        picture = (
+            f'<svg class="{"picture" if row.verdict else "ticks"}" height="{_ROW_PX}">{row.picture}</svg>'
+        )
+        drawn.append(_placed(left, at, width, picture))
+        drawn.append(_text(left + width + _EDGE_PX, at + _LINE_PX, f"{row.text} {row.verdict or ''}"))
+        at += _ROW_PX
+    return drawn, at
+
+
+def _key(entries: Sequence[tuple[str, str]], top: float) -> Iterator[str]:
+    """Yield swatches with their names, side by side."""
+    x = float(_EDGE_PX)
+    for swatch, name in entries:
+        yield _placed(x, top, 30, swatch) + _text(x + 36, top + 10, name)
+        x += 66 + _LETTER_PX * len(name)
+
+
+def _text(x: float, y: float, text: str, name: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" class="{name}">{escape(text)}</text>'
+
+
+def _placed(x: float, y: float, width: float, svg: str) -> str:
+    return f'<svg x="{x:g}" y="{y:g}" width="{width:g}" overflow="visible">{svg}</svg>'
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    """The scales of both axes, and in ``gutter`` the room for the labels on the left, in pixels."""
+
+    x: AxisScale
+    y: AxisScale
+    gutter: int
+    named: bool
+
+    @classmethod
+    def of(cls, plot: Plot) -> _Canvas:
+        marks = [mark for one in plot.series for mark in one.marks]
+        heights = [mark.y for mark in marks] + [
+            end for mark in marks for end in (mark.low, mark.high) if end is not None
+        ]
+        heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
+        x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
+        gutter = round(max((len(tick.text) for tick in y.ticks), default=1) * _LETTER_PX + 12)
+        return cls(x, y, gutter, bool(plot.x.names))
+
+    def at(self, x: float) -> float:
+        """Return the position of ``x``, in percent from the left."""
+        return round(100 * self.x.share(x), 2)
+
+    def down(self, y: float) -> float:
+        """Return the position of ``y``, in pixels from the top."""
+        return round(_HEIGHT * (1 - self.y.share(y)), 1)
+
+    def svg(self, series: Sequence[Series]) -> str:
+        """Return the grid with the labels on the left, the series, and above all lines their symbols."""
+        # From left to right, places in this box are thousandths; its lines keep their width.
+        box = (
+            f'<svg class="paths" viewBox="0 0 1000 {_HEIGHT}" preserveAspectRatio="none" overflow="visible">'
+        )
+        labels = "".join(
+            f'<text y="{_HEIGHT * (1 - tick.share):.4g}">{escape(tick.text)}</text>' for tick in self.y.ticks
+        )
+        paths = "".join(
+            f"<g{look}>{''.join(map(self._paths, alike))}</g>" for look, alike in groupby(series, _look)
+        )
+        symbols = "".join(self._symbols(one) for one in series if one.symbol not in _WITHOUT)
+        return (
+            f'<svg class="canvas" height="{_HEIGHT}"><g class="y" transform="translate(-8 4)">{labels}</g>'
+            f"{box}{self._grid()}{paths}</svg>{symbols}</svg>"
+        )
+
+    def _grid(self) -> str:
+        zero = f'<path class="zero" d="M0 {self.down(0):g}H1000"/>'
+        lines = "".join(f"M0 {_HEIGHT * (1 - tick.share):.4g}H1000" for tick in self.y.ticks)
+        if not self.named:
+            lines += "".join(f"M{1000 * tick.share:.4g} 0V{_HEIGHT}" for tick in self.x.ticks)
+        has_zero = any(tick.text == "0" for tick in self.y.ticks)
+        return f'<path class="grid" d="{lines}"/>{zero if has_zero else ""}'
+
+    def _paths(self, one: Series) -> str:
+        places = [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
+        drawn = ""
+        if one.symbol == "dot":
+            dots = "".join(f"M{place}h0" for place in places)
+            drawn += f'<path d="{dots}" stroke-width="{one.size:.2g}"{_PALE if one.pale else ""}/>'
+        elif one.symbol in ("bar", "median"):
+            drawn += self._columns(one)
+        if one.dash is not None and places:
+            dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
+            drawn += f'<path d="M{"L".join(places)}" stroke-width="{one.width:g}"{dashes}/>'
+        intervals = "".join(
+            f"M{10 * self.at(mark.x):g} {self.down(mark.low):g}V{self.down(mark.high):g}"
+            for mark in one.marks
+            if mark.low is not None and mark.high is not None and mark.low < mark.high
+        )
+        if intervals:
+            drawn += f'<path class="{"ends of-bar" if one.symbol == "bar" else "ends"}" d="{intervals}"/>'
+        return drawn
+
+    def _columns(self, one: Series) -> str:
+        """Return bars, or medians whose tooltips are shown on the whole column."""
+        width = 1000 * (self.x.share(one.size) - self.x.share(0))
+        bars, lines, hits = "", "", ""
+        for mark in one.marks:
+            x, y = round(1000 * self.x.share(mark.x) - width / 2), self.down(mark.y)
+            top, bottom = sorted((y, self.down(mark.base)))
+            place = f'x="{x}" y="{top:g}" width="{width:.3g}" height="{max(1.0, bottom - top):.4g}"'
+            bars += f'<rect class="bar" {place}>{_title(mark)}</rect>'
+            lines += f"M{x + width / 4:.4g} {y:g}h{width / 2:.3g}"
+            hits += f'<rect x="{x}">{_title(mark)}</rect>'
+        if one.symbol == "bar":
+            return bars
+        return f'<path class="median" d="{lines}"/><g class="hits" style="--width:{width:.3g}px">{hits}</g>'
+
+    def _symbols(self, one: Series) -> str:
+        use = f'<use href="#m-{one.symbol.removesuffix("-open")}"'
+        drawn = "".join(
+            f'{use} x="{self.at(mark.x)}%" y="{self.down(mark.y):g}">{_title(mark)}</use>'
+            for mark in one.marks
+        )
+        return f'<g class="{_paint(one.symbol)}"{_look(one)}>{drawn}</g>'
+
+
+def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
+    return columns(axis.names) if axis.names else numeric(values, log=axis.log, zero=axis.zero)
 
 
 def _numbers(ticks: Sequence[Tick]) -> str:
-    """Return the labels of a numeric axis; a narrow page shows every second."""
+    """Return the labels of an axis of numbers; a narrow page shows every second."""
     texts = "".join(
         f'<text class="{("first", "second")[n % 2]}" x="{100 * tick.share:.2f}%" y="14">'
         f"{escape(tick.text)}</text>"
         for n, tick in enumerate(ticks)
     )
-    return f'<svg class="canvas numbers" width="100%" height="20" aria-hidden="true">{texts}</svg>'
+    return f'<svg class="canvas numbers" height="20">{texts}</svg>'
 
 
-def _names(ticks: Sequence[Tick]) -> str:
-    """Return the labels of an axis of names, each as wide as its column."""
-    columns = "".join(
-        f"<span>{'<br>'.join(escape(line) for line in tick.text.split('<br>'))}</span>" for tick in ticks
+def _names(names: Sequence[str]) -> str:
+    """Return the labels of an axis of columns, each as wide as its column."""
+    columns = "".join(f"<span>{'<br>'.join(map(escape, name.split(chr(10))))}</span>" for name in names)
+    return f'<div class="names">{columns}</div>'
+
+
+def _swatch(one: Series) -> str:
+    """Return the line and the mark of a series, for a legend."""
+    return (
+        f'<svg class="{_paint(one.symbol)}" width="30" height="12" aria-hidden="true"'
+        f'{_look(one)}><path class="line" d="M1 6H29" stroke-dasharray="{one.dash}"/>'
+        f'<use href="#m-{one.symbol.removesuffix("-open")}" x="15" y="6"/></svg>'
     )
-    return f'<div class="names" aria-hidden="true">{columns}</div>'
 
 
-def _trace(trace: Trace, plot: _Plot) -> Iterator[str]:
-    if trace["type"] == "bar":
-        yield from _bars(trace, plot)
-        return
-    variant = trace.get("meta", {}).get("variant")
-    yield f'<g data-variant="{escape(variant)}">' if variant else "<g>"
-    points = list(zip(trace["x"], trace["y"], strict=True))
-    mode, shade = trace["mode"], _colour(trace)
-    yield from _intervals(trace, plot)
-    if "lines" in mode:
-        dash = _DASHES.get(trace["line"].get("dash", "solid"), "")
-        yield _stretched(
-            plot,
-            _path(points, plot),
-            f"stroke:{_css(trace['line']['color'])};stroke-width:{trace['line'].get('width', 2)}"
-            + (f";stroke-dasharray:{dash}" if dash else ""),
+def _look(one: Series) -> str:
+    """Return the attributes of everything that belongs to a series: its colour, and what filters it."""
+    return f' style="color:var(--{one.colour})"{_variant(one)}'
+
+
+def _title(mark: Mark) -> str:
+    return f"<title>{escape(mark.text)}</title>"
+
+
+def _paint(symbol: str) -> str:
+    """Return the class that says which parts of a symbol have the colour of its series."""
+    if symbol in _STROKES:
+        return "stroke"
+    return "hollow" if symbol.endswith("-open") else "solid"
+
+
+def _variant(one: Series) -> str:
+    return f' data-variant="{escape(one.variant)}"' if one.variant else ""
+
+
+def _flame(frames: Sequence[Frame]) -> str:
+    drawn = []
+    for frame in frames:
+        words = f'<text x="4" y="13">{escape(frame.label)}</text>' if frame.width >= _NARROWEST else ""
+        side = "more" if frame.more > 0 else "less"
+        drawn.append(
+            f'<svg x="{frame.left:.2f}%" y="{frame.depth * _FRAME_PX}" width="{frame.width:.2f}%" '
+            f'height="{_FRAME_PX - 1}"><title>{escape(f"{frame.label}: {frame.text}")}</title>'
+            '<rect class="frame" width="100%" height="100%"/>'
+            f'<rect class="{side}" width="100%" height="100%" opacity="{abs(frame.more):.2f}"/>{words}</svg>'
         )
-    if "markers" in mode:
-        yield from _marks(trace, plot, points, shade)
-    yield "</g>"
+    height = _FRAME_PX * (1 + max(frame.depth for frame in frames))
+    return f'<svg class="canvas flame" height="{height}">{"".join(drawn)}</svg>'
 
 
-def _marks(trace: Trace, plot: _Plot, points: Sequence[tuple[Any, Any]], shade: str) -> Iterator[str]:
-    marker = trace["marker"]
-    if isinstance(marker["symbol"], list):
-        # Samples: dots, paler in every second boot.
-        for symbol, faint in (("circle", 0.8), ("circle-open", 0.45)):
-            mine = [p for p, own in zip(points, marker["symbol"], strict=True) if own == symbol]
-            dots = "".join(f"M{10 * plot.at(x):g} {plot.down(y):g}h0" for x, y in mine)
-            width = f"{marker['size'] * 0.9:.1f}"
-            yield _stretched(plot, dots, f"stroke:{shade};stroke-width:{width};opacity:{faint}")
-        return
-    sizes = marker["size"] if isinstance(marker["size"], list) else [marker["size"]] * len(points)
-    texts = trace.get("text") or [""] * len(points)
-    for (x, y), size, text in zip(points, sizes, texts, strict=True):
-        if x is None or y is None or not size:
-            continue
-        place = f'x="{plot.at(x)}%" y="{plot.down(y)}"'
-        about = f"<title>{escape(text.replace('<br>', ': ', 1))}</title>" if text else ""
-        if marker["symbol"] == "line-ew-open":
-            half = round(size / 2, 1)
-            bar = f'<path class="median" d="M-{half} 0H{half}">{about}</path>'
-            yield f'<svg {place} overflow="visible">{bar}</svg>'
-        else:
-            yield f'<use href="#m-{marker["symbol"]}" {place} style="color:{shade}">{about}</use>'
-
-
-def _intervals(trace: Trace, plot: _Plot) -> Iterator[str]:
-    error = trace.get("error_y")
-    if error and error.get("visible", True):
-        down = error.get("arrayminus", error["array"])
-        ends = zip(trace["x"], trace["y"], error["array"], down, strict=True)
-        path = "".join(
-            f"M{10 * plot.at(x):g} {plot.down(y - minus):g}V{plot.down(y + plus):g}"
-            for x, y, plus, minus in ends
-            if plus or minus
-        )
-        style = f"stroke:{_css(error['color'])};stroke-width:{error.get('thickness', 1.5)}"
-        yield _stretched(plot, path, style)
-
-
-def _bars(trace: Trace, plot: _Plot) -> Iterator[str]:
-    width = round(100 * _BAR / len(trace["x"]), 2)
-    colours = trace["marker"]["color"]
-    tops = []
-    for x, base, height, shade, text in zip(
-        trace["x"], trace["base"], trace["y"], colours, trace["text"], strict=True
-    ):
-        top, bottom = sorted((plot.down(base), plot.down(base + height)))
-        tops.append(base + height)
-        yield (
-            f'<rect class="bar" x="{plot.at(x) - width / 2:.2f}%" y="{top}" width="{width}%" '
-            f'height="{max(1.0, round(bottom - top, 1))}" style="fill:{_css(shade)}">'
-            f"<title>{escape(text.replace('<br>', ': ', 1))}</title></rect>"
-        )
-    yield from _intervals({**trace, "y": tops}, plot)
-
-
-def _path(points: Sequence[tuple[Any, Any]], plot: _Plot) -> str:
-    path, draws = [], False
-    for x, y in points:
-        if x is None or y is None:
-            draws = False
-            continue
-        path.append(f"{'L' if draws else 'M'}{10 * plot.at(x):g} {plot.down(y):g}")
-        draws = True
-    return "".join(path)
-
-
-def _stretched(plot: _Plot, path: str, style: str) -> str:
-    """Return a path whose places from left to right are thousandths; its line keeps its width."""
-    if not path:
-        return ""
-    box = f'viewBox="0 0 1000 {plot.height}" preserveAspectRatio="none" overflow="visible"'
-    line = f'<path class="path" d="{path}" style="{style}"/>'
-    return f'<svg width="100%" height="{plot.height}" {box}>{line}</svg>'
-
-
-def _legend(traces: Sequence[Trace]) -> str:
-    """Return the names of the traces with their lines and marks."""
-    entries = []
-    for trace in traces:
-        if not trace.get("name") or not trace.get("showlegend", True) or trace.get("hoverinfo") == _INVISIBLE:
-            continue
-        dash = _DASHES.get(trace.get("line", {}).get("dash", "solid"), "")
-        style = f"stroke:currentColor;stroke-width:2;stroke-dasharray:{dash or 0}"
-        entries.append(
-            f"<li{_of_variant(trace)}>"
-            f'<svg width="30" height="12" aria-hidden="true" style="color:{_colour(trace)}">'
-            f'<path class="path" d="M1 6H29" style="{style}"/>'
-            f'<use href="#m-{trace["marker"]["symbol"]}" x="15" y="6"/></svg>{escape(trace["name"])}</li>'
-        )
-    return f'<ul class="legend">{"".join(entries)}</ul>' if entries else ""
-
-
-def _of_variant(trace: Trace) -> str:
-    variant = trace.get("meta", {}).get("variant")
-    return f' data-variant="{escape(variant)}"' if variant else ""
-
-
-def _colour(trace: Trace) -> str:
-    found = trace.get("marker", {}).get("color") or trace["line"]["color"]
-    return _css(found)
-
-
-def _css(name: str) -> str:
-    return f"var(--{name.removeprefix('$')})"
-
-
-def flame(trace: Trace) -> str:
-    """Return the frames of an icicle, the outermost at the top."""
-    places = _places(trace)
-    rows = []
-    for name, label, text, colour in zip(
-        trace["ids"], trace["labels"], trace["text"], trace["marker"]["colors"], strict=True
-    ):
-        left, width, level = places[name]
-        words = f"<text x='4' y='13'>{escape(label)}</text>" if width >= _NARROWEST else ""
-        rows.append(
-            f'<svg x="{left:.2f}%" y="{level * _FRAME_PX}" width="{width:.2f}%" height="{_FRAME_PX - 1}">'
-            f'<rect width="100%" height="100%" style="fill:{_shade(colour)}"/>{words}'
-            f"<title>{escape(label)}: {escape(text.replace('<br>', '; '))}</title></svg>"
-        )
-    height = _FRAME_PX * (1 + max(level for _, _, level in places.values()))
-    frames = "".join(rows)
-    return f'<svg class="canvas flame" width="100%" height="{height}" aria-hidden="true">{frames}</svg>'
-
-
-def _places(trace: Trace) -> Mapping[str, tuple[float, float, int]]:
-    """Return the left end and the width of each frame in percent, and its depth; parents come first."""
-    found: dict[str, tuple[float, float, int]] = {}
-    used: dict[str, float] = {}
-    whole = trace["values"][0] or 1
-    for name, parent, value in zip(trace["ids"], trace["parents"], trace["values"], strict=True):
-        width = 100 * value / whole
-        left, _, level = found[parent] if parent else (0.0, 0.0, -1)
-        found[name] = (left + used.get(parent, 0.0), width, level + 1)
-        used[parent] = used.get(parent, 0.0) + width
-    return found
-
-
-def _shade(difference: float) -> str:
-    """Return the colour of a difference between -1 (less) and 1 (more)."""
-    end = "less" if difference < 0 else "more"
-    part = round(100 * abs(difference))
-    return f"color-mix(in srgb,var(--flame-{end}) {part}%,var(--flame-none))" if part else "var(--flame-none)"
+@cache
+def asset(name: str) -> str:
+    """Return a file of ``report/page``."""
+    return (files("kteardown.report") / "page" / name).read_text(encoding="utf-8").strip()

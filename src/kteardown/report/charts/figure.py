@@ -1,137 +1,197 @@
-"""The common parts of all charts: axes, fonts, and colours by meaning.
+"""What a chart is: plain data, which `drawing` draws.
 
-A figure is plain data in plotly's schema. Its colours are names such as ``$base`` or ``$better``, which the
-page replaces with those of the reader's theme, and ``resolve`` with those of the light one.
+Colours are names of the palette, such as ``base`` or ``better``.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from kteardown.model.result import Comparison, Verdict
-from kteardown.report.charts.palette import LIGHT
-from kteardown.report.formatting import percent
+from kteardown.model.result import Verdict
 
-PlotlyFigure = dict[str, Any]
-Trace = dict[str, Any]
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-MARKS: Mapping[Verdict, str] = {
-    "broken": "x",
-    "better": "circle",
-    "worse": "diamond",
-    "mixed": "triangle-up",
-    "same": "circle-open",
-    "inconclusive": "square-open",
-}
-"""The mark of each verdict. Verdicts have a mark as well as a colour, for readers with colour blindness."""
-KERNEL_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-DASHES = ("solid", "solid", "dash", "dashdot", "longdash")
+KERNEL_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+DASHES = ("", "", "7 4", "7 3 2 3", "12 5")
+DOTTED = "1.5 4"
 _VARIANTS = 5
-_FURTHER, _LEAST_REACH = 1 / 3, 1.1
-_COLOUR_NAME = re.compile(r'"\$([a-z0-9-]+)"')
-_TICKS = (
-    *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
-    *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
-)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value, with the ends of its interval and the text that is shown when the pointer is on it.
+
+    ``x`` is a number, or that of a column. ``base`` is where a bar begins, which ends at ``y``.
+    """
+
+    x: float
+    y: float
+    text: str = ""
+    low: float | None = None
+    high: float | None = None
+    base: float = 0.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """Marks of one colour.
+
+    ``symbol`` is a symbol of ``page/symbols.svg`` with or without ``-open``, ``dot`` for very many marks,
+    ``bar``, ``median`` for a short line, or empty. ``size`` is the width of a bar or a median, as a part of
+    the column, or the diameter of dots in CSS pixels. ``dash`` has the lengths of dashes and gaps of the line
+    that connects the marks, in CSS pixels: empty for a solid line, None for no line.
+    """
+
+    name: str
+    colour: str
+    marks: tuple[Mark, ...]
+    symbol: str = ""
+    dash: str | None = None
+    width: float = 2
+    size: float = 0.0
+    variant: str = ""
+    in_legend: bool = True
+    pale: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of numbers, or of columns if there are ``names``, whose lines are separated by newlines.
+
+    With ``zero`` the axis begins at zero, unless it is logarithmic.
+    """
+
+    title: str = ""
+    log: bool = False
+    zero: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Series in one system of axes. Those drawn later are above those drawn before."""
+
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+
+    def logarithmic(self) -> Plot | None:
+        """Return the plot with logarithmic axes, which have only positive numbers; None if no number is."""
+        x, y = (replace(axis, title=f"{axis.title}, logarithmic", log=True) for axis in (self.x, self.y))
+        series = [
+            replace(one, marks=tuple(mark for mark in one.marks if mark.x > 0 and mark.y > 0))
+            for one in self.series
+        ]
+        return Plot(x, y, tuple(series)) if any(one.marks for one in series) else None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function in a flame graph: its place in percent of the width, and its depth.
+
+    ``more`` is from -1 to 1: by how much more time was in it than on base.
+    """
+
+    left: float
+    width: float
+    depth: int
+    label: str
+    text: str
+    more: float
+
+
+@dataclass(frozen=True)
+class Flame:
+    """A flame graph, with the outermost function at the top."""
+
+    frames: tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a forest plot: its picture in SVG, and ``reason`` why its verdict is no other.
+
+    The heading of a metric, and the row of the labels, have no verdict.
+    """
+
+    label: str
+    picture: str
+    text: str = ""
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A forest plot: on a page its rows are elements of the page, in a file they are drawn."""
+
+    rows: tuple[Row, ...]
+    key: tuple[tuple[str, str], ...]
+    """What the pictures show: SVG that is 18 px wide, and its description."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart. ``about`` describes it for screen readers; ``notes`` are shown below it.
-
-    ``height`` is in CSS pixels, for a chart as wide as the page.
-    """
+    """One chart. ``about`` describes it for screen readers; ``notes`` are shown below it."""
 
     name: str
     title: str
     about: str
-    figure: PlotlyFigure
-    height: int = 380
+    drawn: Plot | Flame | Rows
     notes: tuple[str, ...] = ()
-    scales: bool = False
-    """Both axes are numeric, so the page offers logarithmic ones, which distinguish N from N squared."""
 
 
 @dataclass(frozen=True)
 class Gallery:
     """Charts of one kind, of which the page shows the one that the selected options name.
 
-    ``choices`` are lists of options, each with a label. ``charts`` has the charts by the selected options.
-    ``first`` is the initial selection.
+    ``charts`` has the charts by their options, one for each of ``labels``. ``first`` is the initial
+    selection.
     """
 
     name: str
-    choices: tuple[tuple[str, tuple[str, ...]], ...]
+    labels: tuple[str, ...]
     charts: Mapping[tuple[str, ...], Chart]
     first: tuple[str, ...]
     metric: str = ""
 
+    @property
+    def choices(self) -> list[tuple[int, str, list[str]]]:
+        """Return the position in the keys, the label and the options, where there is more than one."""
+        every = [
+            (n, label, list(dict.fromkeys(key[n] for key in self.charts)))
+            for n, label in enumerate(self.labels)
+        ]
+        return [choice for choice in every if len(choice[2]) > 1]
 
-def layout(**more: Any) -> dict[str, Any]:
-    """Return a layout with the fonts and colours of all charts, updated with ``more``."""
-    plain: dict[str, Any] = {
-        "font": {"family": FONT, "size": 13, "color": "$ink"},
-        "paper_bgcolor": "$panel",
-        "plot_bgcolor": "$panel",
-        "margin": {"l": 64, "r": 18, "t": 34, "b": 52},
-        "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "$raised", "bordercolor": "$line", "font": {"color": "$ink", "size": 12}},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "font": {"size": 12},
-        },
-        "showlegend": True,
-    }
-    return {**plain, **more}
+    @property
+    def ordered(self) -> list[tuple[str, Chart]]:
+        """Return the charts, the initial one first, each with the numbers of its options in ``choices``."""
+        choices = self.choices
+        every = sorted(self.charts.items(), key=lambda chart: chart[0] != self.first)
+        return [(" ".join(str(options.index(key[n])) for n, _, options in choices), c) for key, c in every]
 
 
-def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """Return an axis with a light grid, updated with ``more``, which is in plotly's terms."""
-    plain: dict[str, Any] = {
-        "gridcolor": "$grid",
-        "linecolor": "$line",
-        "zeroline": False,
-        "ticks": "outside",
-        "tickcolor": "$line",
-        "ticklen": 4,
-        "automargin": True,
-        # As `scales` writes the numbers of the same axis without plotly.
-        "exponentformat": "SI",
-        "minexponent": 2 if more.get("type") == "log" else 4,
-        "separatethousands": True,
-        "title": {"text": title, "standoff": 8, "font": {"size": 12, "color": "$muted"}},
-        "tickfont": {"size": 12, "color": "$muted"},
-    }
-    return {**plain, **more}
+def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = "") -> Series:
+    """Return the line of a kernel in its colour, with its symbol and its dashes."""
+    at = 0 if kernel == "base" else 1 + _position(kernel, kernels)
+    return Series(
+        name=name or kernel,
+        colour=colour(kernel, kernels),
+        marks=tuple(marks),
+        symbol=KERNEL_SYMBOLS[at and 1 + (at - 1) % (len(KERNEL_SYMBOLS) - 1)],
+        dash=DASHES[at and 1 + (at - 1) % (len(DASHES) - 1)],
+        variant=kernel,
+    )
 
 
 def colour(kernel: str, kernels: Sequence[str]) -> str:
     """Return the colour of a kernel: grey for base and its twins, by position in ``kernels`` for variants."""
     if kernel == "base":
-        return "$base"
+        return "base"
     if kernel.startswith("base-"):
-        return "$twin"
-    return f"$kernel{_position(kernel, kernels) % _VARIANTS}"
-
-
-def mark(kernel: str, kernels: Sequence[str]) -> str:
-    """Return the symbol of a kernel."""
-    return KERNEL_MARKS[0 if kernel == "base" else 1 + _position(kernel, kernels) % (len(KERNEL_MARKS) - 1)]
-
-
-def dash(kernel: str, kernels: Sequence[str]) -> str:
-    """Return the line style of a kernel."""
-    return DASHES[0 if kernel == "base" else 1 + _position(kernel, kernels) % (len(DASHES) - 1)]
+        return "twin"
+    return f"kernel{_position(kernel, kernels) % _VARIANTS}"
 
 
 def _position(kernel: str, kernels: Sequence[str]) -> int:
@@ -139,60 +199,7 @@ def _position(kernel: str, kernels: Sequence[str]) -> int:
     return variants.index(kernel) if kernel in variants else 0
 
 
-def dumps(figure: PlotlyFigure) -> str:
-    """Return the figure as JSON, without NaN. Equal figures give equal text."""
-    return json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def resolve(figure: PlotlyFigure, theme: Mapping[str, str] = LIGHT) -> PlotlyFigure:
-    """Return the figure with the names of colours replaced by the colours of ``theme``."""
-    found: PlotlyFigure = json.loads(_COLOUR_NAME.sub(lambda name: json.dumps(theme[name[1]]), dumps(figure)))
-    return found
-
-
 def slug(*words: str) -> str:
     """Return a name for a file or an anchor, with dashes instead of special characters."""
     text = "-".join(word for word in words if word).replace(",", "")
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-")
-
-
-def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to either side."""
-    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
-    low, high = min([*known, 0.99]), max([*known, 1.01])
-    room = (high / low) ** 0.04
-    return low / room, high * room
-
-
-def shared_span(comparisons: Iterable[Comparison]) -> tuple[float, float]:
-    """Return one range for the ratios of all ``comparisons``, so that pictures of them can be compared.
-
-    A very wide interval does not decide it: what lies further out than a third of the span of the ratios that
-    have a verdict is outside, and is drawn with an arrow.
-    """
-    every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
-    firm = [c for c in every if c.verdict != "inconclusive"] or every
-    ratios = [math.log(c.ratio or 1.0) for c in firm]
-    low, high = min([*ratios, 0.0]), max([*ratios, 0.0])
-    reach = max(_FURTHER * (high - low), math.log(_LEAST_REACH))
-    ends = [end for c in every for end in (c.ratio or 1.0, *(c.ci or ())) if end > 0]
-    return ratio_range([min(max(end, math.exp(low - reach)), math.exp(high + reach)) for end in ends])
-
-
-def ratio_ticks(low: float, high: float, most: int = 7) -> tuple[list[float], list[str]]:
-    """Return ticks of a logarithmic axis of ratios, and their labels: ``-50%``, ``0``, ``2x``."""
-    apart = math.log(high / low) / most
-    chosen = [1.0]
-    for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):
-        if low <= step <= high and all(abs(math.log(step / other)) >= apart * 0.8 for other in chosen):
-            chosen.append(step)
-    chosen.sort()
-    return chosen, [_change(step) for step in chosen]
-
-
-def _change(ratio: float) -> str:
-    if ratio == 1:
-        return "0"
-    if ratio >= 3:
-        return f"{ratio:,.0f}x"
-    return percent(ratio, 0 if abs(round(ratio * 100) - ratio * 100) < 1e-6 else 1)

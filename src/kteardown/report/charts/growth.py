@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Law
-from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.charts.figure import (
+    DOTTED,
+    Axis,
+    Chart,
+    Gallery,
+    Mark,
+    Plot,
+    Series,
+    of_kernel,
+    slug,
+)
 from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key
 from kteardown.report.formatting import Scale, parameter, point_text, scale
 from kteardown.report.material import Material
 
+_PREDICTED = "star-diamond-open"
 Level = tuple[float, float, float]
 """A level and the two ends of its interval."""
 
@@ -49,17 +60,26 @@ def families(material: Material) -> list[GrowthFamily]:
 
 
 def growth_galleries(material: Material) -> list[Gallery]:
-    """Return a gallery for each headline metric; its choice is the values of the other parameters."""
+    """Return a gallery for each headline metric; its choices are the values of the other parameters, and
+    logarithmic axes, which distinguish N from N squared.
+    """
     by_figure: dict[tuple[str, str], list[GrowthFamily]] = {}
     for family in families(material):
         by_figure.setdefault((family.group.workload, family.group.key), []).append(family)
     galleries = []
     for (workload, key), mine in by_figure.items():
-        charts: dict[tuple[str, ...], Chart] = {(f.label,): _chart(material, f) for f in mine}
-        labels = tuple(family.label for family in mine)
-        choices = (("at", labels),) if len(labels) > 1 else ()
-        first = labels[-1:]
-        galleries.append(Gallery(slug("growth", workload, key), choices, charts, first, mine[0].group.metric))
+        charts: dict[tuple[str, ...], Chart] = {}
+        for family in mine:
+            chart, plot = _chart(material, family)
+            charts[family.label, "linear"] = chart
+            if (logarithmic := plot.logarithmic()) is not None:
+                charts[family.label, "logarithmic"] = replace(
+                    chart, name=f"{chart.name}-logarithmic", drawn=logarithmic
+                )
+        first = (mine[-1].label, "linear")
+        galleries.append(
+            Gallery(slug("growth", workload, key), ("at", "axes"), charts, first, mine[0].group.metric)
+        )
     return galleries
 
 
@@ -67,34 +87,34 @@ def _rest(c: Comparison, param: str) -> dict[str, ParamValue]:
     return {name: value for name, value in c.point.items() if name != param}
 
 
-def _chart(material: Material, family: GrowthFamily) -> Chart:
+def _chart(material: Material, family: GrowthFamily) -> tuple[Chart, Plot]:
     result, group = material.result, family.group
     kernels = list(result.kernels)
     values = [side.compared for c in family.comparisons for side in (c.base, c.changed)]
     unit = scale(family.comparisons[0].unit, result.clock, values)
-    traces = []
+    series, described = [], []
     for kernel in ["base", *dict.fromkeys(c.variant for c in family.comparisons)]:
         levels = _levels(material, family, kernel)
-        traces += _kernel(kernel, kernels, levels, unit)
+        series.append(
+            of_kernel(kernel, kernels, [_measured(kernel, *level, unit) for level in levels.items()])
+        )
         law = _law(material, family, kernel)
         if law is not None and group.statistic == "median":
-            traces += _extrapolation(law, kernel, kernels, levels, unit)
+            series += _extrapolation(law, series[-1], unit)
+        if levels:
+            begin, end = (
+                f"{unit.text(levels[at][0])} at {parameter(at)}" for at in (min(levels), max(levels))
+            )
+            described.append(f"{kernel} from {begin} to {end}")
     where = f" at {point_text(family.rest)}" if family.rest else ""
+    y = Axis(f"{group.name}, {unit.unit}; {group.better} is better", zero=True)
+    plot = Plot(Axis(family.param), y, tuple(series))
     return Chart(
         name=slug("growth", group.workload, group.key, point_text(family.rest)),
         title=f"{group.name} over {family.param}{where}",
-        about=_about(material, family, unit),
-        figure={
-            "data": traces,
-            "layout": layout(
-                xaxis=axis(family.param),
-                yaxis=axis(f"{group.name}, {unit.unit}; {group.better} is better", rangemode="tozero"),
-                height=400,
-            ),
-        },
-        height=400,
-        scales=True,
-    )
+        about=f"Line chart of {group.name} in {unit.unit} over {family.param}: {'; '.join(described)}.",
+        drawn=plot,
+    ), plot
 
 
 def _levels(material: Material, family: GrowthFamily, kernel: str) -> dict[int, Level]:
@@ -112,38 +132,12 @@ def _levels(material: Material, family: GrowthFamily, kernel: str) -> dict[int, 
     return dict(sorted(found.items()))
 
 
-def _kernel(kernel: str, kernels: Sequence[str], levels: Mapping[int, Level], unit: Scale) -> list[Trace]:
-    x, by = list(levels), unit.divisor
-    shade = colour(kernel, kernels)
-    return [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": kernel,
-            "cliponaxis": False,
-            "legendgroup": kernel,
-            "x": x,
-            "y": [value / by for value, _, _ in levels.values()],
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [(high - value) / by for value, _, high in levels.values()],
-                "arrayminus": [(value - low) / by for value, low, _ in levels.values()],
-                "thickness": 1.6,
-                "width": 4,
-                "color": shade,
-            },
-            "line": {"color": shade, "width": 2, "dash": dash(kernel, kernels)},
-            "marker": {"symbol": mark(kernel, kernels), "size": 8, "color": shade},
-            "text": [
-                f"{kernel} at {parameter(at)}<br>{unit.text(value)} {unit.unit} "
-                f"[{unit.text(low)}, {unit.text(high)}]"
-                for at, (value, low, high) in levels.items()
-            ],
-            "hovertemplate": "%{text}<extra></extra>",
-            "meta": {"variant": kernel},
-        }
-    ]
+def _measured(kernel: str, at: int, level: Level, unit: Scale) -> Mark:
+    value, low, high = level
+    texts = [unit.text(one) for one in level]
+    text = f"{kernel} at {parameter(at)}: {texts[0]} {unit.unit} [{texts[1]}, {texts[2]}]"
+    by = unit.divisor
+    return Mark(at, value / by, text, low / by, high / by)
 
 
 def _law(material: Material, family: GrowthFamily, kernel: str) -> Law | None:
@@ -160,57 +154,23 @@ def _law(material: Material, family: GrowthFamily, kernel: str) -> Law | None:
     )
 
 
-def _extrapolation(
-    law: Law, kernel: str, kernels: Sequence[str], levels: Mapping[int, Level], unit: Scale
-) -> list[Trace]:
-    """Return the trace of the law extrapolated beyond the measured range, if it has predictions."""
-    known = [p for p in law.predictions if p.value is not None and p.low is not None and p.high is not None]
-    if not known or not levels:
+def _extrapolation(law: Law, measured: Series, unit: Scale) -> list[Series]:
+    """Return the law extrapolated beyond the measured range, if it has predictions."""
+    marks = []
+    for p in law.predictions:
+        if p.value is not None and p.low is not None and p.high is not None:
+            value, low, high = (unit.text(one) for one in (p.value, p.low, p.high))
+            text = (
+                f"{law.kernel} at {parameter(int(p.at))}, extrapolated: {value} {unit.unit} ({low} to {high})"
+            )
+            by = unit.divisor
+            marks.append(Mark(p.at, p.value / by, text, p.low / by, p.high / by))
+    if not marks or not measured.marks:
         return []
-    last, (level, _, _) = list(levels.items())[-1]
-    by, shade = unit.divisor, colour(kernel, kernels)
-    values = [(p.at, p.value or 0.0, p.low or 0.0, p.high or 0.0) for p in known]
-    return [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": f"{kernel}, extrapolated by its law",
-            "legendgroup": kernel,
-            "showlegend": False,
-            "x": [last, *(at for at, _, _, _ in values)],
-            "y": [level / by, *(value / by for _, value, _, _ in values)],
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [0, *((high - value) / by for _, value, _, high in values)],
-                "arrayminus": [0, *((value - low) / by for _, value, low, _ in values)],
-                "thickness": 1.2,
-                "width": 6,
-                "color": shade,
-            },
-            "line": {"color": shade, "width": 1, "dash": "dot"},
-            "marker": {"symbol": "star-diamond-open", "size": [0, *(10 for _ in values)], "color": shade},
-            "text": [
-                "",
-                *(
-                    f"{kernel} at {parameter(int(at))}, extrapolated<br>{unit.text(value)} {unit.unit} "
-                    f"({unit.text(low)} to {unit.text(high)})"
-                    for at, value, low, high in values
-                ),
-            ],
-            "hovertemplate": "%{text}<extra></extra>",
-            "meta": {"variant": kernel},
-        }
-    ]
-
-
-def _about(material: Material, family: GrowthFamily, unit: Scale) -> str:
-    group = family.group
-    parts = []
-    for kernel in ["base", *dict.fromkeys(c.variant for c in family.comparisons)]:
-        levels = list(_levels(material, family, kernel).items())
-        if levels:
-            (first, (low, _, _)), (last, (high, _, _)) = levels[0], levels[-1]
-            begin, end = f"{unit.text(low)} at {parameter(first)}", f"{unit.text(high)} at {parameter(last)}"
-            parts.append(f"{kernel} from {begin} to {end}")
-    return f"Line chart of {group.name} in {unit.unit} over {family.param}: {'; '.join(parts)}."
+    last = measured.marks[-1]
+    plain = replace(measured, in_legend=False, dash=DOTTED, width=1)
+    line = replace(plain, name=f"{law.kernel}, to its law", marks=(Mark(last.x, last.y), marks[0]), symbol="")
+    ahead = replace(
+        plain, name=f"{law.kernel}, extrapolated by its law", marks=tuple(marks), symbol=_PREDICTED
+    )
+    return [line, ahead]

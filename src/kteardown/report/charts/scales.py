@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 _ROOM = 0.04
 """Free space at each end, as a part of the axis."""
@@ -32,26 +31,15 @@ class Tick:
 class AxisScale:
     """``share`` returns the place of a value, from 0 to 1."""
 
-    share: Callable[[Any], float]
+    share: Callable[[float], float]
     ticks: tuple[Tick, ...]
-    is_category: bool = False
 
 
-def category(names: Sequence[Any]) -> AxisScale:
-    """Return an axis of names with equal room for each."""
-    return set_ticks(list(range(len(names))), [str(name) for name in names], of=names)
-
-
-def set_ticks(values: Sequence[float], texts: Sequence[str], *, of: Sequence[Any] = ()) -> AxisScale:
-    """Return an axis of the columns ``values`` (0, 1, 2, ...), which have these labels and equal room."""
-    count = len(values)
-    positions = {name: position for position, name in enumerate(of)}
-
-    def share(value: Any) -> float:
-        return (float(positions.get(value, value)) + 0.5) / count
-
-    ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(texts))
-    return AxisScale(share, ticks, is_category=True)
+def columns(names: Sequence[str]) -> AxisScale:
+    """Return an axis of the columns 0, 1, 2, ..., which have these names and equal room."""
+    count = len(names)
+    ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(names))
+    return AxisScale(lambda value: (value + 0.5) / count, ticks)
 
 
 def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
@@ -102,10 +90,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _labels(marks: Sequence[float]) -> list[str]:
-    """Return labels in one style, without an exponent: as in tables, or all with the suffix of the largest.
-
-    ``figure.axis`` asks plotly for the same style.
-    """
+    """Return labels in one style: as in tables, or all with the suffix of the largest."""
     largest = max(map(abs, marks), default=0.0)
     by, suffix = _suffix(largest) if largest >= _LONG else (1.0, "")
     step = min((after - before for before, after in itertools.pairwise(marks)), default=largest)

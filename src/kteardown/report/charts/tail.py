@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution
-from kteardown.report.charts.figure import Chart, Gallery, Trace, axis, colour, dash, layout, mark, slug
+from kteardown.report.charts.figure import Axis, Chart, Gallery, Mark, Plot, of_kernel, slug
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.metric_names import distinct_names, metric_name
@@ -25,13 +25,9 @@ def tail_gallery(material: Material) -> Gallery | None:
         (names[workload, metric], point_text(mine[0].point) or "all"): _chart(material, mine)
         for (workload, metric, _), mine in found.items()
     }
-    choices = tuple(
-        (label, tuple(dict.fromkeys(option[n] for option in charts)))
-        for n, label in enumerate(("metric", "at"))
-    )
     first = next(iter(charts))
     last = [option for option in charts if option[0] == first[0]][-1]
-    return Gallery("tail", choices, charts, last)
+    return Gallery("tail", ("metric", "at"), charts, last)
 
 
 def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
@@ -39,6 +35,7 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
     name = metric_name(material.workloads, first.workload, first.metric)
     kernels = list(material.result.kernels)
     values = [value for one in mine for value in one.percentiles.values()]
+    percentiles = list(dict.fromkeys(percentile for one in mine for percentile in one.percentiles))
     unit = scale(first.unit, material.result.clock, values)
     at = f" at {point_text(first.point)}" if first.point else ""
     counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
@@ -49,33 +46,24 @@ def _chart(material: Material, mine: Sequence[Distribution]) -> Chart:
         about=f"Percentiles of {name}{at} in {unit.unit}: "
         + "; ".join(_values_text(one, unit) for one in mine)
         + ".",
-        figure={
-            "data": [_line(one, kernels, unit) for one in mine],
-            "layout": layout(
-                xaxis=axis("percentile", type="category"),
-                yaxis=axis(f"{name}, {unit.unit}", type="log" if min(values) > 0 else "linear"),
-                height=380,
-            ),
-        },
-        height=380,
+        drawn=Plot(
+            Axis("percentile", names=tuple(f"p{percentile}" for percentile in percentiles)),
+            Axis(f"{name}, {unit.unit}", log=min(values) > 0),
+            tuple(of_kernel(one.kernel, kernels, _marks(one, percentiles, unit)) for one in mine),
+        ),
         notes=(f"{counts}, of all boots together, without intervals; bucket error at most {error}",),
     )
 
 
-def _line(one: Distribution, kernels: Sequence[str], unit: Scale) -> Trace:
-    shade = colour(one.kernel, kernels)
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": one.kernel,
-        "x": [f"p{name}" for name in one.percentiles],
-        "y": [value / unit.divisor for value in one.percentiles.values()],
-        "line": {"color": shade, "width": 2, "dash": dash(one.kernel, kernels)},
-        "marker": {"symbol": mark(one.kernel, kernels), "size": 8, "color": shade},
-        "text": [f"{one.kernel} p{name}: {unit.text(v)} {unit.unit}" for name, v in one.percentiles.items()],
-        "hovertemplate": "%{text}<extra></extra>",
-        "meta": {"variant": one.kernel},
-    }
+def _marks(one: Distribution, percentiles: Sequence[str], unit: Scale) -> list[Mark]:
+    return [
+        Mark(
+            percentiles.index(name),
+            value / unit.divisor,
+            f"{one.kernel} p{name}: {unit.text(value)} {unit.unit}",
+        )
+        for name, value in one.percentiles.items()
+    ]
 
 
 def _values_text(one: Distribution, unit: Scale) -> str:

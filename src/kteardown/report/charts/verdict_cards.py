@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better
-from kteardown.report.charts.figure import shared_span
-from kteardown.report.charts.ratio_axis import RatioAxis, RatioMark
+from kteardown.report.charts.ratio_axis import RatioAxis
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
 from kteardown.report.material import Material
@@ -23,18 +23,11 @@ _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
 
 @dataclass(frozen=True)
-class Dot:
-    """One comparison; ``y`` in pixels."""
-
-    mark: RatioMark
-    y: float
-    verdict: Verdict
-    text: str
-
-
-@dataclass(frozen=True)
 class Strip:
-    """One headline metric of one variant. ``anchor``: where the page explains it; ``height`` is in pixels."""
+    """One headline metric of one variant. ``anchor``: where the page explains it; ``height`` is in pixels.
+
+    ``picture`` has its changes in SVG.
+    """
 
     name: str
     anchor: str
@@ -42,7 +35,7 @@ class Strip:
     better: Better
     verdict: Verdict
     text: str
-    dots: tuple[Dot, ...]
+    picture: str
     height: int
 
 
@@ -60,14 +53,14 @@ class Card:
     figure: str
     where: str
     strips: tuple[Strip, ...]
-    ticks: tuple[tuple[float, str], ...]
+    axis: RatioAxis
 
 
 def cards(material: Material) -> list[Card]:
     """Return a card for each variant that was compared and is not broken, all on the same axis."""
     found = headlines(material.result, material.workloads)
     rows = [c for group in found for c in group.comparisons if c.ratio is not None]
-    axis = RatioAxis(*shared_span(rows))
+    axis = RatioAxis.of(rows)
     sound = [v for v in variants(material.result) if not is_broken(material.result, v)]
     every = [_card(material.result, variant, found, axis) for variant in sound]
     return [card for card in every if card.strips]
@@ -97,7 +90,7 @@ def _card(result: Result, variant: str, found: Sequence[Group], axis: RatioAxis)
         figure=figure,
         where=where,
         strips=strips,
-        ticks=axis.ticks(),
+        axis=axis,
     )
 
 
@@ -121,11 +114,10 @@ def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | Non
     whole = leading(metric, rows)
     words = metric_sentence(group, rows, metric).removeprefix(f"{rows[0].variant}: ")
     words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
-    dots = tuple(
-        _dot(c, axis, round(step * (number + 1), 1)) for number, c in enumerate(rows) if c.ratio is not None
+    picture = "".join(
+        f"<g><title>{escape(f'{point_text(c.point)}: {change(c)}, {c.verdict}')}</title>"
+        f"{axis.svg(c, round(step * (number + 1), 1))}</g>"
+        for number, c in enumerate(rows)
+        if c.ratio is not None
     )
-    return Strip(group.name, group.anchor, group.metric, group.better, whole, words, dots, height)
-
-
-def _dot(c: Comparison, axis: RatioAxis, y: float) -> Dot:
-    return Dot(axis.mark(c), y, c.verdict, f"{point_text(c.point)}: {change(c)}, {c.verdict}")
+    return Strip(group.name, group.anchor, group.metric, group.better, whole, words, picture, height)

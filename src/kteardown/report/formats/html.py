@@ -2,19 +2,14 @@
 
 It has the verdict in words and a picture, then charts with their tables, then how it was measured and how to
 repeat it. Every chart is in the page as SVG, so it is there on paper, in a saved page and without JavaScript.
-When the reader asks for more than the picture shows (another point, logarithmic axes, zooming), plotly draws
-the chart; the library and the figures are compressed in the page.
+A script shows of each kind the chart that the reader chooses.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,11 +17,10 @@ from markupsafe import Markup, escape
 
 from kteardown.model.result import Comparison
 from kteardown.report import contents
-from kteardown.report.charts.drawing import drawing
-from kteardown.report.charts.figure import Chart, Gallery, dumps
+from kteardown.report.charts.drawing import asset, markup, symbols
+from kteardown.report.charts.figure import Chart, Gallery
 from kteardown.report.charts.flame import flame_gallery
-from kteardown.report.charts.forest import forests
-from kteardown.report.charts.forest_rows import ForestPlot, forest_plots
+from kteardown.report.charts.forest import ForestPlot, forest_plots, forests
 from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
@@ -57,9 +51,6 @@ from kteardown.report.sections.published_table import published_tables
 from kteardown.report.sentence import Line, lines
 from kteardown.report.summary import limits
 from kteardown.report.table import Block, Cell, Table
-
-_SEPARATOR = "\x1f"
-"""Separates two chosen options in a key; report.js has the same constant."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +123,6 @@ def _page(
     what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
-    charts = {chart.name: chart for chart in _charts(sections)}
     environment = Environment(
         loader=PackageLoader("kteardown.report", "page"),
         autoescape=True,
@@ -144,8 +134,7 @@ def _page(
     )
     environment.filters["whole"] = _whole
     environment.filters["prose"] = _prose
-    environment.filters["about_charts"] = _about_charts
-    environment.filters["drawing"] = lambda chart: Markup(drawing(chart.figure))
+    environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
     result = material.result
     compared = (*result.asked_for, *others)
     named = metrics_in_words(result.model_copy(update={"comparisons": compared}), material.workloads)
@@ -169,23 +158,15 @@ def _page(
         # The page says by itself what the metrics are.
         facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
         theme=stylesheet(),
-        style=_asset("report.css"),
-        script=_asset("report.js"),
-        plotly=_packed(_plotly()) if charts else "",
-        figures=_packed(json.dumps({name: dumps(chart.figure) for name, chart in charts.items()})),
+        symbols=symbols(),
+        style=asset("charts.css") + asset("report.css"),
+        script=asset("report.js"),
     )
 
 
 def _of_wall(section: Section) -> Section:
     """Return a section under names of its own, for a page that has the same one of the other clock."""
-    galleries = tuple(
-        replace(
-            gallery,
-            name=f"wall-{gallery.name}",
-            charts={key: replace(chart, name=f"wall-{chart.name}") for key, chart in gallery.charts.items()},
-        )
-        for gallery in section.galleries
-    )
+    galleries = tuple(replace(gallery, name=f"wall-{gallery.name}") for gallery in section.galleries)
     title, anchor = f"{section.title}, wall clock", f"wall-{section.anchor}"
     return replace(section, title=title, anchor=anchor, galleries=galleries)
 
@@ -229,8 +210,8 @@ def _sections(material: Material) -> Iterator[Section]:
     yield Section(
         "Every sample",
         "samples",
-        "Every mark is one execution of the workload, and every column is one boot. Boots are compared, "
-        "because executions inside one boot are not independent.",
+        "Every mark is one execution of the workload. Every column is one boot, and the bar in it is its "
+        "median. Boots are compared, because executions inside one boot are not independent.",
         tuple(gallery for gallery in (spread_gallery(material),) if gallery),
         (),
         samples_table(material) if material.evidence.samples else None,
@@ -252,7 +233,7 @@ def _sections(material: Material) -> Iterator[Section]:
     yield Section(
         "Where the time goes",
         "profile",
-        "Sampled in separate boots, which are not compared. With zoom, a selected frame is enlarged.",
+        "Sampled in separate boots, which are not compared.",
         tuple(gallery for gallery in (flame_gallery(material),) if gallery),
         tuple(profile_tables(result)),
     )
@@ -294,27 +275,3 @@ def _prose(text: str) -> Markup:
 def _whole(table: Table) -> Block:
     """Return all blocks of a table next to each other; the page scrolls if they are too wide."""
     return table.cut(10**6, 1)[0]
-
-
-def _about_charts(charts: Mapping[tuple[str, ...], Chart]) -> dict[str, dict[str, object]]:
-    """Return what the script needs of each chart of a gallery, by the options that select it."""
-    return {
-        _SEPARATOR.join(key): {"name": c.name, "title": c.title, "about": c.about, "notes": c.notes}
-        for key, c in charts.items()
-    }
-
-
-def _asset(name: str) -> str:
-    return (files("kteardown.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    source: str = get_plotlyjs()
-    return source
-
-
-def _packed(text: str) -> str:
-    """Return ``text`` compressed with gzip, in base64. Equal texts give equal results."""
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

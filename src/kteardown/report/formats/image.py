@@ -1,20 +1,19 @@
-"""Any chart as an SVG or PNG file: the figures of the page, drawn by plotly in Chromium (kaleido)."""
+"""Any chart as an SVG or PNG file: the drawings of the page."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from kteardown.errors import InputError, LabError
-from kteardown.report.charts.figure import Chart, PlotlyFigure, resolve
+from kteardown.report.charts.drawing import FONT, svg_file
+from kteardown.report.charts.figure import Chart
 
 Form = Literal["svg", "png"]
-WIDTH = 1000
-"""In CSS pixels; a PNG has twice as many."""
-_TITLE_PX = 34
 _MAX_NAMES = 24
+_PIXELS = 2
+"""Those of a PNG for each CSS pixel, in both directions."""
 
 
 def choose(charts: Sequence[Chart], wanted: str) -> list[Chart]:
@@ -42,52 +41,35 @@ def names(charts: Sequence[Chart]) -> str:
 def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
     """Write each chart to ``into``/NAME.FORM and return the files.
 
-    Raises LabError if there is no Chromium.
+    Raises LabError if a file cannot be written, or for PNG if there are no fonts.
     """
-    import kaleido
-    from choreographer.errors import ChromeNotFoundError
-
-    files = [into / f"{chart.name}.{form}" for chart in charts]
-    jobs = [
-        {
-            "fig": figure_of(chart),
-            "path": file,
-            "opts": {
-                "format": form,
-                "width": WIDTH,
-                "height": chart.height + _TITLE_PX,
-                "scale": 2 if form == "png" else 1,
-            },
-        }
-        for chart, file in zip(charts, files, strict=True)
-    ]
-    try:
-        kaleido.write_fig_from_object_sync(jobs)
-    except ChromeNotFoundError as error:
-        raise LabError(
-            "images are drawn by Chromium, which is not installed",
-            hint="install it (Debian: apt-get install chromium), or use --format html, which any browser "
-            "opens and whose charts can be saved.",
-        ) from error
+    if form == "png":
+        _need_font()
+    files = []
+    for chart in charts:
+        svg, file = svg_file(chart), into / f"{chart.name}.{form}"
+        try:
+            file.write_bytes(_png(svg) if form == "png" else svg.encode())
+        except OSError as error:
+            raise LabError(
+                f"{file}: cannot be written: {error.strerror}", hint="name another folder."
+            ) from error
+        files.append(file)
     return files
 
 
-def figure_of(chart: Chart) -> PlotlyFigure:
-    """Return the figure for an image file: light theme, with its title, and without WebGL traces."""
-    figure = copy.deepcopy(resolve(chart.figure))
-    for trace in figure["data"]:
-        trace["type"] = trace["type"].removesuffix("gl")
-    layout = figure["layout"]
-    layout["title"] = {
-        "text": f"<b>{chart.title}</b>",
-        "x": 0.01,
-        "xanchor": "left",
-        "y": 1,
-        "yref": "container",
-        "yanchor": "top",
-        "pad": {"t": 12},
-        "font": {"size": 15},
-    }
-    layout["height"] = chart.height + _TITLE_PX
-    layout["margin"] = {**layout["margin"], "t": layout["margin"]["t"] + _TITLE_PX}
-    return figure
+def _png(svg: str) -> bytes:
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_PIXELS))
+
+
+def _need_font() -> None:
+    """Check that letters are drawn, which are missing silently without a font."""
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+    letter = empty.replace("></", f'><text y="8" style="font-family:{FONT}">x</text></')
+    if _png(letter) == _png(empty):
+        raise LabError(
+            "PNG files need a font, and none is installed",
+            hint="install one (Debian: apt-get install fonts-dejavu-core), or use --format svg.",
+        )
