@@ -237,8 +237,8 @@ def _lost(
         if u.variant == variant and compares(u.workload)
     }
     total = len(lost | {(c.workload, *sorted(c.point.items())) for c in rows})
-    text = f"{len(lost)} of {total} point{'s' if total > 1 else ''}"
-    return [_Item(text, text)] if lost else []
+    text = f"{len(lost)} of {total}"
+    return [_Item(f"{text} point{'s' if total > 1 else ''}", text)] if lost else []
 
 
 def _remedy(results: Sequence[Result], rows: Sequence[Comparison]) -> str:
@@ -283,6 +283,8 @@ def _line(
     for label in [label for label in reversed(form) if label not in _NEVER_LEFT_OUT]:
         if len(text(form)) + 2 + min(len(name), _LONGEST_NAME) > WIDTH:
             del form[label]
+    if len(text(form)) + 2 + min(len(name), _LONGEST_NAME) > WIDTH and "maybe broken" in form:
+        form["maybe broken"] = (-1, False)
     for label, named, long in _STEPS:
         known = named < len(ends) if not label else label in form or (label in _SAME and label in shown)
         more = {**form, label: (named, long)}
@@ -294,6 +296,8 @@ def _line(
 def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:
     """Return the first items and how many more there are; ``none`` without one."""
     texts = [item.long if long else item.short for item in items]
+    if named < 0:
+        return f"{len(texts)} fault{'s' if len(texts) > 1 else ''}"
     if label in _FAULTS:
         named = max(named, 1)
     if len(texts) <= named or not texts:
