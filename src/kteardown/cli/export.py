@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,13 +13,6 @@ from kteardown.errors import InputError, LabError
 from kteardown.extras import need
 from kteardown.rundir.find import all_runs, find_runs
 from kteardown.visible import echo
-
-
-class ExportFormat(StrEnum):
-    """The formats of the files."""
-
-    csv = "csv"
-    parquet = "parquet"
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +26,7 @@ def export(
         list[str] | None,
         typer.Argument(help="Runs: ids or beginnings of ids, paths, or `last`. Default: all runs."),
     ] = None,
-    form: Annotated[ExportFormat, typer.Option("--format", help="csv or parquet.")] = ExportFormat.csv,
+    form: Annotated[Literal["csv", "parquet"], typer.Option("--format", help="csv or parquet.")] = "csv",
     as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
 ) -> None:
     """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.
@@ -62,8 +54,8 @@ def export(
     with database(chosen, locked=False) as found:
         options.note_skipped(found.skipped)
         for table in TABLES:
-            file = to / f"{table}.{form.value}"
-            rows = found.save(table, file, form.value)
+            file = to / f"{table}.{form}"
+            rows = found.save(table, file, form)
             written.append({"table": table, "file": str(file), "rows": rows})
     if as_json:
         echo(json.dumps(written, indent=1))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -36,19 +35,9 @@ from kteardown.rundir.find import RunFolder, all_folders
 from kteardown.rundir.snapshot import load
 from kteardown.visible import echo
 
-
-class ListKind(StrEnum):
-    """What can be listed."""
-
-    experiments = "experiments"
-    workloads = "workloads"
-    stress_tests = "stress-tests"
-    kinds = "kinds"
-    series = "series"
-    fragments = "fragments"
-    postings = "postings"
-    kernels = "kernels"
-    runs = "runs"
+ListKind = Literal[
+    "experiments", "workloads", "stress-tests", "kinds", "series", "fragments", "postings", "kernels", "runs"
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -82,26 +71,26 @@ def listing(
     ] = None,
 ) -> None:
     """List experiments, workloads, stress tests, kinds, series, fragments, postings, kernels and runs."""
-    if covers and kind not in (None, ListKind.workloads):
+    if covers and kind not in (None, "workloads"):
         raise InputError(
             f"--covers is about workloads, not {kind}",
             hint=f"write: kteardown list workloads --covers {covers}",
         )
-    if own and kind != ListKind.kinds:
+    if own and kind != "kinds":
         raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
     if covers:
-        rows = {ListKind.workloads: _covering(covers, source, as_json=as_json)}
-        if not rows[ListKind.workloads] and not as_json:
+        rows = {"workloads": _covering(covers, source, as_json=as_json)}
+        if not rows["workloads"] and not as_json:
             return
     else:
-        lists: Lists = {**_LISTS, ListKind.kinds: lambda: _kinds(own)}
+        lists: Lists = {**_LISTS, "kinds": lambda: _kinds(own)}
         rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
     if as_json:
-        echo(json.dumps({chosen.value: found for chosen, found in rows.items()}, indent=1))
+        echo(json.dumps({chosen: found for chosen, found in rows.items()}, indent=1))
         return
     out = options.output()
     for chosen, found in rows.items():
-        table = Table(title=chosen.value, title_justify="left", box=None, pad_edge=False)
+        table = Table(title=chosen, title_justify="left", box=None, pad_edge=False)
         names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else []
         for name in names or ("none yet",):
             table.add_column(heading(name), overflow="fold")
@@ -230,14 +219,14 @@ def _run(found: RunFolder) -> Fields:
 
 Lists = dict[ListKind, Callable[[], list[Fields]]]
 _LISTS: Lists = {
-    ListKind.experiments: _experiments,
-    ListKind.workloads: _workloads,
-    ListKind.stress_tests: _stress_tests,
-    ListKind.series: _series,
-    ListKind.fragments: _fragments,
-    ListKind.postings: _postings,
-    ListKind.kernels: _kernels,
-    ListKind.runs: _runs,
+    "experiments": _experiments,
+    "workloads": _workloads,
+    "stress-tests": _stress_tests,
+    "series": _series,
+    "fragments": _fragments,
+    "postings": _postings,
+    "kernels": _kernels,
+    "runs": _runs,
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
 """The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind

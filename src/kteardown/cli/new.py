@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,19 +21,8 @@ from kteardown.paths import cache_dir
 _SKELETONS = Path(__file__).parent / "skeletons"
 
 
-class SkeletonKind(StrEnum):
-    """The kinds of skeletons."""
-
-    workload = "workload"
-    experiment = "experiment"
-    series = "series"
-
-
-_A = {
-    SkeletonKind.workload: "a workload",
-    SkeletonKind.experiment: "an experiment",
-    SkeletonKind.series: "a series",
-}
+SkeletonKind = Literal["workload", "experiment", "series"]
+_A = {"workload": "a workload", "experiment": "an experiment", "series": "a series"}
 
 
 def register(app: typer.Typer) -> None:
@@ -77,9 +65,9 @@ def new(
       kteardown new series my-change --from ./my.mbox
     """
     _check_name(kind, name)
-    if kind is SkeletonKind.workload:
+    if kind == "workload":
         files, then = _workload(name), f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
-    elif kind is SkeletonKind.experiment:
+    elif kind == "experiment":
         files, then = _experiment(name, workload), f"kteardown run {name} --quick"
     else:
         files, then = (
@@ -105,16 +93,16 @@ def new(
 
 def _check_name(kind: SkeletonKind, name: str) -> None:
     known = {
-        SkeletonKind.workload: workload_names,
-        SkeletonKind.experiment: experiment_names,
-        SkeletonKind.series: lambda: [series.name for series in known_series()],
+        "workload": workload_names,
+        "experiment": experiment_names,
+        "series": lambda: [series.name for series in known_series()],
     }[kind]()
-    shape = r"[a-z][a-z0-9_]*" if kind is SkeletonKind.workload else r"[a-z][a-z0-9-]*"
+    shape = r"[a-z][a-z0-9_]*" if kind == "workload" else r"[a-z][a-z0-9-]*"
     if not re.fullmatch(shape, name) or len(name) > 40:
         raise InputError(
             f"{name!r} is not a valid name of {_A[kind]}",
             hint="use at most 40 lower-case letters, digits and "
-            f"{'_' if kind is SkeletonKind.workload else '-'}, and begin with a letter.",
+            f"{'_' if kind == 'workload' else '-'}, and begin with a letter.",
         )
     if name in known:
         raise InputError(f"{_A[kind]} called {name!r} exists already", hint="choose another name.")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -256,24 +256,18 @@ def write_text(path: Path, text: str) -> None:
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=_of_typer(hints[field.name]),
-        )
-        for field in dataclasses.fields(group)
-    ]
+    parameters = []
+    for field in dataclasses.fields(group):
+        hint, option = hints[field.name], field.metadata.get("option")
+        annotation = Annotated[hint, _of_typer(option)] if option else hint
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
+    return parameters
 
 
-def _of_typer(hint: Any) -> Any:
-    """Return the annotation of a field with an option of typer in place of an ``Option``."""
-    kind, option = get_args(hint)
-    if not isinstance(option, Option):
-        return hint
-    made = typer.Option(
-        option.flag,
+def _of_typer(option: Option) -> Any:
+    return typer.Option(
+        *option.flags,
         help=option.help,
         metavar=option.metavar,
         min=option.least,
@@ -281,4 +275,3 @@ def _of_typer(hint: Any) -> Any:
         autocompletion=getattr(complete, option.completes) if option.completes else None,
         rich_help_panel=option.panel,
     )
-    return Annotated[kind, made]

@@ -13,7 +13,7 @@ import typer
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
 from kteardown.cli.gate import check_broken, check_built
-from kteardown.cli.run import measure, start
+from kteardown.cli.run import boot_rest, start
 from kteardown.errors import InputError
 from kteardown.inputs.options import Designed, Overrides
 from kteardown.inputs.override import on_clocks
@@ -81,7 +81,7 @@ def replicate(
     experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
     execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
-    results = measure(found, reporter, execution)
+    results = boot_rest(found, reporter, execution)
     _write(json_file, known, [_report(known, result) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
     for result in results:

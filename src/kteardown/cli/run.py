@@ -106,7 +106,7 @@ def start(
     return pipeline.start(experiments, reporter, ablate=ablate, command=command or command_line())
 
 
-def measure(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> list[Result]:
+def boot_rest(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> list[Result]:
     """Boot the rest of the plan, and return the result of each clock.
 
     Raises InputError, BuildError, GuestError, LabError.
@@ -133,7 +133,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
     """
-    measure(found, reporter, execution)
+    boot_rest(found, reporter, execution)
     material = material_of_folder(found)
     text_of, show = partial(written, material), partial(brief.render, material, options.output())
     gates = partial(apply_gates, each_clock(material), execution.fail_on)

@@ -11,7 +11,7 @@ import typer
 
 from kteardown import version
 from kteardown.cli import options
-from kteardown.cli.run import measure, start
+from kteardown.cli.run import boot_rest, start
 from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError
@@ -156,7 +156,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
     execution = options.Execution()
     experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
     found = start(experiments, reporter, execution, command=_command(boots))
-    measure(found, reporter, execution)
+    boot_rest(found, reporter, execution)
     return found
 
 

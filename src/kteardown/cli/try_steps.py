@@ -8,8 +8,7 @@ from typing import Any
 
 from kteardown.cli import options
 from kteardown.cli.gate import check_broken, gate
-from kteardown.cli.run import command_line, start
-from kteardown.cli.run import measure as run_all
+from kteardown.cli.run import boot_rest, command_line, start
 from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_workloads import (
@@ -30,7 +29,6 @@ from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH, Arch
-from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.patches.find_base import KNOWN, find_base
@@ -115,18 +113,25 @@ def measure(
         wanted.append((choice, on_clocks(experiment, Overrides.of(kernels, design, variant=variant))))
     found: list[MeasuredWorkload] = []
     for choice, experiments in wanted:
-        tried = _built(experiments[0], tried, reporter)
+        resolved = settle(resolve(experiments[0]), reporter)
+        built = build_kernels(resolved, reporter)
+        base, image = (built.images[kernel.name] for kernel in resolved.kernels[:2])
+        tried = _with_kernels(tried, base, image)
         if tried.error:
             return tried
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
-        run_all(run, reporter, execution)
-        image = tried.kernels[1]
+        boot_rest(run, reporter, execution)
         changed = changed_for_certain(chosen.changed, image)
         exercise = count_executions(choice, image, experiments[0], changed, reporter)
         found.append(
             MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
         )
-    error = _not_exercised() if all(one.exercise.exercised is False for one in found) else None
+    error = None
+    if all(one.exercise.exercised is False for one in found):
+        error = NotExercisedError(
+            "no workload that ran executed a line that the series changes",
+            hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
+        )
     return replace(tried, measured=tuple(found), error=error)
 
 
@@ -140,14 +145,6 @@ def check(tried: Tried, execution: options.Execution) -> None:
     for one in tried.measured:
         for material in one.materials:
             gate(material.name, material.result, material.workloads, execution.fail_on)
-
-
-def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> Tried:
-    """Build base and the series, and return ``tried`` with them and the objects that differ."""
-    resolved = settle(resolve(experiment), reporter)
-    built = build_kernels(resolved, reporter)
-    base, variant = (built.images[kernel.name] for kernel in resolved.kernels[:2])
-    return _with_kernels(tried, base, variant)
 
 
 def _chosen_by_code(
@@ -186,11 +183,4 @@ def _never_built(config: SeriesConfig, arch: Arch) -> NotBuiltError:
     return NotBuiltError(
         f"nothing of this patch can be in a kernel for {arch}: {reasons(config.files)}",
         hint="only a patch of code that is compiled can be measured.",
-    )
-
-
-def _not_exercised() -> NotExercisedError:
-    return NotExercisedError(
-        "no workload that ran executed a line that the series changes",
-        hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
     )

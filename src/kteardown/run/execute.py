@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -10,48 +9,9 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
 from kteardown.progress import Reporter
 from kteardown.run.executors.local import LocalBackend
-from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Piece, Setting
+from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Piece, Setting, Watch
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.writer import RecordWriter
-
-
-class _Shown:
-    """The displayed progress: the completed trials, weighted by expected time, and each guest's trial."""
-
-    def __init__(self, update: Callable[[float, str], None], weight: Callable[[PlannedTrial], float]) -> None:
-        self._update = update
-        self._weight = weight
-        self._done = 0.0
-        self._now: dict[int, str] = {}
-        self._lock = threading.Lock()
-
-    def boot(self, boot: PlannedBoot, doing: str = "starting") -> None:
-        """Show that ``boot`` is being started, or what it does."""
-        self._set(boot, doing)
-
-    def trial(self, boot: PlannedBoot, index: int) -> None:
-        """Show that trial ``index`` of ``boot`` began."""
-        if index < len(boot.trials):
-            trial = boot.trials[index]
-            words = " ".join(f"{name}={value}" for name, value in {**boot.machine, **trial.params}.items())
-            self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
-
-    def done(self, boot: PlannedBoot, index: int) -> None:
-        """Add trial ``index`` of ``boot`` to the completed ones."""
-        if index < len(boot.trials):
-            self._set(boot, "", self._weight(boot.trials[index]))
-
-    def ended(self, boot: PlannedBoot) -> None:
-        """Remove the guest of ``boot`` from the display."""
-        with self._lock:
-            self._now.pop(boot.index, None)
-
-    def _set(self, boot: PlannedBoot, doing: str, more: float = 0.0) -> None:
-        with self._lock:
-            self._done += more
-            if doing:
-                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
-            self._update(self._done, "\n".join(self._now.values()))
 
 
 def execute(
@@ -78,7 +38,7 @@ def execute(
         return
     total = sum(weight(trial) for boot in todo for trial in boot.trials)
     with reporter.task(f"booting {len(todo)} guests{backend.words}", total=total) as task:
-        setting = Setting(plan, kernels, lab, log, _Shown(task.update, weight), reporter)
+        setting = Setting(plan, kernels, lab, log, Watch(task.update, weight), reporter)
         with backend.open(setting) as executor:
             _Course(plan, executor, log, reporter).run(between)
 

@@ -25,12 +25,12 @@ from kteardown.errors import KteardownError, LabError
 from kteardown.kernels.source import file_hash
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import ARCHITECTURES, Arch
-from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.executors.local import run_boot
-from kteardown.run.executors.port import Bootable, Lab, Setting
+from kteardown.run.executors.port import Bootable, Lab, Setting, Watch
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
 from kteardown.rundir.writer import RecordWriter
@@ -106,20 +106,6 @@ class Me:
         job = os.environ.get("SLURM_JOB_ID", "0")
         again = os.environ.get("SLURM_RESTART_COUNT", "0")
         return cls(node, job, f"{job}-{again}-{node}-{os.getpid()}-{secrets.token_hex(3)}")
-
-
-class _Silent:
-    def boot(self, boot: PlannedBoot, doing: str = "") -> None:
-        return
-
-    def trial(self, boot: PlannedBoot, index: int) -> None:
-        return
-
-    def done(self, boot: PlannedBoot, index: int) -> None:
-        return
-
-    def ended(self, boot: PlannedBoot) -> None:
-        return
 
 
 class _Log(RecordWriter):
@@ -211,20 +197,17 @@ def _setting(order: Order, log: _Log, lock: int) -> Setting:
     stage = Stage(order.hashes, order.node_cache)
     used = {boot.kernel for boot in order.plan.boots}
     kernels = {name: _staged(files, stage) for name, files in order.kernels.items() if name in used}
+    spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
     lab = Lab(
         machine=QemuMachine(inherit=(lock,)),
         agent=stage.file(order.agent),
         arch=order.arch,
         acceleration=order.acceleration,
         kernel_args=order.kernel_args,
-        lost_limit=order.lost_limit if order.lost_asked or _has_spare_cpu(order) else None,
+        lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
         programs=tuple(stage.file(path) for path in order.programs),
     )
-    return Setting(order.plan, kernels, lab, log, _Silent(), SilentReporter())
-
-
-def _has_spare_cpu(order: Order) -> bool:
-    return len(os.sched_getaffinity(0)) > order.plan.cpus
+    return Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
 
 
 def _staged(files: KernelFiles, stage: Stage) -> Bootable:

@@ -6,6 +6,7 @@ it is given. Everything above ``run.execute`` is the same for every executor.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import Arch
-from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootEnd, Outcome
 from kteardown.progress import Reporter
 from kteardown.rundir.writer import RecordWriter
@@ -70,24 +71,50 @@ class Lab:
         (self.backend or self.machine).stop()
 
 
-class Watch(Protocol):
-    """Shows what runs, in the displayed progress. Safe to call from several threads."""
+class Watch:
+    """The displayed progress: the completed trials, weighted by expected time, and each guest's trial.
+
+    Without arguments nothing is displayed. Safe to call from several threads.
+    """
+
+    def __init__(
+        self,
+        update: Callable[[float, str], None] = lambda *_: None,
+        weight: Callable[[PlannedTrial], float] = lambda _: 1.0,
+    ) -> None:
+        self._update = update
+        self._weight = weight
+        self._done = 0.0
+        self._now: dict[int, str] = {}
+        self._lock = threading.Lock()
 
     def boot(self, boot: PlannedBoot, doing: str = "starting") -> None:
         """Show that ``boot`` is being started, or what it does."""
+        self._set(boot, doing)
 
     def trial(self, boot: PlannedBoot, index: int) -> None:
         """Show that trial ``index`` of ``boot`` began."""
+        if index < len(boot.trials):
+            trial = boot.trials[index]
+            words = " ".join(f"{name}={value}" for name, value in {**boot.machine, **trial.params}.items())
+            self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
         """Add trial ``index`` of ``boot`` to the completed ones."""
+        if index < len(boot.trials):
+            self._set(boot, "", self._weight(boot.trials[index]))
 
     def ended(self, boot: PlannedBoot) -> None:
         """Remove the guest of ``boot`` from the display."""
+        with self._lock:
+            self._now.pop(boot.index, None)
 
-
-def _kept() -> None:
-    return
+    def _set(self, boot: PlannedBoot, doing: str, more: float = 0.0) -> None:
+        with self._lock:
+            self._done += more
+            if doing:
+                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
+            self._update(self._done, "\n".join(self._now.values()))
 
 
 @dataclass(frozen=True)
@@ -97,7 +124,7 @@ class Ended:
     boot: PlannedBoot
     outcome: Outcome
     detail: str
-    keep: Callable[[], None] = _kept
+    keep: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
