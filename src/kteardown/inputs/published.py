@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kteardown.errors import InputError
 from kteardown.model.clock import Clock
@@ -38,7 +38,7 @@ class PublishedSource(BaseModel):
 class Figure(BaseModel):
     """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     metric: str
     param: str
@@ -72,12 +72,16 @@ class Figure(BaseModel):
 class Posted(BaseModel):
     """One value as posted, with its standard deviation if it was posted."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     value: float
     sd: float | None = None
 
 
 class PostedRow(BaseModel):
     """The posted values at one value of the parameter."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     at: ParamValue
     base: Posted
@@ -92,7 +96,7 @@ class PostedRow(BaseModel):
 class Claim(BaseModel):
     """One claim: a value before and after the posted change, at a point of one of our workloads."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     what: str
     before: float = Field(gt=0)
@@ -128,7 +132,7 @@ class Claim(BaseModel):
 class Run(BaseModel):
     """How a posting is replicated: what is run with the posted patch."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     patch: str = ""
     """The message id of the patch, or of the cover letter of the series; empty if it was never posted."""
@@ -146,7 +150,7 @@ class Run(BaseModel):
 class Posting(BaseModel):
     """A file of ``postings/``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str
     source: PublishedSource
@@ -156,6 +160,18 @@ class Posting(BaseModel):
     run: Run | None = None
     cannot: str = ""
     """Why nothing of it can be replicated here; empty if something can."""
+
+    @model_validator(mode="after")
+    def _has_rows(self) -> Posting:
+        for number, figure in enumerate(self.figures):
+            try:
+                self.rows(figure)
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"figures.{number}: {figure.base} over {figure.at}: {error}; name lists of the same "
+                    "length under [result] with the keys at, base and changed"
+                ) from error
+        return self
 
     @property
     def all_claims(self) -> tuple[Claim, ...]:
@@ -206,21 +222,13 @@ def read_posting(path: Path) -> Posting:
             f"{path}: cannot be read: {error}", hint="correct the file at this position."
         ) from error
     try:
-        posting = Posting.model_validate({"name": path.stem, **fields})
+        return Posting.model_validate({"name": path.stem, **fields})
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        where = f"{key}: " if key else ""
         message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
-        raise InputError(f"{path}: {key}: {message}", hint="correct this key.") from error
-    for number, figure in enumerate(posting.figures):
-        try:
-            posting.rows(figure)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{path}: figures.{number}: {figure.base} over {figure.at}: {error}",
-                hint="name lists of the same length under [result] with the keys at, base and changed.",
-            ) from error
-    return posting
+        raise InputError(f"{path}: {where}{message}", hint="correct this key.") from error
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
+import operator
 import re
 import shutil
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import LabError
+from kteardown.inputs.published import load_posting
 from kteardown.model.record import parse
 from kteardown.rundir.directory import RunDir, removed_unless_whole
 from kteardown.rundir.writer import locked
@@ -87,6 +90,21 @@ def test_a_folder_whose_name_is_a_pattern_is_queried(home: Path) -> None:
     (home / "runs" / "damaged").rename(home / "runs" / "r1")
     done = kteardown("query", "--json", "SELECT run, count(*) AS n FROM samples GROUP BY run", home=home)
     assert {row["run"] for row in json.loads(done.stdout)} == {"r[1]", "r1"}
+
+
+@pytest.mark.parametrize("damage", [lambda values: values[:-1], lambda values: [*values[:-1], 1e999]])
+def test_with_posted_values_that_do_not_fit_a_run_is_refused(
+    home: Path, damage: Callable[[list[float]], list[float]]
+) -> None:
+    posting = load_posting("freezer")
+    assert posting
+    fields = posting.model_dump(mode="json")
+    *way, last = fields["figures"][0]["base"].split(".")
+    place = functools.reduce(operator.getitem, way, fields["result"])
+    place[last] = damage(place[last])
+    (home / "runs" / "damaged" / "published.json").write_text(json.dumps(fields))
+    done = kteardown("report", "damaged", "--format", "html", home=home)
+    assert done.returncode == 2 and "published.json: cannot be read" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("verb", ["report", "analyse"])

@@ -77,6 +77,7 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
         (GOOD.replace('unit = "us"', ""), "unit"),
         (GOOD.replace('title = "A posting"', ""), "title"),
         (GOOD + "whatever = 1\n", "whatever"),
+        (GOOD.replace("[1, 2]", "[1, inf]"), "figures.0"),
         ("[source", "cannot be read"),
     ],
 )
