@@ -14,7 +14,7 @@ import typer
 from kteardown import version
 from kteardown.cli import streams
 from kteardown.cli.verbs import Verbs
-from kteardown.errors import INTERNAL, KteardownError, LabError
+from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
 app = typer.Typer(
@@ -88,6 +88,9 @@ def main() -> None:
 
 def _run() -> int:
     """Run the verb and return the exit code. Raises what the verb raises."""
+    if any("\udc80" <= letter <= "\udcff" for letter in "".join(sys.argv)):
+        # A run keeps its command, and the names of its patches, as text.
+        raise InputError("an argument is not text in UTF-8", hint="give the file another name.")
     try:
         code = app(prog_name="kteardown", standalone_mode=False)
     except (SystemExit, typer.Abort) as made:

@@ -159,15 +159,14 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
 
 MOST_TRIALS = 500_000
 """The trials of a whole plan: each is an object in memory, and takes a guest time."""
-MOST_CPUS = 255
-"""The CPUs of the machine that QEMU emulates. A kernel may be configured for fewer."""
+MOST_CPUS, MOST_NODES = 255, 128
+"""Of the machine that QEMU emulates. A kernel may be configured for fewer."""
 
 
 def check_experiment(experiment: Experiment, where: str) -> None:
     """Check the experiment against its workloads. Raises InputError that names ``where`` and the key."""
     workloads = load_workloads(experiment)
     names = [sweep.workload for sweep in experiment.workloads]
-    _check_cpus(experiment, where)
     check_counts(experiment, workloads, where)
     for name in names:
         if names.count(name) > 1:
@@ -319,26 +318,28 @@ def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where
             f"{where}: is a plan of {trials:,} trials, more than {MOST_TRIALS:,}",
             hint="choose fewer values (--set), seeds (--seeds) or boots (--boots).",
         )
+    spec = experiment.machine
+    memory_mb = spec.memory_mb or max(workload.memory_mb for workload in workloads.values())
     needed = max(workload.cpus for workload in workloads.values())
-    for machine in experiment.machine.points():
-        cpus, possible, nodes = (
-            machine.get(name) or experiment.machine.largest(name) for name in MACHINE_PARAMETERS
-        )
-        online = cpus or needed
-        for name, least in (("machine.cpus", online), ("machine.numa_nodes", nodes or 1)):
-            if least > (possible or online):
-                raise InputError(
-                    f"{where}: {name} = {least} is more than the possible CPUs, {possible or online}",
-                    hint="leave possible_cpus out, or make it at least as large.",
-                )
+    for machine in spec.points():
+        cpus, possible, nodes = (machine.get(name) or spec.largest(name) for name in MACHINE_PARAMETERS)
+        check_machine(cpus or needed, possible, nodes, memory_mb, f"{where}: ")
 
 
-def _check_cpus(experiment: Experiment, where: str) -> None:
-    for name in ("cpus", "possible_cpus"):
-        if (experiment.machine.largest(name) or 1) > MOST_CPUS:
+def check_machine(cpus: int, possible: int | None, nodes: int | None, memory_mb: int, where: str) -> None:
+    """Check that QEMU has such a guest; ``where`` begins the message. Raises InputError."""
+    most = possible or cpus
+    for name, value, limit, what in (
+        ("cpus", cpus, MOST_CPUS, "CPUs of a guest"),
+        ("possible_cpus", most, MOST_CPUS, "CPUs of a guest"),
+        ("cpus", cpus, most, "possible CPUs"),
+        ("numa_nodes", nodes or 1, most, "possible CPUs"),
+        ("numa_nodes", nodes or 1, min(MOST_NODES, memory_mb), "nodes that QEMU can make"),
+    ):
+        if value > limit:
             raise InputError(
-                f"{where}: machine.{name}: a guest has at most {MOST_CPUS} CPUs",
-                hint=f"choose up to {MOST_CPUS}.",
+                f"{where}machine.{name} = {value} is more than the {what}, {limit}",
+                hint=f"choose up to {limit}, or change possible_cpus, of which each node needs one.",
             )
 
 

@@ -144,6 +144,8 @@ def _check_until(text: str) -> None:
 
 
 def _check_design(experiment: Experiment, asked: Overrides) -> None:
+    if asked.cpus is not None and "cpus" in parse_assignments(asked.assignments or ()):
+        raise InputError(f"--cpus {asked.cpus} and --set cpus are both given", hint="leave one of them out.")
     design = experiment.design
     if asked.budget is not None and not design.until:
         raise InputError(

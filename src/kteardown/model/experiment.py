@@ -97,7 +97,7 @@ class MachineSpec(SpecModel):
     """The CPUs that the kernel provides for, of which only ``cpus`` are online; None: as many as ``cpus``."""
     numa_nodes: Counts = None
     """The nodes among which the memory and all CPUs are divided; None: no NUMA."""
-    kernel_args: tuple[str, ...] = ()
+    kernel_args: tuple[Annotated[str, Field(pattern="^[!-~]([ -~]*[!-~])?$")], ...] = ()
 
     @property
     def swept(self) -> dict[str, tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kteardown.errors import InputError
+from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 
@@ -45,21 +45,9 @@ class Channels(NamedTuple):
 
 
 def qemu_command(job: BootJob, channels: Channels) -> list[str]:
-    """Return the argument vector of QEMU.
-
-    Raises InputError if there are more ``cpus`` or ``numa_nodes`` than possible CPUs.
-    """
-    if (job.possible_cpus or job.cpus) < job.cpus:
-        raise InputError(
-            f"machine.possible_cpus = {job.possible_cpus} is less than machine.cpus = {job.cpus}",
-            hint="leave possible_cpus out, or make it at least as large as cpus.",
-        )
+    """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine."""
+    check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
     possible = job.possible_cpus or job.cpus
-    if (job.numa_nodes or 1) > possible:
-        raise InputError(
-            f"machine.numa_nodes = {job.numa_nodes} is more than the {possible} CPUs",
-            hint="reduce numa_nodes or increase possible_cpus: every node needs at least one possible CPU.",
-        )
     return [
         *(ARCHITECTURES[job.arch].qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-M", _board(job), "-cpu", _cpu(job.arch, job.acceleration)),

@@ -48,6 +48,16 @@ def changed(**given: object) -> None:
             ["numa_nodes=3", "cpus=2"],
             "machine.numa_nodes = 3 is more than the possible CPUs, 2",
         ),
+        (
+            "assignments",
+            ["possible_cpus=256"],
+            "machine.possible_cpus = 256 is more than the CPUs of a guest",
+        ),
+        (
+            "assignments",
+            ["numa_nodes=129", "possible_cpus=200"],
+            "machine.numa_nodes = 129 is more than the nodes that QEMU can make, 128",
+        ),
         ("seeds", 1_000_000, "trials, more than 500,000"),
         ("assignments", ["cpus=1:16:1", "zombies=0:9999:1"], "trials, more than 500,000"),
     ],
@@ -55,6 +65,33 @@ def changed(**given: object) -> None:
 def test_what_would_be_ignored_or_too_much_is_refused(option: str, value: object, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         changed(**{option: value})
+
+
+def test_two_numbers_of_cpus_are_refused() -> None:
+    quick = apply(load_experiment("freezer"), Overrides(cpus=8, assignments=["possible_cpus=8,16"]))
+    assert (quick.machine.cpus, quick.machine.possible_cpus) == (8, (8, 16))
+    with pytest.raises(InputError, match="--cpus 8 and --set cpus are both given"):
+        apply(load_experiment("freezer"), Overrides(cpus=8, assignments=["cpus=2,4"]))
+
+
+def test_a_node_has_memory() -> None:
+    given = ["numa_nodes=100", "possible_cpus=100"]
+    apply(load_experiment("freezer"), Overrides(memory_mb=100, assignments=given))
+    with pytest.raises(InputError, match="numa_nodes = 100 is more than the nodes that QEMU can make, 64"):
+        apply(load_experiment("freezer"), Overrides(memory_mb=64, assignments=given))
+
+
+@pytest.mark.parametrize("argument", ["quiet\\u0000", "a\\nb", " x", ""])
+def test_an_argument_of_the_kernel_is_plain_text(argument: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f'{EXPERIMENT}[machine]\nkernel_args = ["{argument}"]\n')
+    with pytest.raises(InputError, match="kernel_args"):
+        load_experiment(str(file))
+
+
+def test_an_argument_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    done = kteardown("plan", "freezer", "--variant", "./\udce9.patch", home=tmp_path)
+    assert (done.returncode, "an argument is not text in UTF-8" in done.stderr) == (2, True)
 
 
 def test_what_fits_is_accepted() -> None:
