@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -43,17 +44,18 @@ def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.
 
 
 def _experiments(_: typer.Context) -> Iterator[Offer]:
-    from kteardown.inputs.load import experiment_names, load_experiment
+    from kteardown.inputs.load import experiment_names, load_experiment, readable
 
-    for name in experiment_names(Path.cwd()):
-        yield name, load_experiment(name).question
+    for experiment in readable(load_experiment, experiment_names(Path.cwd())):
+        yield experiment.name, experiment.question
 
 
 def _workloads(_: typer.Context) -> Iterator[Offer]:
-    from kteardown.inputs.load import load_workload, workload_names
+    from kteardown.inputs.load import load_workload, readable, workload_names
 
-    for name in workload_names(Path.cwd()):
-        yield name, load_workload(name, str(Path.cwd())).summary
+    here = Path.cwd()
+    for workload in readable(partial(load_workload, folder=str(here)), workload_names(here)):
+        yield workload.name, workload.summary
 
 
 def _series(_: typer.Context) -> Iterator[Offer]:
@@ -127,7 +129,7 @@ def _kernels(_: typer.Context) -> Iterator[Offer]:
 def _assignments(ctx: typer.Context) -> Iterator[Offer]:
     """Return ``PARAM=`` for the experiment or workload on the command line, or else for all workloads."""
 
-    from kteardown.inputs.load import load_experiment, load_workload, load_workloads, workload_names
+    from kteardown.inputs.load import load_experiment, load_workload, load_workloads, readable, workload_names
     from kteardown.model.experiment import MACHINE_PARAMETERS
 
     here = str(Path.cwd())
@@ -135,7 +137,7 @@ def _assignments(ctx: typer.Context) -> Iterator[Offer]:
         workloads = list(load_workloads(load_experiment(name)).values())
     else:
         names = [ctx.params["workload"]] if ctx.params.get("workload") else workload_names(Path.cwd())
-        workloads = [load_workload(name, here) for name in names]
+        workloads = list(readable(partial(load_workload, folder=here), names))
     for workload in workloads:
         for parameter, spec in workload.parameters.items():
             yield f"{parameter}=", spec.help

@@ -18,7 +18,7 @@ from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
 from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError, did_you_mean
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
@@ -99,7 +99,8 @@ def kinds_of(name: str) -> list[Thing]:
 def _workload(name: str) -> Fields:
     workload = load_workload(name, str(Path.cwd()))
     called = {key: name_of(key, spec) for key, spec in workload.metrics.items()}
-    users = [e for e in map(load_experiment, experiment_names(Path.cwd())) if name in _workloads_of(e)]
+    known = readable(load_experiment, experiment_names(Path.cwd()))
+    users = [e for e in known if name in _workloads_of(e)]
     return {
         "name": name,
         "summary": workload.summary,
@@ -166,7 +167,7 @@ def _series(name: str) -> Fields:
     changed = changed_by(chosen.files, shipped_map(shipped_sources()[0]))
     users = [
         e
-        for e in map(load_experiment, experiment_names(Path.cwd()))
+        for e in readable(load_experiment, experiment_names(Path.cwd()))
         if any(variant.split("@")[0].split(" on ")[0] == name for variant in e.variants)
     ]
     return {

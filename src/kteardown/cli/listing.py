@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -115,22 +115,23 @@ def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
 
 
 def _experiments() -> list[Fields]:
-    found = [load_experiment(name) for name in experiment_names(Path.cwd())]
-    return [{"name": e.name, "source": e.source, "question": e.question} for e in found]
+    def row(name: str) -> Fields:
+        e = load_experiment(name)
+        return {"name": e.name, "source": e.source, "question": e.question}
+
+    return _rows(row, experiment_names(Path.cwd()))
 
 
 def _workloads() -> list[Fields]:
     here = Path.cwd()
-    names = (name for name in workload_names(here) if name not in stress_names())
-    return [
-        {
-            "name": w.name,
-            "parameters": " ".join(w.parameters),
-            "headline_metrics": [name_of(key, m) for key, m in w.metrics.items() if m.headline],
-            "summary": w.summary,
-        }
-        for w in (load_workload(name, str(here)) for name in names)
-    ]
+
+    def row(name: str) -> Fields:
+        w = load_workload(name, str(here))
+        headline = [name_of(key, m) for key, m in w.metrics.items() if m.headline]
+        parameters = " ".join(w.parameters)
+        return {"name": w.name, "parameters": parameters, "headline_metrics": headline, "summary": w.summary}
+
+    return _rows(row, [name for name in workload_names(here) if name not in stress_names()])
 
 
 def _stress_tests() -> list[Fields]:
@@ -138,6 +139,19 @@ def _stress_tests() -> list[Fields]:
         {"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary}
         for w in map(load_workload, stress_names())
     ]
+
+
+def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
+    """Return a row for each name; of a file that cannot be read, the last column says what is wrong."""
+    found: list[Fields] = []
+    unreadable: dict[str, str] = {}
+    for name in names:
+        try:
+            found.append(row(name))
+        except InputError as error:
+            unreadable[name] = f"unreadable: {error.message}"
+    columns = dict.fromkeys(found[0], "")  # The shipped files can be read.
+    return [*found, *({**columns, "name": name, [*columns][-1]: text} for name, text in unreadable.items())]
 
 
 def _kinds(own: Path | None) -> list[Fields]:

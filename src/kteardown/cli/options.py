@@ -240,9 +240,9 @@ def _write(file: Path, form: str, text_of: Callable[[str], str], kept: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``. Raises InputError or LabError that names the file."""
+    """Write ``text`` to ``path``, bytes that are no UTF-8 as they were. Raises InputError, LabError."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         raise InputError(
             f"{path}: cannot be written: {error.strerror}",

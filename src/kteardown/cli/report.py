@@ -67,7 +67,9 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file to write (svg, png: a file or a folder); - is standard output."
+            "--output",
+            "-o",
+            help="The file to write, or - for standard output (svg, png: a file or a folder).",
         ),
     ] = None,
     chart: Annotated[
@@ -101,6 +103,10 @@ def report(
     if chart and form not in (ReportFormat.svg, ReportFormat.png):
         raise InputError(
             f"--chart {chart}: --format {form.value} has no single charts", hint="add --format svg or png."
+        )
+    if form in (ReportFormat.svg, ReportFormat.png) and str(output) == "-":
+        raise InputError(
+            f"--output -: the charts of --format {form.value} are files", hint="name a file or a folder."
         )
     if form is ReportFormat.png:
         need("pictures", f"--format {form.value}")

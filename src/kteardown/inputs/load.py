@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import stat
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +41,13 @@ def workload_names(own: Path | None = None) -> list[str]:
 def stress_names() -> list[str]:
     """Return the names of the shipped workloads that only check invariants. Their C files are apart, too."""
     return sorted(path.stem for path in (data_dir("workloads") / "stress").glob("*.toml"))
+
+
+def readable(load: Callable[[str], _M], names: Iterable[str]) -> Iterator[_M]:
+    """Yield what ``load`` returns for each of ``names``, without what cannot be read."""
+    for name in names:
+        with suppress(InputError):
+            yield load(name)
 
 
 def load_experiment(name: str) -> Experiment:
@@ -230,7 +238,8 @@ def _folders(kind: str, own: Path | None) -> list[Path]:
 
 
 def _names(kind: str, own: Path | None) -> list[str]:
-    return sorted({path.stem for folder in _folders(kind, own) for path in folder.glob("*.toml")})
+    folders = _folders(kind, own)
+    return sorted({path.stem for folder in folders for path in folder.glob("*.toml") if path.is_file()})
 
 
 def _named(kind: str, name: str, own: Path | None) -> Path | None:

@@ -180,7 +180,7 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
             "which also fetches the packages on which it depends.",
         )
     config = _boot_file(unpacked, "config")
-    text = config.read_text() if config else ""
+    text = config.read_text(errors="replace") if config else ""
     (folder / "config").write_text(text)
     if symbols := _boot_file(unpacked, "System.map"):
         symbols.rename(folder / "System.map")
@@ -201,7 +201,7 @@ def _modules(
     for root in (folder / "package" / "lib/modules", folder / "package" / "usr/lib/modules"):
         files |= {_module_name(path): path for path in root.rglob("*.ko*")}
         for listing in root.glob("*/modules.builtin"):
-            builtin |= {_module_name(Path(line)) for line in listing.read_text().splitlines()}
+            builtin |= {_module_name(Path(line)) for line in listing.read_text(errors="replace").splitlines()}
     plain: dict[str, bytes] = {}
 
     class Depends(dict[str, tuple[str, ...]]):
@@ -242,13 +242,19 @@ def _module_name(path: Path) -> str:
 
 
 def _decompress(path: Path) -> bytes:
-    if path.suffix == ".xz":
-        return lzma.decompress(path.read_bytes())
-    if path.suffix == ".zst":
-        try:
+    """Return the content of a module. Raises LabError if it is damaged."""
+    try:
+        if path.suffix == ".xz":
+            return lzma.decompress(path.read_bytes())
+        if path.suffix == ".zst":
             return subprocess.run(["zstd", "-dcq", str(path)], check=True, capture_output=True).stdout
-        except FileNotFoundError as error:
-            raise toolchain.missing(["zstd"], ["zstd"]) from error
+    except FileNotFoundError as error:
+        raise toolchain.missing(["zstd"], ["zstd"]) from error
+    except (lzma.LZMAError, subprocess.CalledProcessError) as error:
+        raise LabError(
+            f"{path.name}: the module is damaged: {error}",
+            hint="empty the cache with `kteardown prune --all`, or name another kernel.",
+        ) from error
     return path.read_bytes()
 
 
@@ -275,7 +281,8 @@ def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter
     for base in kconfig.wanted_symbols(folder, request.arch, ()):
         wanted.pop(base.symbol, None)
     missing = kconfig.refused(
-        [want for want in wanted.values() if want.value != "n"], kconfig.parse_config(config.read_text())
+        [want for want in wanted.values() if want.value != "n"],
+        kconfig.parse_config(config.read_text(errors="replace")),
     )
     if missing:
         symbols = ", ".join(f"CONFIG_{want.symbol}" for want in missing)

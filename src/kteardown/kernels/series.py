@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -124,8 +125,13 @@ def subject(patch: Path) -> str:
 
 def known_series(own: Path | None = None) -> list[Series]:
     """Return the shipped series and those in the folder ``series`` of ``own``, sorted by name."""
-    found = [(name, backports_in(_folder(name))) for name in _names(own)]
-    return [Series(name=name, patches=backports[0] if backports else ()) for name, backports in found]
+    found = []
+    for name in _names(own):
+        backports: tuple[tuple[Path, ...], ...] = ()
+        with suppress(InputError):  # It is said where the series is used.
+            backports = backports_in(_folder(name))
+        found.append(Series(name=name, patches=backports[0] if backports else ()))
+    return found
 
 
 def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply
 from kteardown.inputs.published import Posting
@@ -55,7 +55,7 @@ def experiment_for(workload: str, source: str) -> Experiment:
     load_workload(workload, str(here))
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
-    for known in map(load_experiment, experiment_names(here)):
+    for known in readable(load_experiment, experiment_names(here)):
         if workload in (sweep.workload for sweep in known.workloads):
             # The published figures are of another change than this one.
             about = {"name": name, "question": question, "source": source, "reference": None}

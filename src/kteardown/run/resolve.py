@@ -62,9 +62,13 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
         if chosen and kernel.source == base.source and len(chosen.files) > 1:
             whole += [chosen] if chosen.patches == chosen.files else []
     names = [kernel.name for kernel in kernels]
-    for name in names:
+    for name in names[1:]:
         if names.count(name) > 1 or name in (TWIN, LAYOUT):
-            raise InputError(f"variants: two kernels are called {name!r}", hint="name each variant once.")
+            written = zip(experiment.variants, names[1:], strict=True)
+            alike = ", ".join(variant for variant, other in written if other == name)
+            raise InputError(
+                f"variants: two kernels are called {name!r}: {alike}", hint="name each variant once."
+            )
     if ablate:
         kernels += _ablation(base, whole, names)
     patched = [kernel for kernel in kernels if kernel.patches and kernel.source == base.source]

@@ -177,3 +177,63 @@ def test_a_wrong_name_or_option_exits_with_2_and_a_hint(
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert expected in done.stderr
     assert "what to do:" in done.stderr
+
+
+def test_a_patch_that_is_not_utf_8_is_copied_byte_for_byte(tmp_path: Path) -> None:
+    patch = b"Subject: [PATCH] mm: x\n\ncaf\xe9\n---\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\xe9\n+e\n"
+    (tmp_path / "0001-x.patch").write_bytes(patch)
+    done = kteardown(tmp_path, "new", "series", "latin", "--from", "./0001-x.patch")
+    assert done.returncode == 0, done.stderr
+    (copied,) = (tmp_path / "series/latin").glob("0001-*.patch")
+    assert copied.read_bytes().partition(b"\n---\n")[2] == patch.partition(b"\n---\n")[2]
+    assert b"caf\xe9" in copied.read_bytes()
+
+
+@pytest.fixture
+def broken(mine: Path) -> Path:
+    """The same folder with a broken file of each kind, and folders with their names."""
+    for kind in ("experiments", "workloads"):
+        (mine / kind / "bad.toml").write_text("a = [")
+        (mine / kind / "latin.toml").write_bytes(b'name = "\xe9"')
+        (mine / kind / "folder.toml").mkdir()
+    for name, count in (("one", 1), ("two", 2)):
+        folder = mine / "series" / "uneven" / name
+        folder.mkdir(parents=True)
+        for number in range(count):
+            (folder / f"{number + 1:04}-x.patch").write_text("x")
+    return mine
+
+
+def test_a_broken_file_empties_no_list(broken: Path) -> None:
+    done = kteardown(broken, "list", "--json")
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(done.stdout)
+    for kind, mine, last in (("experiments", "unmapping", "question"), ("workloads", "unmap_all", "summary")):
+        rows = {row["name"]: row[last] for row in listed[kind]}
+        assert mine in rows
+        assert rows["bad"].startswith(f"unreadable: {broken}/{kind}/bad.toml: not valid TOML")
+        assert "can't decode byte 0xe9" in rows["latin"]
+        assert "folder" not in rows
+    assert {"my-change", "uneven"} <= {row["name"] for row in listed["series"]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "workload", "unmap_all"),
+        ("show", "series", "my-change"),
+        ("new", "experiment", "other", "--workload", "unmap_all"),
+        ("plan", "unmapping"),
+    ],
+)
+def test_a_broken_file_hinders_no_other(arguments: tuple[str, ...], broken: Path) -> None:
+    done = kteardown(broken, *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_broken_file_hinders_no_comparison(broken: Path) -> None:
+    assert experiment_for("unmap_all", "debian:6.12").workloads[0].workload == "unmap_all"
+    with pytest.raises(InputError, match=r"there is no experiment called 'folder'$"):
+        load_experiment("folder")
+    with pytest.raises(InputError, match="different numbers of patches"):
+        resolve("uneven")

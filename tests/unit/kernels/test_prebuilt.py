@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError
 from kteardown.kernels.apt import Package, Tier
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.prebuilt import ensure, exact_depends, is_prebuilt, load_order, module_depends
+from kteardown.kernels.prebuilt import (
+    ensure,
+    exact_depends,
+    is_prebuilt,
+    load_order,
+    module_depends,
+)
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
@@ -235,6 +241,13 @@ def test_a_file_that_is_one_part_of_a_split_kernel_is_an_error(tmp_path: Path) -
 def test_a_package_without_the_modules_of_the_records_port_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no module virtio_ring"):
         ensured(tmp_path, KernelRequest("base", f"image:{deb(tmp_path, builtin={})}"))
+
+
+@pytest.mark.parametrize("suffix", ["xz", "zst"])
+def test_a_damaged_module_is_named(suffix: str, tmp_path: Path) -> None:
+    package = deb(tmp_path, {f"kernel/virtio_ring.ko.{suffix}": b"no archive"})
+    with pytest.raises(LabError, match=f"virtio_ring.ko.{suffix}: the module is damaged"):
+        ensured(tmp_path, KernelRequest("base", f"image:{package}"))
 
 
 def test_load_order_puts_dependencies_first_and_names_a_missing_module() -> None:
