@@ -38,7 +38,8 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "kteardown", "hunt", *QUICK, "--jobs", "1"],
         env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     records = None
     while records is None or b"boot_end" not in records.read_bytes():
@@ -46,12 +47,17 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         records = next(runs.glob("*/confirm/records.ndjson"), None)
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=PATIENCE_S) == 130
+    said = process.communicate(timeout=PATIENCE_S)[1]
+    assert (process.returncode, "interrupted; what was measured is kept" in said) == (130, True)
     cut = records.read_bytes()
     unfinished = kteardown("hunt", "--show", "last", runs=runs)
     assert "not finished, " in unfinished.stdout and "--resume" in unfinished.stderr
     done = kteardown("hunt", "--resume", "last", "--json", str(folder / "hunt.json"), runs=runs)
     assert records.read_bytes().startswith(cut[: cut.rfind(b"\n") + 1])
+    assert not any(find.locks for find in result_of(folder / "hunt.json").finds)
+    assert f"--resume {records.parents[1].name} --locks debian:6.12" in done.stderr
+    asked = ("--resume", "last", "--locks", "debian:6.12", "--json", str(folder / "hunt.json"))
+    done = kteardown("hunt", *asked, runs=runs)
     (folder / "output").write_text(done.stdout)
     return folder
 

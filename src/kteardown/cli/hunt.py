@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,7 @@ class Asked:
         typer.Option(
             metavar="SOURCE",
             help="Also name the lock that is held in each find, from a build of this source with lock "
-            "statistics. Default: --source, if it is built here.",
+            "statistics, which takes 6 to 12 minutes.",
         ),
     ] = ""
     config: Annotated[
@@ -125,7 +126,8 @@ def hunt(
         str,
         typer.Option(
             metavar="HUNT",
-            help="Finish this hunt, or `last`. With --against its finds are also measured on that kernel.",
+            help="Finish this hunt, or `last`. With --against its finds are also measured on that kernel, "
+            "with --locks the locks are named.",
         ),
     ] = "",
     show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
@@ -165,11 +167,17 @@ def hunt(
         _need_unchanged(folder, context)
         result = _saved(folder)
     else:
-        from kteardown.hunt import flow  # It loads scipy, as does no other verb when it starts.
+        from kteardown.hunt import flow, locks  # They load scipy, as does no other verb when it starts.
 
-        folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
-        reporter.note(f"folder: {folder.path}")
-        result = flow.finish(folder, reporter, jobs=jobs)
+        kept = "nothing was measured, and kernels that were built are kept"
+        try:
+            folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
+            reporter.note(f"folder: {folder.path}")
+            kept = f"what was measured is kept; finish it with: kteardown hunt --resume {folder.name}"
+            result = flow.finish(folder, reporter, jobs=jobs)
+        except KeyboardInterrupt:
+            reporter.note(f"interrupted; {kept}")
+            raise
     # Before anything is printed: a reader such as `head` may close its end of the pipe.
     _write_reproducers(folder, output.reproducers)
     _print(result, output)
@@ -177,6 +185,8 @@ def hunt(
         reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
     elif not show:
         reporter.note(f"again: kteardown hunt --show {folder.name} --all")
+        if not result.locks and (advice := locks.advice(folder.name, result.finds, folder.request())):
+            reporter.note(advice)
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
@@ -208,25 +218,26 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
     """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
-    from kteardown.hunt import flow
+    from kteardown.hunt import flow, locks
 
     folder = HuntFolder.find(name)
     request = folder.request()
-    _need_unchanged(folder, context, but="against")
+    _need_unchanged(folder, context, but=("against", "locks"))
+    locks.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
-        folder.compare_with(asked.against)
+    folder.extend(asked.against or (), asked.locks)
     return folder
 
 
-def _need_unchanged(folder: HuntFolder, context: typer.Context, but: str = "") -> None:
+def _need_unchanged(folder: HuntFolder, context: typer.Context, but: Sequence[str] = ()) -> None:
     """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to be."""
     for field in fields(Asked):
         source = context.get_parameter_source(field.name)
-        if field.name != but and source is not None and source.name != "DEFAULT":
+        if field.name not in but and source is not None and source.name != "DEFAULT":
             raise InputError(
                 f"--{field.name} cannot be changed: the hunt was begun with `{folder.request().command}`",
-                hint="leave it out, or begin a new hunt. Only --against can be added, with --resume.",
+                hint="leave it out, or begin a new hunt. With --resume, --against and --locks can be added.",
             )
 
 

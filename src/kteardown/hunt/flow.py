@@ -33,6 +33,7 @@ from kteardown.hunt.plan import (
     screen_plan,
 )
 from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
+from kteardown.hunt.tables import summary
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
@@ -115,7 +116,8 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     finds = decide.finds(cases, second, hunt.kinds)
     result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first, cases)})
     _save(hunt, result)
-    if source := locks.source_of(hunt.request.locks, hunt.request.source):
+    if source := hunt.request.locks:
+        reporter.note(summary(result))
         finds = _with_locks(hunt, finds, second, source, confirming)
         result = result.model_copy(update={"finds": tuple(finds), "locks": source})
         _save(hunt, result)

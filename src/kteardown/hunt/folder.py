@@ -37,7 +37,7 @@ class Request(BaseModel):
     source: str
     against: tuple[str, ...] = ()
     locks: str = ""
-    """The source that is built with lock statistics; empty: ``source``, if it is one that is built."""
+    """The source that is built with lock statistics; empty: none."""
     config: tuple[str, ...] = ()
     """Names or paths of fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
     kinds: tuple[str, ...] = ()
@@ -110,12 +110,17 @@ class HuntFolder:
                 f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
             ) from error
 
-    def compare_with(self, against: Sequence[str]) -> None:
-        """Add kernels on which the finds are to be measured, too. Raises InputError, LabError."""
+    def extend(self, against: Sequence[str], locks: str) -> None:
+        """Add kernels on which the finds are to be measured, too, or the one whose locks are counted.
+
+        Raises InputError, LabError.
+        """
         request = self._saved_request()
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)
-        update = {"against": (*request.against, *new), "command": request.command + added}
+        added += f" --locks {shlex.quote(locks)}" if locks and locks != request.locks else ""
+        update: dict[str, object] = {"against": (*request.against, *new), "locks": locks or request.locks}
+        update["command"] = request.command + added
         self._save_request(request.model_copy(update=update))
 
     def _save_request(self, request: Request) -> None:

@@ -6,18 +6,22 @@ dearer. So nothing else is measured with it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from kteardown.errors import InputError
 from kteardown.hunt.catalogue import Cost
+from kteardown.hunt.folder import Request
 from kteardown.hunt.measure import case_of, requests_of
 from kteardown.hunt.plan import Case
-from kteardown.hunt.result import LockResult
+from kteardown.hunt.result import Find, LockResult
+from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import split
 from kteardown.model.record import Check, Sample, TrialEnd, TrialStart
+from kteardown.paths import cache_dir
 from kteardown.rundir.counting import BootRecords
 
 FRAGMENT = "lockstat"
@@ -32,9 +36,19 @@ _MOSTLY = 0.5
 """Locks besides the first are named if they are held for more than this share of the time."""
 
 
-def source_of(locks: str, source: str) -> str:
-    """Return the source whose locks are counted: ``locks``, or else ``source``; empty if it is prebuilt."""
-    return locks or (source if _is_built(source) else "")
+def advice(name: str, finds: Sequence[Find], request: Request) -> str:
+    """Return the sentence that says how hunt ``name`` can name the locks; empty if it has no find for it."""
+    if all(find.cost not in LOCK_COSTS for find in finds):
+        return ""
+    # What Debian builds, it has the source of.
+    source = request.source.replace("debian-image:", "debian:")
+    command = f"kteardown hunt --resume {name} --locks "
+    if not _is_built(source):
+        return f"which locks are held: {command}SOURCE"
+    cost = build.cost([request_of(source, request.config)], cache_dir=cache_dir())
+    minutes = f"about {max(1, round(cost.seconds / 60))}" if cost.seconds else "6 to 12"
+    takes = f"; {minutes} min to build its kernel, with lock statistics" if cost.kernels else ""
+    return f"which locks are held: {command}{shlex.quote(source)}{takes}"
 
 
 def check(locks: str) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.cli import app
+from kteardown.hunt import flow
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.result import Find, GrowthResult, HuntResult
@@ -39,6 +41,8 @@ def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--resume", "last", "--source", "debian-image:6.12"), "--source cannot be changed"),
         (("--show", "last", "--budget", "300"), "--budget cannot be changed"),
         (("--show", "last", "--against", "debian-image:6.1"), "--against cannot be changed"),
+        (("--show", "last", "--locks", "debian:6.12"), "--locks cannot be changed"),
+        (("--resume", "last", "--locks", "debian-image:6.12"), "a prebuilt kernel does not count"),
         (("--show", "last", "--resume", "last"), "--show prints a result, and --resume measures the rest"),
         (("--show", "last"), "has no result yet"),
         (("--show", "nothing"), "nothing"),
@@ -48,6 +52,25 @@ def test_a_hunt_that_has_been_begun_stays_as_it_is(
     begun: Path, arguments: tuple[str, ...], error: str
 ) -> None:
     assert error in hunt(begun, *arguments).stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("kinds_of", "interrupted; nothing was measured, and kernels that were built are kept"),
+        ("finish", "interrupted; what was measured is kept; finish it with: kteardown hunt --resume "),
+    ],
+)
+def test_an_interrupted_hunt_says_what_is_kept(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ends: str, said: str
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(flow, ends, interrupt)
+    arguments = ["--resume", "last"] if ends == "finish" else ["--source", "debian:6.12"]
+    assert app(["hunt", *arguments], standalone_mode=False) == 130
+    assert said in capsys.readouterr().err
 
 
 def with_kind(folder: Path) -> Path:

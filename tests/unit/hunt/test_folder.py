@@ -32,7 +32,7 @@ def test_a_hunt_keeps_the_fragments_that_are_not_shipped(
     folder = HuntFolder.create(request)
     mine.unlink()
     monkeypatch.chdir(tmp_path)
-    folder.compare_with(["debian:7.3"])
+    folder.extend(["debian:7.3"], "")
     moved = HuntFolder(folder.path.rename(tmp_path / "moved"))
     found = moved.request()
     kept = moved.path / "fragments" / "mine.config"

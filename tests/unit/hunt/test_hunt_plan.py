@@ -118,9 +118,13 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     cases = {Case(f"k{n}", "exit"): 4608 for n in range(MANY)}
     first = confirm_plan(cases, ["b"], [0], OPTIONS)
     hunt.stage("kernels", first, "hash")
-    hunt.compare_with(["b", "SERIES on a"])
-    assert hunt.request().against == ("b", "SERIES on a")
+    hunt.extend(["b", "SERIES on a"], "")
+    assert (hunt.request().against, hunt.request().locks) == (("b", "SERIES on a"), "")
     assert hunt.request().command == "kteardown hunt --against b --against 'SERIES on a'"
+    for _ in range(2):
+        hunt.extend([], "a")
+        assert (hunt.request().against, hunt.request().locks) == (("b", "SERIES on a"), "a")
+        assert hunt.request().command == "kteardown hunt --against b --against 'SERIES on a' --locks a"
     both = confirm_plan(cases, hunt.request().against, [0], OPTIONS)
     for _ in range(2):
         run = hunt.stage("kernels", both, "hash")

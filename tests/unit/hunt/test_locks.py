@@ -77,11 +77,25 @@ def test_of_a_warm_up_nothing_counts_and_of_a_trial_that_failed_neither() -> Non
     assert not locks.held_locks([boot(begun(), counted("release", ""), times, ended())])
 
 
-def test_locks_are_counted_on_the_kernel_itself_if_it_is_built_here() -> None:
-    assert locks.source_of("", "debian:6.12") == "debian:6.12"
-    assert locks.source_of("", "some-series on git:/linux@v6.12") == "some-series on git:/linux@v6.12"
-    assert locks.source_of("", "debian-image:6.12") == ""
-    assert locks.source_of("debian:6.12", "debian-image:6.12") == "debian:6.12"
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("debian:6.12", "kteardown hunt --resume H --locks debian:6.12; 6 to 12 min to build"),
+        ("debian-image:6.12", "kteardown hunt --resume H --locks debian:6.12; 6 to 12 min to build"),
+        ("image:/boot/vmlinuz", "kteardown hunt --resume H --locks SOURCE"),
+    ],
+)
+def test_a_hunt_says_how_locks_are_named(
+    source: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
+    request = Request(source=source)
+    assert named in locks.advice("H", result_of().finds, request)
+    memory = [find.model_copy(update={"cost": "held"}) for find in result_of().finds]
+    assert locks.advice("H", memory, request) == ""
+
+
+def test_a_prebuilt_kernel_counts_no_locks() -> None:
     locks.check("")
     with pytest.raises(InputError, match="a prebuilt kernel does not count"):
         locks.check("debian-image:6.12")
