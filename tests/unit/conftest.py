@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from kteardown.model.result import Result
 from unit.simulation import Noise, analysed, freezer, simulate
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext
 
 slow_host = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", slow_host, derandomize=True)
@@ -23,7 +25,6 @@ settings.load_profile("same")
 
 PATIENCE_MS = 120_000
 """For what a browser does in a second on an idle host."""
-expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +48,10 @@ def browser() -> Iterator[Browser]:
 
     For one module only: while Playwright runs, other tests cannot start an event loop of their own.
     """
+    # Imported here: tests without a browser need no package of one.
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE_MS)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

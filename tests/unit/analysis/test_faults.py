@@ -85,6 +85,20 @@ def fails(name: str) -> Change:
     return change
 
 
+def fails_at(zombies: int) -> Change:
+    """The trial with so many zombies fails an invariant."""
+
+    def change(boot: BootRecords) -> BootRecords:
+        records = list(boot.records)
+        begun = (record for record in records if isinstance(record, TrialStart))
+        start = next(record for record in begun if record.params["zombies"] == zombies)
+        check = Check(trial=start.trial, repetition=1, name="none_left", ok=False, detail="7 of 9")
+        records.insert(records.index(start) + 1, check)
+        return replace(boot, records=tuple(records))
+
+    return change
+
+
 def has_cpus(boot: BootRecords, cpus: int) -> BootRecords:
     records = tuple(
         record.model_copy(update={"cpus_online": cpus}) if isinstance(record, Hello) else record
@@ -246,6 +260,23 @@ def test_what_base_does_in_one_boot_of_several_cpus_needs_the_odds() -> None:
     bad = fails("none_left")
     found = result({("base", 0): bad, **of_variant(0, 1, 2, change=bad)}, cpus=4)
     assert [(f.kernel, f.status) for f in found.faults] == [(VARIANT, "base too"), ("base", "base")]
+
+
+def test_faults_of_base_count_in_the_odds() -> None:
+    """Of 12 boots 4 are bad: that 3 or 4 of these are among the 4 of the variant has the odds of 33/495."""
+    bad = fails("none_left")
+    found = result({("base", 0): bad, **of_variant(0, 1, 2, change=bad)}, "wall", boots=4)
+    (fault,) = [one for one in found.faults if one.kernel == VARIANT]
+    assert (fault.status, fault.base_boots, fault.base_of) == ("base too", 1, 8)
+    assert fault.p == pytest.approx(33 / 495)
+
+
+def test_faults_at_other_points_are_not_in_all_boots_of_a_point() -> None:
+    """Base fails at the point of two boots of the variant, so only that of the third could be proof."""
+    changes = {("base", 0): fails_at(0), (VARIANT, 2): fails_at(6000), **of_variant(0, 1, change=fails_at(0))}
+    assert [f.status for f in result(changes, cpus=4).faults if f.kernel == VARIANT] == ["base too"]
+    changes |= of_variant(0, 1, change=fails_at(6000))
+    assert [f.status for f in result(changes, cpus=4).faults if f.kernel == VARIANT] == ["broken"]
 
 
 @pytest.mark.parametrize(("bad", "status"), [(3, "suspected"), (4, "broken")])

@@ -137,3 +137,4 @@ def test_parts_are_those_of_the_procedure() -> None:
     opened = [Family(0.0, (point * 0.05, 1.0, 1.0, 1.0)), *[Family(1.0, (1.0,) * 4)] * 2]
     assert adjust(opened)[0].points[0] == pytest.approx(0.05)
     assert parts(1, 1) == (1, 1)
+    assert parts(3, 1) == parts(3, 0) == (1 / 3, 1 / 3)

@@ -52,7 +52,9 @@ def test_three_seeds_are_enough_for_a_large_effect() -> None:
 
 
 def test_exact_points_give_an_exact_metric() -> None:
-    found = over(point([8, 8, 8], [4, 4, 4]), point([8, 8, 8], [16, 16, 16], weight=0.5)).estimate
+    whole = over(point([8, 8, 8], [4, 4, 4]), point([8, 8, 8], [16, 16, 16], weight=0.5))
+    found = whole.estimate
+    assert (found.mde, whole.spread, whole.point_spread) == (0.0, 0.0, 0.0)
     assert found.ratio == pytest.approx(2 ** (-1 + 2 / 3))
     assert (found.exact, found.p, found.ci) == (True, 0.0, (found.ratio, found.ratio))
     same = over(point([8, 9, 7], [8, 9, 7]), point([0, 0, 0], [0, 0, 0])).estimate
