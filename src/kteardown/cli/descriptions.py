@@ -99,8 +99,7 @@ def kinds_of(name: str) -> list[Thing]:
 def _workload(name: str) -> Fields:
     workload = load_workload(name, str(Path.cwd()))
     called = {key: name_of(key, spec) for key, spec in workload.metrics.items()}
-    known = readable(load_experiment, experiment_names(Path.cwd()))
-    users = [e for e in known if name in _workloads_of(e)]
+    users = [e for e in readable(load_experiment, experiment_names(Path.cwd())) if name in _workloads_of(e)]
     return {
         "name": name,
         "summary": workload.summary,

@@ -165,28 +165,36 @@ def hunt(
     if show:
         folder = HuntFolder.find(show)
         _need_unchanged(folder, context)
-        result = _saved(folder)
+        result, advice = _saved(folder), ""
     else:
-        from kteardown.hunt import flow, locks  # They load scipy, as does no other verb when it starts.
-
-        kept = "nothing was measured, and kernels that were built are kept"
-        try:
-            folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
-            reporter.note(f"folder: {folder.path}")
-            kept = f"what was measured is kept; finish it with: kteardown hunt --resume {folder.name}"
-            result = flow.finish(folder, reporter, jobs=jobs)
-        except KeyboardInterrupt:
-            reporter.note(f"interrupted; {kept}")
-            raise
+        folder, result, advice = _measured(context, asked, resume, jobs, reporter)
     # Before anything is printed: a reader such as `head` may close its end of the pipe.
     _write_reproducers(folder, output.reproducers)
     _print(result, output)
     if result.unconfirmed:
         reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
-    elif not show:
-        reporter.note(f"again: kteardown hunt --show {folder.name} --all")
-        if not result.locks and (advice := locks.advice(folder.name, result.finds, folder.request())):
-            reporter.note(advice)
+    if advice:
+        reporter.note(advice)
+
+
+def _measured(
+    context: typer.Context, asked: Asked, resume: str, jobs: int | None, reporter: Reporter
+) -> tuple[HuntFolder, HuntResult, str]:
+    """Begin a hunt, or resume one, and measure all of it; return with the result what else can be done."""
+    from kteardown.hunt import flow, locks  # They load scipy, as does no other verb when it starts.
+
+    kept = "nothing was measured, and kernels that were built are kept"
+    try:
+        folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
+        reporter.note(f"folder: {folder.path}")
+        kept = f"what was measured is kept; finish it with: kteardown hunt --resume {folder.name}"
+        result = flow.finish(folder, reporter, jobs=jobs)
+    except KeyboardInterrupt:
+        reporter.note(f"interrupted; {kept}")
+        raise
+    named = "" if result.locks else locks.advice(folder.name, result.finds, folder.request())
+    advice = [f"again: kteardown hunt --show {folder.name} --all", *([named] if named else ())]
+    return folder, result, "\n".join(advice)
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
@@ -284,11 +292,11 @@ def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
         raise InputError(
             f"--reproducers {target}: {error.strerror}", hint="name a folder that can be written."
         ) from error
-    for find in result.finds:
-        name = f"{find.kind}-{find.way}-{find.cost or 'failed'}"
-        options.write_text(target / f"{name}.txt", report_text(find, result))
-        options.write_text(target / f"{find.kind}.c", program(find.kind, files))
-    for one in (one for one in result.owners if one.is_find):
-        name = f"{one.kind}-{one.way}-{one.owners}-processes"
-        options.write_text(target / f"{name}.txt", waiting_text(one, result))
-        options.write_text(target / f"{one.kind}.c", program(one.kind, files))
+    found = [
+        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result)) for one in result.finds
+    ]
+    waiting = (one for one in result.owners if one.is_find)
+    found += [(f"{one.way}-{one.owners}-processes", one.kind, waiting_text(one, result)) for one in waiting]
+    for name, kind, written in found:
+        options.write_text(target / f"{kind}-{name}.txt", written)
+        options.write_text(target / f"{kind}.c", program(kind, files))

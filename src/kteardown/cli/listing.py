@@ -170,16 +170,6 @@ def _kinds(own: Path | None) -> list[Fields]:
     ]
 
 
-def _series() -> list[Fields]:
-    return [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())]
-
-
-def _fragments() -> list[Fields]:
-    """Return the fragments, with those that are files in ./kernels/fragments."""
-    found = sorted(fragment_files(fragment_places()).items())
-    return [{"name": name, "summary": fragment_summary(path)} for name, path in found]
-
-
 def _postings() -> list[Fields]:
     found = [posting for name in posting_names() if (posting := load_posting(name))]
     return [
@@ -209,11 +199,6 @@ def _kernels() -> list[Fields]:
     ]
 
 
-def _runs() -> list[Fields]:
-    """Return every run, those that are damaged included, with what is damaged in place of the result."""
-    return [_run(found) for found in all_folders()]
-
-
 def _run(found: RunFolder) -> Fields:
     row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
     row["name"] = found.name
@@ -236,11 +221,16 @@ _LISTS: Lists = {
     "experiments": _experiments,
     "workloads": _workloads,
     "stress-tests": _stress_tests,
-    "series": _series,
-    "fragments": _fragments,
+    "series": lambda: [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())],
+    # With those that are files in ./kernels/fragments.
+    "fragments": lambda: [
+        {"name": name, "summary": fragment_summary(path)}
+        for name, path in sorted(fragment_files(fragment_places()).items())
+    ],
     "postings": _postings,
     "kernels": _kernels,
-    "runs": _runs,
+    # Those that are damaged, too, with what is damaged in place of the result.
+    "runs": lambda: [_run(found) for found in all_folders()],
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
 """The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind

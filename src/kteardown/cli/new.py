@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -125,15 +126,11 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
         )
     parameters = load_workload(workload, str(here)).parameters
     lines = [
-        f"params.{key} = {_toml(spec.default)}  # {spec.help}".replace("\n", " ")
+        f"params.{key} = {json.dumps([spec.default])}  # {spec.help}".replace("\n", " ")
         for key, spec in parameters.items()
     ]
     words = {"workload": workload, "params": "\n".join(lines)}
     return {Path("experiments") / f"{name}.toml": _filled("experiment.toml", name, words)}
-
-
-def _toml(value: int | str) -> str:
-    return f"[{value}]" if isinstance(value, int) else f'["{value}"]'
 
 
 def _series(name: str, patches: str) -> dict[Path, str]:

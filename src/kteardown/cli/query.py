@@ -89,7 +89,8 @@ def query(
         options.note_skipped(found.skipped)
         answer = found.query(sql)
         if as_json:
-            _json(answer)
+            rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
+            echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
         elif as_csv:
             _csv(answer)
         else:
@@ -112,11 +113,6 @@ def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
         for workload in workloads
         for name, parameter in workload.parameters.items()
     }
-
-
-def _json(answer: Answer) -> None:
-    rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
-    echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
 
 
 def _csv(answer: Answer) -> None:

@@ -67,9 +67,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            help="The file to write, or - for standard output (svg, png: a file or a folder).",
+            "--output", "-o", help="The file to write, or - to print it (svg, png: a file or a folder)."
         ),
     ] = None,
     chart: Annotated[

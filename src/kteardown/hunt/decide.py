@@ -39,16 +39,16 @@ def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
     Memory does not depend on how it is released. A guest reports it only while the number of objects grows,
     so of one way of each kind at all sizes: that of the other ways, at one size or two, asks for nothing.
     """
-    return {each.case: max(each.sizes) for each in screened if each.sizes and _asks(each)}
+    return {
+        each.case: max(each.sizes)
+        for each in screened
+        if each.sizes and any(_asks_for(cost, curve) for cost, curve in _curves(each).items())
+    }
 
 
 def may_grow(each: MeasuredCase) -> bool:
     """Return whether a case may have a find after one seed of the confirmation."""
     return any(may_be_steep(curve) for curve in _curves(each).values())
-
-
-def _asks(each: MeasuredCase) -> bool:
-    return any(_asks_for(cost, curve) for cost, curve in _curves(each).items())
 
 
 def _asks_for(cost: Cost, curve: Curve) -> bool:
@@ -74,7 +74,10 @@ def case_results(
     return [
         _case_result(known[case.kind], first, confirmed.get(case)).model_copy(
             update={
-                "causes": {cost: _function(found) for cost, found in causes.get(case, {}).items()},
+                "causes": {
+                    cost: FunctionResult(**asdict(found), place=found.place)
+                    for cost, found in causes.get(case, {}).items()
+                },
                 "elsewhere": {
                     source: _growths(each, confirmed=True) for source, each in elsewhere.get(case, {}).items()
                 },
@@ -95,7 +98,8 @@ def finds(
 ) -> list[Find]:
     """Return the finds, the worst first."""
     known, kb_each = {kind.name: kind for kind in kinds}, _kb_each(cases)
-    found = [_failed(case, failure) for case in cases if (failure := _of_the_guest(case))]
+    of_guest = ((case, [each for each in case.failed if each.outcome in _GUEST_FAILED]) for case in cases)
+    found = [_failed(case, failures[0]) for case, failures in of_guest if failures]
     for case in cases:
         of = Case(case.kind, case.way, case.user)
         for cost, growth in case.growth.items():
@@ -189,10 +193,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _function(found: Function) -> FunctionResult:
-    return FunctionResult(**asdict(found), place=found.place)
-
-
 def _failure(found: FailedTrial) -> FailureResult:
     return FailureResult(outcome=found.outcome, objects=found.objects, detail=found.detail)
 
@@ -213,10 +213,6 @@ def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> C
         return None
     low, middle, high = fitted.predict(allowed[0])
     return CostPrediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
-
-
-def _of_the_guest(case: CaseResult) -> FailureResult | None:
-    return next((failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None)
 
 
 def _text(failure: FailureResult) -> str:

@@ -50,6 +50,7 @@ def report_text(find: Find, result: HuntResult) -> str:
     unit = "kB" if find.cost == "held" else "instructions"
     # The program makes so many objects, then twice and four times as many.
     objects = max(1, growth.sizes[-1] // 4)
+    also = [f"The same function makes this cost grow in other kinds and ways, too: {find.others}."]
     lines = [
         f"Subject: {find.kind}: the cost of {_what(find)} N objects grows with N^{growth.exponent:.1f}",
         "",
@@ -64,7 +65,7 @@ def report_text(find: Find, result: HuntResult) -> str:
         *_locks(find, result),
         *_delays(find, result),
         *_at_the_limit(find, result.rate),
-        *_others(find),
+        *(also if find.also else ()),
         *(
             f"On {source}, with one seed: {other.verdict}, {other.costs[-1] or 0:,.0f} {unit} at "
             f"{other.sizes[-1]:,}."
@@ -199,12 +200,6 @@ def _at_the_limit(find: Find, rate: Rate | None) -> list[str]:
         of = "" if rate.acceleration == "kvm" else "of an emulated CPU "
         cost += f", {predicted_time(found, rate)} {of}on the host that was used"
     return [f"For {found.objects:,} objects ({limit}) that is {cost}, if the cost goes on growing as it did."]
-
-
-def _others(find: Find) -> list[str]:
-    if not find.also:
-        return []
-    return [f"The same function makes this cost grow in other kinds and ways, too: {find.others}."]
 
 
 def _limit(find: Find, objects: int) -> list[str]:

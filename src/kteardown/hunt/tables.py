@@ -61,8 +61,13 @@ def finds_table(result: HuntResult) -> Table:
         f"is the limit, and to {PREDICTED_AT_MOST:,} at most; up to: the upper bound",
         "no interrupts for: the longest time, in instructions, during the release and shortly after it",
     ]
-    if result.rate:
-        notes.append(_rate_note(result.rate))
+    if rate := result.rate:
+        emulated = "" if rate.acceleration == "kvm" else ", emulated"
+        notes.append(
+            f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this host "
+            f"({rate.acceleration}{emulated}), from the releases of "
+            f"{_count(rate.cases, 'find')}, which deviate by {share(rate.deviation)} (median)"
+        )
     if result.locks:
         notes.append(
             "lock held: for which share of the time, and the longest time at once, at the largest number, on "
@@ -99,7 +104,8 @@ def undecided_table(result: HuntResult) -> Table | None:
 
     Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are uneven.
     """
-    known = {(kind, find.cost) for find in result.finds for kind in (find.kind, *map(_kind_of, find.also))}
+    ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
+    known = {(way.partition(",")[0], cost) for way, cost in ways}
     rows = tuple(
         _growth_row(case, cost, growth)
         for case in result.cases
@@ -115,10 +121,6 @@ def undecided_table(result: HuntResult) -> Table | None:
         Block(columns, rows, left=frozenset(("way", "cost"))),
         notes=notes,
     )
-
-
-def _kind_of(way: str) -> str:
-    return way.partition(",")[0]
 
 
 def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cell, ...]:
@@ -281,14 +283,6 @@ def _case_row(case: CaseResult) -> tuple[Cell, ...]:
         Cell(_number(idle)),
         Cell(each("make")),
         Cell(each("held")),
-    )
-
-
-def _rate_note(rate: Rate) -> str:
-    return (
-        f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this host "
-        f"({rate.acceleration}{'' if rate.acceleration == 'kvm' else ', emulated'}), from the releases of "
-        f"{_count(rate.cases, 'find')}, which deviate by {share(rate.deviation)} (median)"
     )
 
 

@@ -90,7 +90,10 @@ def load_workload(name: str, folder: str = "") -> Workload:
     own = Path(folder) if folder else None
     path = _named("workloads", name, own)
     if path is None:
-        instead = _workloads_of(name)
+        instead = ""
+        if name in experiment_names():
+            swept = ", ".join(_swept(name))
+            instead = f"use `kteardown run {name}`, or name one of its workloads: {swept}."
         places = f" (also searched: {folder}/workloads)" if folder else ""
         raise InputError(
             f"{name!r} is an experiment, not a workload"
@@ -217,13 +220,6 @@ def _experiments_with(name: str) -> str:
     users = [user for user in experiment_names() if name in _swept(user)]
     alone = f"measure the workload alone (`kteardown compare {name} --help`)."
     return f"run an experiment that has it ({', '.join(users)}), or {alone}" if users else alone
-
-
-def _workloads_of(name: str) -> str:
-    """Return the hint if ``name`` is an experiment instead of a workload, else an empty string."""
-    if name not in experiment_names():
-        return ""
-    return f"use `kteardown run {name}`, or name one of its workloads: {', '.join(_swept(name))}."
 
 
 def _swept(experiment: str) -> list[str]:

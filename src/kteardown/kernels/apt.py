@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -204,7 +205,9 @@ class Apt:
         text = _output(
             ["apt-get", "indextargets", "--format", "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"], dict(os.environ)
         )
-        return tiers(parse_targets(text), _codename())
+        # os-release of testing and unstable may have no codename.
+        codename = platform.freedesktop_os_release().get("VERSION_CODENAME", _RELEASES[-1])
+        return tiers(parse_targets(text), codename)
 
 
 class _Root:
@@ -328,15 +331,6 @@ def _is_debian(target: Target, codename: str) -> bool:
     if target.origin:
         return target.origin == "Debian"
     return target.suite.split("-")[0].split("/")[0] in {codename, *_RELEASES, *_ROLLING}
-
-
-def _codename() -> str:
-    for line in Path("/etc/os-release").read_text().splitlines():
-        key, _, value = line.partition("=")
-        if key == "VERSION_CODENAME":
-            return value.strip('"')
-    # os-release of testing and unstable may have no codename.
-    return _RELEASES[-1]
 
 
 def _output(argv: list[str], environment: dict[str, str]) -> str:

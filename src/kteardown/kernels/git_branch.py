@@ -50,7 +50,9 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
     commits = _git(repository, "rev-list", f"{fork}..{ends[topic]}").split()
     _check(text, repository, commits, f"{fork}..{ends[topic]}")
     name = topic if topic != "HEAD" else _git(repository, "rev-parse", "--abbrev-ref", "HEAD")
-    folder = _folder(cache_dir, commits) / slug(name)
+    key = hashlib.sha256(" ".join(commits).encode()).hexdigest()[:16]
+    # Absolute, because git runs in the folder of the repository.
+    folder = cache_dir.absolute() / "series" / key / slug(name)
     with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {text}"):
         if not folder.is_dir():
             with cache_folder.published(folder.parent) as work:
@@ -72,11 +74,6 @@ def _check(text: str, repository: Path, commits: list[str], span: str) -> None:
             f"--branch {text}: {merge[:12]} is a merge commit, which is not a patch",
             hint="rebase the branch on its base: a series is a linear sequence of commits.",
         )
-
-
-def _folder(cache_dir: Path, commits: list[str]) -> Path:
-    # Absolute, because git runs in the folder of the repository.
-    return cache_dir.absolute() / "series" / hashlib.sha256(" ".join(commits).encode()).hexdigest()[:16]
 
 
 def _commit(repository: Path, name: str) -> str:

@@ -159,7 +159,9 @@ class Sources:
             }
             with cache_folder.published(target) as folder:
                 unpack[source.kind](source, folder)
-                _make_read_only(folder)
+                # Builds may use hard links to the files.
+                argv = ["find", str(folder), "-type", "f", "-exec", "chmod", "a-w", "{}", "+"]
+                subprocess.run(argv, check=True)
         return target
 
     def tree_path(self, source: Source) -> Path:
@@ -348,8 +350,3 @@ def _check_kernel_tree(source: Source, folder: Path) -> None:
             f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
             hint="give the tarball or the repository of a Linux kernel.",
         )
-
-
-def _make_read_only(folder: Path) -> None:
-    """Remove the write permission of every file: builds use hard links to them."""
-    subprocess.run(["find", str(folder), "-type", "f", "-exec", "chmod", "a-w", "{}", "+"], check=True)

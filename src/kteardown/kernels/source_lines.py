@@ -52,7 +52,8 @@ class SourceLines:
                 addresses[f"{name}+0x{offset}/0x{size}"] = start + int(offset, 16)
         bare = {hexa: int(hexa, 16) for found in _BARE.finditer(text) for hexa in _ADDRESS.findall(found[0])}
         # All but the innermost of a stack are return addresses: the call is the instruction before.
-        interrupted = {place for line in lines if _is_innermost(line) for place in _places(line)}
+        innermost = (line for line in lines if line.startswith(("RIP: ", "pc : ", "WARNING: ")))
+        interrupted = {found[0] for line in innermost for found in _PLACE.finditer(line)}
         wanted = {place: at - (place not in interrupted) for place, at in addresses.items()}
         known = self._lines([*wanted.values(), *bare.values()])
 
@@ -98,15 +99,6 @@ def _start(symbols: Sequence[tuple[int, str]], name: str, size: int) -> int | No
 def _size(symbols: Sequence[tuple[int, str]], start: int) -> int:
     after = bisect.bisect_right(symbols, (start, "\x7f"))
     return symbols[after][0] - start if after < len(symbols) else 0
-
-
-def _is_innermost(line: str) -> bool:
-    """Return whether the line gives the instruction pointer itself: ``RIP: 0010:f+...`` or ``pc : f+...``."""
-    return bool(re.match(r"(?:RIP: |pc : |WARNING: )", line))
-
-
-def _places(line: str) -> list[str]:
-    return [found[0] for found in _PLACE.finditer(line)]
 
 
 class Frame(NamedTuple):

@@ -55,7 +55,8 @@ def need_build_tools(arch: Arch) -> None:
     wanted = {**_PACKAGES, ARCHITECTURES[arch].compiler: ARCHITECTURES[arch].compiler_package}
     absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool)}
     # objtool, which is built with the kernel, uses libelf.
-    if not absent and not _has_header("gelf.h"):
+    argv = ["gcc", "-E", "-x", "c", "-"]
+    if not absent and capture(argv, text_in="#include <gelf.h>\n").returncode:
         absent["gelf.h"] = "libelf-dev"
     if absent:
         raise missing(sorted(absent), sorted(set(absent.values())))
@@ -64,7 +65,3 @@ def need_build_tools(arch: Arch) -> None:
 def missing(tools: Sequence[str], packages: Sequence[str]) -> MissingError:
     """Return the error for missing programs, with the Debian packages that contain them."""
     return MissingError(f"not installed on this host: {', '.join(tools)}", packages)
-
-
-def _has_header(name: str) -> bool:
-    return capture(["gcc", "-E", "-x", "c", "-"], text_in=f"#include <{name}>\n").returncode == 0

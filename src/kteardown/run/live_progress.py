@@ -144,7 +144,11 @@ class Follower:
         In real time all is kept that an attempt of this session can be put together with.
         """
         for number, records in list(self._records.items()):
-            kept = [attempt for attempt in attempts(records) if _may_count(attempt)]
+            kept = [
+                attempt
+                for attempt in attempts(records)
+                if not (attempt.exact or (attempt.end and attempt.end.outcome == "infrastructure-error"))
+            ]
             if kept:
                 self._records[number] = [record for attempt in kept for record in _all_records(attempt)]
                 self._boots[number] = _boot(kept[:-1], kept[-1])
@@ -170,12 +174,6 @@ class Follower:
         if self._began is None or done <= 0 or planned <= trials:
             return None
         return max(0.0, (now - self._began).total_seconds()) * (planned - trials) / done
-
-
-def _may_count(attempt: Attempt) -> bool:
-    """Return whether records of ``attempt`` can count beside those of a later attempt."""
-    failed = attempt.end is not None and attempt.end.outcome == "infrastructure-error"
-    return not attempt.exact and not failed
 
 
 def _all_records(attempt: Attempt) -> Sequence[Record]:

@@ -184,7 +184,7 @@ def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) 
     chosen: list[PlannedTrial] = []
     for family in families.values():
         law = workloads[family[0].workload].law
-        family.sort(key=lambda trial: _size(trial, law))
+        family.sort(key=lambda trial: size if isinstance(size := trial.params.get(law, 0), int) else 0)
         chosen += {n: family[n] for n in (0, len(family) // 2, len(family) - 1)}.values()
     return tuple(
         trial.model_copy(
@@ -196,8 +196,3 @@ def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) 
         )
         for n, trial in enumerate(chosen)
     )
-
-
-def _size(trial: PlannedTrial, law: str) -> int:
-    value = trial.params.get(law, 0)
-    return value if isinstance(value, int) else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
@@ -44,16 +44,11 @@ def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str],
         if _kind(experiment) != _kind(wanted) or not _workloads(experiment) & missing:
             return set(), []
         plan = Plan.model_validate_json(run.plan_file.read_bytes())
-        return _workloads(experiment), list(_boots(run, plan, experiment))
+        clock, arch = experiment.design.clock, experiment.machine.arch
+        seen = (seen_boot(run.name, boot, plan, clock, arch) for boot in run.boots())
+        return _workloads(experiment), [boot for boot in seen if boot is not None]
     except (OSError, ValidationError, InputError):
         return set(), []
-
-
-def _boots(run: RunDir, plan: Plan, experiment: Experiment) -> Iterator[SeenBoot]:
-    for boot in run.boots():
-        found = seen_boot(run.name, boot, plan, experiment.design.clock, experiment.machine.arch)
-        if found is not None:
-            yield found
 
 
 def _kind(experiment: Experiment) -> tuple[str, str]:

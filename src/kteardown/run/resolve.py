@@ -110,8 +110,10 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
         check(variant)
         return replace(base, name=variant, source=variant), None
     if elsewhere := _ON_SOURCE.fullmatch(variant):
-        chosen = selection.resolve(elsewhere[1])
-        return _on_source(base, chosen, elsewhere[2]), chosen
+        chosen, source = selection.resolve(elsewhere[1]), elsewhere[2]
+        check(source)
+        name = f"{chosen.label} on {source}"
+        return replace(_patched(base, chosen), name=name, source=source), chosen
     chosen = selection.resolve(variant)
     return _patched(base, chosen), chosen
 
@@ -132,11 +134,6 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
         patch_set=chosen.patch_set,
         backports=chosen.backports if len(chosen.backports) > 1 else (),
     )
-
-
-def _on_source(base: KernelRequest, chosen: Selection, source: str) -> KernelRequest:
-    check(source)
-    return replace(_patched(base, chosen), name=f"{chosen.label} on {source}", source=source)
 
 
 def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]) -> list[KernelRequest]:

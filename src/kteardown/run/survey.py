@@ -75,6 +75,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
         kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
     except LabError as error:
         qemu, version, kvm = "", "", error.message
+    there = next(each for each in (node_cache, *node_cache.parents) if each.exists())
     return NodeFacts(
         qemu=qemu,
         qemu_version=version,
@@ -82,16 +83,12 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
         cores=cpu["topology"]["cores"] or cpu["online"] or 0,
         cpu=cpu["model"] or "",
         memory_mb=facts["memory_kb"] // 1024,
-        disk_mb=psutil.disk_usage(str(_existing(node_cache))).free >> 20,
+        disk_mb=psutil.disk_usage(str(there)).free >> 20,
         cache=cache.is_dir(),
         load=os.getloadavg()[0],
         smt=cpu["smt"] or "",
         governor=cpu["governor"] or "",
     )
-
-
-def _existing(folder: Path) -> Path:
-    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def survey(

@@ -53,7 +53,8 @@ class CpuPinning:
         """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile."""
         if job.acceleration == "kvm":
             placement = cpu_topology.choose(cpu_topology.read(), job.cpus)
-            with placed(job, placement) if placement else _anywhere(job) as pinned:
+            anywhere = contextlib.nullcontext(Pinned(job, (), _without_cpus(job)))
+            with placed(job, placement) if placement else anywhere as pinned:
                 yield pinned
         elif job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
             yield Pinned(job)
@@ -123,10 +124,6 @@ def memory_words(from_reserved: bool, root: Path = _ROOT) -> str:
         return "small pages"
     transparent = "[always]" in enabled or "[madvise]" in enabled
     return "transparent huge pages where the host finds some" if transparent else "small pages"
-
-
-def _anywhere(job: BootJob) -> contextlib.nullcontext[Pinned]:
-    return contextlib.nullcontext(Pinned(job, (), _without_cpus(job)))
 
 
 def _without_cpus(job: BootJob) -> Placed:
