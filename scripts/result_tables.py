@@ -283,7 +283,7 @@ def _on_both(spec: TableSpec, claim: Claim) -> str:
         and all(one.point.get(name) in values for name, values in spec.where.items())
     )
     workloads = {one.workload: load_workload(one.workload) for one in chosen}
-    tables = clock_tables(both.model_copy(update={"readings": chosen}), workloads)
+    tables = clock_tables(both.model_copy(update={"readings": chosen, "metrics": ()}), workloads)
     if not tables:
         raise NoFigure(f"the result has no headline figures of {', '.join(spec.metrics)} there")
     return "\n\n".join(_in_markdown(one) for one in tables)
