@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Test the statistics in simulations with known truth: coverage, rate of false verdicts, power.
 
-Prints the tables of METHODOLOGY.md and writes docs/validation.json and docs/validation.svg; `--quick` only
-prints, from fewer runs. Takes minutes on one core. Exits with 1 if a promised rate is not kept.
+Prints a table for each part and writes it to results/simulations; `--quick` only prints, from fewer runs.
+Takes minutes on one core. Exits with 1 if a promised rate is not kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -19,14 +18,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib import pyplot as plt
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
 from kteardown.analysis.sequential import StopRule, looks, parse_until  # noqa: E402
 from kteardown.model.clock import Clock  # noqa: E402
+from markdown_table import markdown  # noqa: E402
 from unit import validation as v  # noqa: E402
 from unit.worlds import WORLDS, World, experiment, normal  # noqa: E402
 
@@ -97,12 +94,18 @@ def metric_coverage(runs: int) -> Iterator[dict[str, Any]]:
         for world in WORLDS:
             for boots in BOOTS:
                 found = v.metric_coverage(world, boots, 0.8, runs, own=own)
-                noise = "own" if own else "shared"
-                yield {"world": world.name, "noise": noise, "boots": boots, "runs": runs, **asdict(found)}
+                noise = "drawn at each point" if own else "the same at all points"
+                name = f"{world.name}; noise of a boot {noise}"
+                yield {"world": name, "boots": boots, "runs": runs, **asdict(found)}
 
 
 def rules(runs: int) -> Iterator[dict[str, Any]]:
-    """Reports of eight points and two variants, by Holm over all comparisons (all_) and by gatekeeping."""
+    """Reports of eight points and two variants, of which the first changes.
+
+    By Holm's correction over all comparisons (`all_`) and by gatekeeping. `false`: reports with any false
+    verdict; `metric`: the metric is better, or mixed where changes are opposite; `any`, `whole`: one or every
+    changed point has its right verdict; `points`: the share of changed points that have it.
+    """
     for world, boots, clock in DESIGNS:
         wanted = experiment(boots, points=8, variants=2, repetitions=1 if clock != "wall" else 3, clock=clock)
         for truth, but in TRUTHS.items():
@@ -131,7 +134,11 @@ def detectable(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def sequential(runs: int) -> Iterator[dict[str, Any]]:
-    """Runs that stop when certain, at most 20 blocks; a ratio of 1 is base compared with itself."""
+    """Runs that stop when certain, at most 20 blocks; a ratio of 1 is base compared with itself.
+
+    `wrong`: reports with a false verdict; `covers`: intervals at the stop that contain the true ratio;
+    `sure`: ended by the rule; `blocks`: on average.
+    """
     for world in (WORLDS[1], WORLDS[4], WORLDS[7]):
         for text, ratio in (("verdict", 1.0), ("verdict", 0.9), ("verdict", 0.7), ("ci=10%", 0.9)):
             found = v.stopped(world, ratio, 20, parse_until(text), runs)
@@ -144,7 +151,7 @@ def sequential(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def laws(runs: int) -> Iterator[dict[str, Any]]:
-    """A straight line over eleven sizes: coverage of its slope and of its exponent."""
+    """A straight line over eleven sizes: coverage of slope and exponent; `boot`, `trial`: noise."""
     for boot, trial in ((0.002, 0.001), (0.05, 0.01), (0.03, 0.05)):
         for boots in (3, 5, 10):
             found = v.law_coverage(boots, boot, trial, runs)
@@ -152,7 +159,12 @@ def laws(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def predictions(runs: int) -> Iterator[dict[str, Any]]:
-    """Extrapolations, for true laws that are candidates and true laws that are not."""
+    """Extrapolations from ten boots and eleven sizes to `times` the largest.
+
+    For true laws that are candidates and true laws that are not. `given`: not refused; `inside`: the true
+    cost was in the interval; `again`: the median of ten new boots was; `width`: its upper end over its lower,
+    less one.
+    """
     for name, cost in LAWS.items():
         for boot, trial in ((0.002, 0.001), (0.03, 0.02)):
             for times in (2.0, 4.0):
@@ -186,48 +198,41 @@ def rows_of(name: str, *, quick: bool) -> Rows:
 
 
 def run_all(names: Sequence[str], *, quick: bool, jobs: int) -> dict[str, Rows]:
-    """Run each of ``names`` in its own process, ``jobs`` at once; the figures do not depend on ``jobs``."""
+    """Run each of ``names`` in its own process, ``jobs`` at once, and print its table, or also write it.
+
+    The figures do not depend on ``jobs``.
+    """
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         parts = {name: pool.submit(rows_of, name, quick=quick) for name in names}
         results = {}
         for name, part in parts.items():
             results[name] = part.result()
-            show(name, str(PARTS[name][0].__doc__), results[name])
+            text = table(name, results[name])
+            print(text)
+            if not quick:
+                (ROOT / f"results/simulations/{name}.md").write_text(text, encoding="utf-8")
     return results
 
 
-def show(name: str, about: str, rows: Rows) -> None:
-    """Print a table with a line for each row, and the boots of a world in columns."""
-    print(f"\n## {name}: {about} {rows[0]['runs']} runs each.")
-    if name == "metric_coverage":
-        for noise in ("shared", "own"):
-            print(f"noise of a boot: {noise}")
-            mine = [row for row in rows if row["noise"] == noise]
-            _across(mine, "world", "inside")
-        return
-    if name in ("coverage", "false_verdicts", "single_false_verdicts", "power"):
-        value = {"coverage": "inside", "power": "found"}.get(name, "false")
-        _across(rows, "noise" if name == "power" else "world", value)
-        return
-    columns = [key for key in rows[0] if key != "runs"]
-    print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
-    for row in rows:
-        print("| " + " | ".join("" if row[key] is None else str(row[key]) for key in columns) + " |")
-
-
-def _across(rows: Rows, down: str, value: str) -> None:
-    columns = list(dict.fromkeys(row["boots"] for row in rows))
-    print("| " + " | ".join([down, *(f"{boots} boots" for boots in columns)]) + " |")
-    print("|---" * (len(columns) + 1) + "|")
-    for key in dict.fromkeys(row[down] for row in rows):
-        cells = [f"{100 * row[value]:.1f}%" for row in rows if row[down] == key]
-        print("| " + " | ".join([str(key), *cells]) + " |")
+def table(name: str, rows: Rows) -> str:
+    """Return a table with a line for each row, or with the boots of a world in columns."""
+    about = " ".join(str(PARTS[name][0].__doc__).replace("``", "`").split())
+    across = {"coverage": "inside", "metric_coverage": "inside", "power": "found"}
+    if name in across or name.endswith("false_verdicts"):
+        down, value = ("noise" if name == "power" else "world"), across.get(name, "false")
+        lines = [[down, *(f"{boots} boots" for boots in dict.fromkeys(row["boots"] for row in rows))]]
+        for key in dict.fromkeys(row[down] for row in rows):
+            lines.append([str(key), *(f"{100 * row[value]:.1f}%" for row in rows if row[down] == key)])
+    else:
+        columns = [key for key in rows[0] if key != "runs"]
+        lines = [columns, *(["" if row[key] is None else str(row[key]) for key in columns] for row in rows)]
+    return f"## {name}\n{about} {rows[0]['runs']} runs each.\n\n{markdown(lines, 1)}\n"
 
 
 def broken(results: dict[str, Rows]) -> list[str]:
     """Return the promises that are not kept, by more than three standard errors."""
     found = []
-    for row in [*results["coverage"], *results.get("metric_coverage", [])]:
+    for row in [*results.get("coverage", []), *results.get("metric_coverage", [])]:
         margin = 3 * math.sqrt(0.93 * 0.07 / row["runs"])
         if row["boots"] >= 4 and row["inside"] < 0.93 - margin:
             found.append(f"coverage {row['inside']:.1%}: {row['world']}, {row['boots']} boots")
@@ -241,45 +246,6 @@ def broken(results: dict[str, Rows]) -> list[str]:
             if row[key] > 0.05 + 3 * math.sqrt(0.05 * 0.95 / row["runs"]):
                 found.append(f"{name} {row[key]:.1%}: {row}")
     return found
-
-
-def draw(results: dict[str, Rows], path: Path) -> None:
-    """Draw coverage, false verdicts and power in one picture, on white so that it is readable on any page."""
-    mpl.rcParams.update(
-        {
-            "font.size": 8,
-            "svg.hashsalt": "validation",
-            "svg.fonttype": "none",
-            "axes.grid": True,
-            "grid.alpha": 0.3,
-        }
-    )
-    figure, (one, two, three) = plt.subplots(1, 3, figsize=(12, 3.6), facecolor="white")
-    for world in WORLDS:
-        rows = [row for row in results["coverage"] if row["world"] == world.name]
-        special = world.name.startswith("two modes")
-        style = {"linewidth": 1.6} if special else {"color": "0.55", "linewidth": 0.8}
-        label = world.name if special else None
-        one.plot(
-            [r["boots"] for r in rows], [100 * r["inside"] for r in rows], marker=".", label=label, **style
-        )
-    one.axhspan(93, 97, color="tab:green", alpha=0.15)
-    one.set(title="Coverage of the 95% interval, by world", xlabel="boots", ylabel="%", ylim=(85, 100.5))
-    one.legend(loc="lower right")
-    for world in IN_REPORTS:
-        rows = [row for row in results["false_verdicts"] if row["world"] == world.name]
-        two.plot([r["boots"] for r in rows], [100 * r["false"] for r in rows], marker=".", label=world.name)
-    two.axhline(5, color="tab:red", linestyle="--", linewidth=1)
-    two.set(title="A/A reports with a false verdict", xlabel="boots", ylabel="%", ylim=(-0.2, 8))
-    two.legend(loc="upper right", fontsize=6)
-    for noise in NOISES:
-        rows = [row for row in results["power"] if row["noise"] == noise]
-        label = f"boots differ by {100 * noise:g}%"
-        three.plot([r["boots"] for r in rows], [100 * r["found"] for r in rows], marker=".", label=label)
-    three.set(title="A true 5% found", xlabel="boots", ylabel="%", ylim=(-2, 102))
-    three.legend(loc="lower right", fontsize=6)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
 
 
 def _rounded(value: Any) -> Any:
@@ -297,13 +263,6 @@ def main() -> int:
     given = parser.parse_args()
     print(f"looks of a run of at most 20 blocks: {', '.join(map(str, looks(20)))}")
     results = run_all(given.only, quick=given.quick, jobs=given.jobs)
-    saved = ROOT / "docs" / "validation.json"
-    if len(results) < len(PARTS):
-        found = {**json.loads(saved.read_text(encoding="utf-8")), **results}
-        results = {name: found[name] for name in PARTS if name in found}
-    if not given.quick:
-        saved.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        draw(results, ROOT / "docs" / "validation.svg")
     failures = broken(results)
     print("\n" + ("\n".join(failures) or "every promise is kept"))
     return 1 if failures else 0

@@ -1,4 +1,5 @@
-"""Pages of the site that are not files of docs/: the texts of the top folder, the commands, the modules.
+"""Pages of the site that are not files of docs/: the texts of the top folder, the commands, the modules, and
+every table of each folder of results/.
 
 The links in them are written for a reader of the checkout; here they are changed to point to the pages. A
 link to a file or folder of the checkout that the site does not have, such as a folder of patches, becomes
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ from typer.cli import get_docs_for_click
 from typer.main import get_command
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import results  # noqa: E402 - a hook is loaded from its file
+from kteardown.inputs.load import load_workload, stress_names, workload_names  # noqa: E402
+from markdown_table import markdown  # noqa: E402
+
 TEXTS = {
     "README.md": "index.md",
     "METHODOLOGY.md": "methodology.md",
@@ -49,6 +56,8 @@ def on_files(files: Files, config: Any) -> Files:
     pages = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in TEXTS.items()}
     pages["reference/cli.md"] = commands()
     pages |= {f"reference/{stage}.md": modules(stage) for stage in STAGES}
+    pages["reference/workloads.md"] = workloads()
+    pages |= {f"results/{name}.md": text for name, text in result_pages().items()}
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -66,7 +75,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         if ":" in link or not target:
             return match[0]
         place = posixpath.normpath(posixpath.join(folder, target))
-        page_there = TEXTS.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
+        if place.startswith("workloads/"):
+            place, anchor = "docs/reference/workloads.md", posixpath.basename(place).removesuffix(".toml")
+        page_there = TEXTS.get(place) or (
+            f"{place}.md" if place.startswith("results/") else place.removeprefix("docs/")
+        )
         if page_there and files.get_file_from_path(page_there):
             found = posixpath.relpath(page_there, here or ".")
             return f"[{label}]({found}{'#' + anchor if anchor else ''})"
@@ -87,14 +100,40 @@ def commands() -> str:
     return re.sub(r"^ {2}(\S.*)$", r"    \1", text, flags=re.MULTILINE)
 
 
+def result_pages() -> dict[str, str]:
+    """Return the page of each folder of results/, and one that lists them, by name."""
+    names = sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir())
+    pages = {name: results.page(ROOT, name) for name in names}
+    rows = [f"- [{name}]({name}.md): {text.splitlines()[2].lstrip('# ')}" for name, text in pages.items()]
+    return {**pages, "index": "\n".join(["# Results", "", *rows, ""])}
+
+
+def workloads() -> str:
+    """Return the page with the parameters, metrics and invariants of every workload."""
+    stress = stress_names()
+    parts = [f"## {_workload(name)}" for name in workload_names() if name not in stress]
+    parts = ["# Workloads", *parts, "## Stress tests", "They only check invariants."]
+    parts += [f"### {_workload(name)}" for name in stress]
+    return "\n\n".join(parts) + "\n"
+
+
+def _workload(name: str) -> str:
+    """Return the name of a workload, what it does, and its tables."""
+    it = load_workload(name)
+    rows = [["parameter", "default", "what it is"]]
+    rows += [[f"`{key}`", f"`{spec.default}`", spec.help] for key, spec in it.parameters.items()]
+    metrics = [["metric", "key", "what it is"]]
+    metrics += [[spec.name, f"`{key}`", spec.help] for key, spec in it.metrics.items()]
+    checks = [["invariant", "what it is"], *([f"`{key}`", text] for key, text in it.invariants.items())]
+    tables = [markdown(table, len(table[0])) for table in (rows, metrics, checks) if len(table) > 1]
+    return "\n\n".join([name, f"{it.summary[:1].upper()}{it.summary[1:]}.", *tables])
+
+
 def modules(stage: str) -> str:
     """Return the page of one stage: its modules, each from its docstrings."""
-    names = "\n\n".join(f"::: {name}" for name in _names(SOURCES / stage))
-    return f"# kteardown.{stage}\n\n{names}\n"
-
-
-def _names(path: Path) -> Iterator[str]:
+    path = SOURCES / stage
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-    for file in files:
-        if file.name != "__init__.py":
-            yield ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
+    names = [
+        file.relative_to(ROOT / "src").with_suffix("").parts for file in files if file.stem != "__init__"
+    ]
+    return "\n\n".join([f"# kteardown.{stage}", *(f"::: {'.'.join(name)}" for name in names)]) + "\n"

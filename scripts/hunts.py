@@ -1,11 +1,9 @@
-"""The tables of ``docs/hunt.md``, from the results of hunts in ``results/HUNT/hunt.json``.
+"""The tables of hunts, from ``results/HUNT/hunt.json``.
 
-``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A page shows the
-finds between ``<!-- hunt: NAME -->`` and ``<!-- end of hunt -->``, where ``make tables`` puts them;
-``<!-- hunt: NAME with all kinds -->`` also those that are no finds, ``<!-- hunt: NAME in short -->`` only how
-many there are, and which of them other kernels do not have, ``<!-- hunt: NAME of several processes -->`` only
-the releases in which several processes wait for each other. Where ``reproducers.py HUNT`` ran the programs of
-the finds, a column has by how much their times grew.
+``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A text can show
+two tables of it: ``short``, how many finds there are and which of them other kernels do not have, and
+``processes``, the releases in which several processes wait for each other. ``page`` has everything. Where
+``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,7 +20,7 @@ from typing import Any
 
 from claims import Evidence, Measured, guest, write_json
 from content_ids import agent_id, files_id, listed, text_id, tree_commit
-from kteardown import hunt
+from kteardown.hunt import RULES
 from kteardown.hunt.flow import ARCH
 from kteardown.hunt.result import Find, HuntResult
 from kteardown.hunt.tables import (
@@ -39,12 +36,6 @@ from kteardown.report.table import Table
 from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(
-    r"^(?P<begin><!-- hunt: (?P<name>\S+)(?P<form> with all kinds| in short| of several processes)? -->)\n"
-    r".*?^<!-- end of hunt -->$",
-    re.DOTALL | re.MULTILINE,
-)
-
 _PROGRAMS = (
     "its program: by how much the time of the same cost grows when the number is doubled for the last "
     "time, if only the program of `--reproducers` runs on this kernel, without the lab; it does not measure "
@@ -74,7 +65,7 @@ class Hunt(Evidence):
         return {
             "agent": agent_id(self.root, own),
             "guest": text_id(guest(ARCH, "icount")),
-            "rules": str(hunt.RULES),
+            "rules": str(RULES),
             **{
                 name: files_id(self.root, listed(self.root, [name]))
                 for name in sorted(series)
@@ -123,14 +114,29 @@ def keep_programs(root: Path, name: str, runs: dict[str, ProgramRun]) -> None:
     (root / "results" / name / "reproducers.json").write_text(text + "\n")
 
 
-def spliced(root: Path, text: str) -> str:
-    """A page with the finds of each hunt that it names."""
+def tables(root: Path) -> dict[tuple[str, str], list[str]]:
+    """The paragraphs that a text can show of each hunt, by the names of the hunt and of the table."""
+    found = {}
+    for hunt in hunts(root):
+        found[hunt.name, "short"] = [_short(hunt.result)]
+        found[hunt.name, "processes"] = [*_processes(hunt.result), _caption(hunt)]
+    return found
 
-    def block(match: re.Match[str]) -> str:
-        body = _body(root, match["name"], (match["form"] or "").strip())
-        return f"{match['begin']}\n{body}\n<!-- end of hunt -->"
 
-    return BLOCK.sub(block, text)
+def page(root: Path, name: str) -> list[str]:
+    """The paragraphs of everything that a hunt found, and of the ways that are no finds."""
+    hunt = Hunt(root, name)
+    result = hunt.result
+    parts = [f"{summary(result)}. {_sentence(verdicts_line(result))}", _caption(hunt)]
+    if result.finds:
+        parts += _finds(result.finds, finds_table(result), programs(root, name))
+    if result.owners:
+        parts += ["## Several processes", *_processes(result)]
+    for title, table in (("May be superlinear", undecided_table(result)), ("All kinds", cases_table(result))):
+        if table:
+            note = "; ".join(table.notes) or "each: instructions or kB for one object, at the largest number"
+            parts += [f"## {title}", markdown(*_cells(table)), _sentence(note)]
+    return parts
 
 
 def keep(root: Path, name: str, file: Path) -> None:
@@ -164,38 +170,24 @@ def _lines(data: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _body(root: Path, name: str, form: str) -> str:
-    kept = Hunt(root, name)
-    if kept.measured is None:
+def _caption(hunt: Hunt) -> str:
+    """Return how it was measured."""
+    if hunt.measured is None:
         return "**Not measured** yet."
-    result = kept.result
-    if form == "in short":
-        return _short(result)
-    parts = _processes(result) if form == "of several processes" else _all_finds(result, programs(root, name))
-    if form == "with all kinds":
-        cells, to_left = _cells(cases_table(result))
-        parts += [
-            markdown(cells, 1, left=to_left),
-            "Each: instructions or kB for one object, at the largest number.",
-        ]
-    parts += [
-        f"Measured with `{result.command}` ({result.release}, {kept.measured.date} at "
-        f"{kept.measured.commit}, {result.measured_s / 60:.0f} min of guests).",
-    ]
-    return "\n\n".join(part for part in parts if part)
+    when = f"{hunt.measured.date} at {hunt.measured.commit}"
+    took = f"{hunt.result.measured_s / 60:.0f} min of guests"
+    return f"Measured with `{hunt.result.command}` ({hunt.result.release}, {when}, {took})."
 
 
-def _all_finds(result: HuntResult, ran: dict[str, ProgramRun]) -> list[str]:
-    """Return how many finds there are, their table with its notes, and what is undecided."""
-    table = finds_table(result)
-    cells, to_left = _cells(table)
+def _finds(finds: tuple[Find, ...], table: Table, ran: dict[str, ProgramRun]) -> list[str]:
+    """Return the table of the finds with its notes, and the other kinds and ways of each."""
+    cells, keys, to_left = _cells(table)
     if ran:
-        _add_programs(cells, result.finds, ran)
-    parts = [f"{summary(result)}. {_sentence(verdicts_line(result))}"]
-    if result.finds:
-        notes = (*table.notes, *(_PROGRAMS,) * bool(ran))
-        parts += [markdown(cells, 1, left=to_left), _sentence("; ".join(notes)), _same(result.finds)]
-    return [*parts, _undecided(result)]
+        _add_programs(cells, finds, ran)
+    notes = (*table.notes, *(_PROGRAMS,) * bool(ran))
+    same = [f"- {find.kind}, {find.way}: {find.others}" for find in finds if find.also]
+    title = ["The same find in other kinds and ways:"] * bool(same)
+    return [markdown(cells, keys, to_left), _sentence("; ".join(notes)), *title, "\n".join(same)]
 
 
 def _processes(result: HuntResult) -> list[str]:
@@ -203,18 +195,18 @@ def _processes(result: HuntResult) -> list[str]:
     table = owners_table(result, everything=False)
     if table is None:
         return ["The releases of this hunt were measured by one process only."]
-    cells, to_left = _cells(table)
-    return [markdown(cells, 1, left=to_left) if len(cells) > 1 else "", _sentence("; ".join(table.notes))]
+    cells = _cells(table)
+    return [markdown(*cells) if len(cells[0]) > 1 else "", _sentence("; ".join(table.notes))]
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _cells(table: Table) -> tuple[list[list[str]], set[int]]:
-    """Return the texts of a table, its header first, and which columns are set to the left."""
+def _cells(table: Table) -> tuple[list[list[str]], int, set[int]]:
+    """Return the texts of a table, its header first, the number of key columns, and those set to the left."""
     cells = [list(table.keys.columns), *([cell.text for cell in row] for row in table.keys.rows)]
-    return cells, {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
+    return cells, 1, {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
 
 
 def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str, ProgramRun]) -> None:
@@ -245,7 +237,7 @@ def _short(result: HuntResult) -> str:
         find for find in steep if any(each.verdict != "superlinear" for each in find.elsewhere.values())
     ]
     text += (
-        f" Superlinear on {_listed(result.against)} too, as far as that could be measured: "
+        f" Superlinear on {', '.join(result.against)} too, as far as that could be measured: "
         f"{len(steep) - len(others)} of the {len(steep)} finds."
     )
     if not others:
@@ -254,51 +246,15 @@ def _short(result: HuntResult) -> str:
         [
             f"{find.kind}, {find.way}",
             COST_WORDS[find.cost or "sync"],
-            *(_verdict(find, each) for each in result.against),
+            *(
+                find.elsewhere[each].verdict if each in find.elsewhere else "not measured"
+                for each in result.against
+            ),
         ]
         for find in others
     ]
     header = ["find", "cost", *result.against]
     return f"{text} The others:\n\n{markdown([header, *rows], 1, left=set(range(len(header))))}"
-
-
-def _verdict(find: Find, source: str) -> str:
-    growth = find.elsewhere.get(source)
-    return growth.verdict if growth else "not measured"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _same(finds: tuple[Find, ...]) -> str:
-    """Return a list, folded, of the other kinds and ways of each find."""
-    if not any(find.also for find in finds):
-        return ""
-    lines = [f"- {find.kind}, {find.way}: {find.others}" for find in finds if find.also]
-    return _folded("The same find in other kinds and ways", lines)
-
-
-def _undecided(result: HuntResult) -> str:
-    """Return a list, folded, of the costs that a larger budget may find to be superlinear."""
-    table = undecided_table(result)
-    if table is None:
-        return ""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for way, cost, exponent, _, _, at in ([cell.text for cell in row] for row in table.keys.rows):
-        found.setdefault((way.partition(",")[0], cost), []).append((exponent, at))
-    lines = [
-        f"- {kind}, {cost}: {max(exponent for exponent, _ in those)} with {those[0][1]}"
-        for (kind, cost), those in sorted(found.items())
-    ]
-    count = len(table.keys.rows)
-    title = f"{count} more costs of {len({kind for kind, _ in found})} kinds may be superlinear"
-    return _folded(f"{title}: their exponents, with as many objects as the budget allows", lines)
-
-
-def _folded(title: str, lines: Sequence[str]) -> str:
-    text = f"<summary>{title}</summary>"
-    return "\n".join(["<details markdown>", text, "", *lines, "", "</details>"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The five headline figures under KVM, beside the instruction clock: the table of docs/kvm-tests.md.
+"""The five headline figures under KVM, beside the instruction clock: the table of results/kvm.
 
     kvm_figures.py FOLDER [EXPERIMENT...]
 

@@ -4,6 +4,7 @@
     results.py measure NAME...     measures again, or continues where it was interrupted; then splices
     results.py analyse NAME...     analyses the last run anew, after a change of the analysis alone
     results.py renew               does what each result needs of these two, the quickest first
+    results.py show NAME...        prints every table and note of a result, the page that `make docs` makes
     results.py tables              writes the tables and figures into the texts
     results.py check               fails where a text is not what results/ gives
     results.py release-check       fails where a result is stale, older or not measured, too
@@ -29,6 +30,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+import hunts
 from claims import (
     Claim,
     Confirmed,
@@ -42,11 +44,11 @@ from claims import (
     write_json,
 )
 from content_ids import tree_commit
-from hunts import hunts
 from kteardown.errors import KteardownError
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
-from splice import splice
+from result_tables import caption
+from splice import paragraphs, splice
 
 ROOT = Path(__file__).parents[1]
 _LEFT_OUT: dict[str, Any] = {
@@ -72,7 +74,7 @@ class Begun(BaseModel):
 
 def evidence(root: Path) -> list[Evidence]:
     """Every result, of experiments and of hunts."""
-    return [*claims(root), *hunts(root)]
+    return [*claims(root), *hunts.hunts(root)]
 
 
 def check(root: Path) -> list[str]:
@@ -99,6 +101,22 @@ def write_tables(root: Path) -> list[str]:
     if spliced.problems:
         raise Refused("\n".join(spliced.problems))
     return changed
+
+
+def page(root: Path, name: str) -> str:
+    """The page of ``results/NAME``: its tables, and the notes in its folder. Raises ValueError."""
+    folder, parts = root / "results" / name, [f"# {name}"]
+    notes = sorted(folder.glob("*.md"))
+    if (folder / "hunt.json").is_file():
+        parts += hunts.page(root, name)
+    elif not notes or (folder / "claim.toml").is_file():
+        claim = load(root, name)
+        parts.append(claim.spec.about)
+        for title, spec in claim.spec.tables.items():
+            parts += [f"## {title}", *paragraphs(claim, spec)]
+        if not claim.spec.tables:
+            parts.append(f"Its figures are in sentences. {caption(claim)}")
+    return "\n\n".join([*parts, *(file.read_text(encoding="utf-8").rstrip() for file in notes)]) + "\n"
 
 
 def measure(root: Path, name: str) -> None:
@@ -293,6 +311,8 @@ def main(arguments: list[str]) -> int:
                 print("\n".join(write_tables(ROOT)))
                 if failed:
                     raise Refused("\n".join(failed))
+            case ["show", *names] if names:
+                print("\n".join(page(ROOT, name) for name in names))
             case ["tables"]:
                 print("\n".join(write_tables(ROOT)) or "every text was as it should be")
             case ["measure" | "analyse" as verb, *names] if names:

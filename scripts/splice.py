@@ -5,7 +5,8 @@
       <!-- results: NAME TABLE -->
       <!-- end of results -->
 
-- ``<!-- postings -->`` to ``<!-- end of postings -->`` has a line for each posting.
+  ``results.py show NAME`` prints all tables of a result; ``make docs`` makes a page of them. The table
+  ``postings overview`` has a line for each posting.
 - A cover letter or the message of a patch is read as it is, so it has no such lines. The claim says below
   which paragraph the table is (``shown``), and the paragraphs there that were spliced are replaced.
 - The figures of a sentence are found by its words, which the claim has (``sentences``).
@@ -30,7 +31,6 @@ _BLOCK = re.compile(
     r"^<!-- results: (?P<claim>\S+) (?P<table>\S+) -->\n(?P<shown>.*?)^<!-- end of results -->$",
     re.DOTALL | re.MULTILINE,
 )
-_POSTINGS = re.compile(r"^<!-- postings -->\n.*?^<!-- end of postings -->$", re.DOTALL | re.MULTILINE)
 _MISSING, _MEASURED = "**Not measured**", "Measured with `kteardown "
 # A number, an interval, or the word of a verdict or law.
 _FIGURE = r"([-+]?\d+(?:,\d{3})*(?:\.\d+)?%?|\[[^\[\]]{1,40}\]|[a-z]+)"
@@ -56,20 +56,17 @@ class Spliced:
 def splice(root: Path, claims: Sequence[Claim]) -> Spliced:
     """Every text with the tables and figures of ``claims``; nothing is written."""
     found = Spliced()
-    by_name = {claim.name: claim for claim in claims}
     tables = {
         (claim.name, name): paragraphs(claim, spec)
         for claim in claims
         for name, spec in claim.spec.tables.items()
     }
-    shown = _into_pages(root, found, by_name, tables)
+    others = {("postings", "overview"): [overview(root, claims)], **hunts.tables(root)}
+    _into_pages(root, found, {**tables, **others})
     for claim in claims:
         for name, spec in claim.spec.tables.items():
             for place in spec.shown:
-                shown.add((claim.name, name))
                 _edit(root, found, claim, place.file, _below(place, tables[claim.name, name]))
-            if (claim.name, name) not in shown:
-                found.problems.append(f"results/{claim.name}: no text shows the table {name}")
         for sentence in claim.spec.sentences:
             _edit(root, found, claim, sentence.file, _with_figures(sentence, claim))
     return found
@@ -86,14 +83,8 @@ def paragraphs(claim: Claim, spec: TableSpec) -> list[str]:
         return [f"{_MISSING}: {error}; {again}."]
 
 
-def _into_pages(
-    root: Path,
-    found: Spliced,
-    claims: Mapping[str, Claim],
-    tables: Mapping[tuple[str, str], Sequence[str]],
-) -> set[tuple[str, str]]:
-    """Splice every page with comments; return the tables that they name."""
-    named: set[tuple[str, str]] = set()
+def _into_pages(root: Path, found: Spliced, tables: Mapping[tuple[str, str], Sequence[str]]) -> None:
+    """Splice every page with comments."""
     for file in sorted(path for pattern in PAGES for path in root.glob(pattern)):
         page, text = file.relative_to(root).as_posix(), file.read_text("utf-8")
 
@@ -102,25 +93,15 @@ def _into_pages(
             if key not in tables:
                 found.problems.append(f"{page}: there is no table {key[1]} in results/{key[0]}")
                 return match[0]
-            named.add(key)
             found.places.setdefault(key[0], set()).add(page)
             body = "\n\n".join(tables[key])
             return f"<!-- results: {key[0]} {key[1]} -->\n{body}\n<!-- end of results -->"
 
         made = _BLOCK.sub(block, text)
-        made = _POSTINGS.sub(lambda _: _overview(root, claims), made)
-        made = hunts.spliced(root, made)
-        for name in (match["name"] for match in hunts.BLOCK.finditer(made)):
-            found.places.setdefault(name, set()).add(page)
         if len(re.findall(r"^<!-- results: ", text, re.MULTILINE)) != len(_BLOCK.findall(text)):
             found.problems.append(f"{page}: a block of results has no end, or its first line is not complete")
         if made != text or _BLOCK.search(text):
             found.texts[page] = made
-    return named
-
-
-def _overview(root: Path, claims: Mapping[str, Claim]) -> str:
-    return f"<!-- postings -->\n{overview(root, list(claims.values()))}\n<!-- end of postings -->"
 
 
 def _edit(root: Path, found: Spliced, claim: Claim, pattern: str, edit: Callable[[str], str]) -> None:

@@ -111,7 +111,9 @@ def test_the_workflows_have_valid_commands_and_are_in_the_page(name: str) -> Non
         VERBS[verb].make_context(verb, arguments)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted(ROOT.glob("results/*/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_every_link_leads_to_a_file_of_the_checkout(page: Path) -> None:
     """The site changes them (``scripts/docs_pages.py``), a reader of the checkout does not."""
     links = re.findall(r"\]\(([^()\s#]+)[^()\s]*\)", page.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ of alpha that is spent when a share of the blocks is complete (K. Lan, D. DeMets
 tests and intervals of each look use the part that is added there. The function is alpha times the share to
 the power of 1.5 (K. Kim, D. DeMets, Biometrika 74, 1987). Of the functions that were tried, it stops almost
 as early as a linear one at large effects, and has nearly the power of that of O'Brien and Fleming at the end
-(figures in METHODOLOGY.md).
+(figures in results/simulations).
 
 The parts are added up (Bonferroni's bound) instead of using the sharper boundaries for jointly normal looks
 (C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7). Those boundaries do not hold for

@@ -6,19 +6,7 @@ The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogra
 ``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``). Samples are stored
 unchanged; nothing is averaged.
 
-An attempt at a boot that has no ``boot_end`` was cut short, because the lab was interrupted. Its completed
-trials, those with a ``trial_end``, are kept:
-
-- On the instruction clock (``acceleration`` "icount") the figures of a trial depend on everything that the
-  guest did before, so the next attempt runs the whole boot again. With one CPU it gives the same records,
-  byte for byte, with several CPUs nearly always; if it does not, the result says so.
-- In real time the next attempt runs only the trials that no earlier attempt completed. The boot is then the
-  union of its attempts: every trial is from a single guest.
-
-An attempt that ended as ``infrastructure-error`` has no information about the kernel, and the next attempt
-starts as if it had not happened. In real time a boot that ended ok may have disturbed trials, which lost too
-much time to other work of the host: a further attempt runs only these. Readers use, for every boot, the last
-attempt that ended, and the trials that attempts before it completed and that it did not start.
+docs/formats.md says which records count ("Which records count"), and ``rundir.counting`` applies it.
 
 Fields with a default of None or an empty value are newer than the first records, which do not have them.
 """

@@ -23,7 +23,7 @@ from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
 LOST_LIMIT = 0.05
-"""The default of ``--lost-limit``; METHODOLOGY.md has the reasons."""
+"""The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
 
 
 def make_lab(

@@ -1,9 +1,6 @@
 """Which records count: the rule, applied to the records of a run directory.
 
-``model.record`` states the rule. In short: of each boot the last attempt that ended counts; in real time
-the trials that attempts before it completed count too: those that were cut, and those that ended ok, of
-which it repeats the disturbed trials. The measured (not the warm-up) samples of a
-trial are used if the trial ended ok and no invariant failed, also if its boot failed later.
+docs/formats.md states it, under "Which records count".
 """
 
 from __future__ import annotations

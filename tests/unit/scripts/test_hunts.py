@@ -1,4 +1,4 @@
-"""The tables of finds in pages."""
+"""The tables of finds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 
 import confirm
 import hunts
-from kteardown import hunt
+from kteardown.hunt import RULES
 from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
 
-PAGE = "before\n<!-- hunt: one -->\nold\n<!-- end of hunt -->\nafter\n"
 GROWTH = GrowthResult(
     verdict="superlinear", reason="", exponent=1.9, sizes=(10, 20), costs=(50.0, 200.0), confirmed=True
 )
@@ -76,46 +75,41 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_finds_are_between_the_comments_and_nothing_else_changes(root: Path) -> None:
-    page = hunts.spliced(root, PAGE)
-    assert page.startswith(
-        "before\n<!-- hunt: one -->\n1 kind in 1 way of release on 6.12.1: 1 find, whose cost grows"
+def page(root: Path) -> str:
+    return "\n\n".join(hunts.page(root, "one"))
+
+
+def table(root: Path, name: str) -> str:
+    return "\n\n".join(hunts.tables(root)["one", name])
+
+
+def test_the_page_of_a_hunt_has_its_finds_and_every_other_way(root: Path) -> None:
+    text = page(root)
+    assert text.startswith("1 kind in 1 way of release on 6.12.1: 1 find, whose cost grows")
+    assert "| flocks, exit (+3) | release |" in text
+    assert "\n- flocks, exit: leases (exit, random), ofd_locks (exit)\n" in text
+    assert "`kteardown hunt --against debian-image:7.2` (6.12.1" in text
+    assert "| files | flocks | exit |" in text
+    assert "Several processes" not in text
+
+
+def test_in_short_a_text_has_the_counts_and_what_other_kernels_do_not_have(root: Path) -> None:
+    assert table(root, "short").startswith(
+        "Finds: 1 (1 about the release), merged from 4 superlinear costs. "
     )
-    assert page.endswith("<!-- end of hunt -->\nafter\n")
-    assert "| flocks, exit (+3) | release |" in page
-    assert "\n- flocks, exit: leases (exit, random), ofd_locks (exit)\n" in page
-    assert "`kteardown hunt --against debian-image:7.2` (6.12.1" in page
-    assert hunts.spliced(root, page) == page
-
-
-def test_kinds_that_are_no_finds_are_shown_where_the_page_asks_for_them(root: Path) -> None:
-    asking = PAGE.replace("one -->", "one with all kinds -->")
-    page = hunts.spliced(root, asking)
-    assert "\n<!-- hunt: one with all kinds -->\n" in page
-    assert "| files | flocks | exit |" in page
-    assert hunts.spliced(root, page) == page
-    assert "| files |" not in hunts.spliced(root, PAGE)
-
-
-def test_in_short_the_page_has_the_counts_and_what_other_kernels_do_not_have(root: Path) -> None:
-    asking = PAGE.replace("one -->", "one in short -->")
-    page = hunts.spliced(root, asking)
-    assert "\nFinds: 1 (1 about the release), merged from 4 superlinear costs. " in page
     file = root / "results" / "one" / "hunt.json"
     result = HuntResult.model_validate_json(file.read_bytes())
     other = GROWTH.model_copy(update={"verdict": "linear"})
     find = result.finds[0].model_copy(update={"elsewhere": {"new": other, "old": GROWTH}})
     update = {"finds": (find,), "against": ("old", "new", "older")}
     file.write_text(result.model_copy(update=update).model_dump_json())
-    page = hunts.spliced(root, asking)
-    assert " Superlinear on old, new and older too, as far as that could be measured: 0 of the 1" in page
-    assert "| flocks, exit | release | superlinear | linear | not measured |" in page
-    assert hunts.spliced(root, page) == page
+    text = table(root, "short")
+    assert " Superlinear on old, new, older too, as far as that could be measured: 0 of the 1" in text
+    assert "| flocks, exit | release | superlinear | linear | not measured |" in text
 
 
-def test_releases_by_several_processes_are_shown_where_the_page_asks_for_them(root: Path) -> None:
-    asking = PAGE.replace("one -->", "one of several processes -->")
-    assert "were measured by one process only" in hunts.spliced(root, asking)
+def test_the_releases_by_several_processes_are_a_table_of_their_own(root: Path) -> None:
+    assert "were measured by one process only" in table(root, "processes")
     file = root / "results" / "one" / "hunt.json"
     result = HuntResult.model_validate_json(file.read_bytes())
     both = OwnersResult(
@@ -132,13 +126,14 @@ def test_releases_by_several_processes_are_shown_where_the_page_asks_for_them(ro
     )
     wait = both.model_copy(update={"way": "random", "ratio": 1.9, "ci": (1.8, 2.0), "verdict": "serial"})
     file.write_text(result.model_copy(update={"owners": (both, wait)}).model_dump_json())
-    page = hunts.spliced(root, asking)
-    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | linear |" in re.sub(" +", " ", page)
-    assert "| flocks, exit |" not in page
-    assert "\nAll: 1 parallel, 1 serial; " in page
+    text = table(root, "processes")
+    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | linear |" in re.sub(" +", " ", text)
+    assert "| flocks, exit |" not in text
+    assert "\nAll: 1 parallel, 1 serial; " in text
+    assert "## Several processes" in page(root)
     file.write_text(result.model_copy(update={"owners": (both,)}).model_dump_json())
-    page = hunts.spliced(root, asking)
-    assert "|" not in page and "\nAll: 1 parallel; " in page
+    text = table(root, "processes")
+    assert "|" not in text and "All: 1 parallel; " in text
 
 
 @pytest.mark.parametrize(
@@ -154,15 +149,15 @@ def test_releases_by_several_processes_are_shown_where_the_page_asks_for_them(ro
 def test_a_hunt_is_older_after_a_change_of_what_its_guests_run(
     root: Path, name: str, moved: list[str]
 ) -> None:
-    page = hunts.spliced(root, PAGE)
+    before = page(root)
     (root / name).write_text("int x, y;\n")
     (one,) = hunts.hunts(root)
     assert (one.moved, one.state) == (moved, "older" if moved else "current")
-    assert hunts.spliced(root, page) == page
+    assert page(root) == before
 
 
 def test_a_hunt_is_older_after_a_change_of_its_rules(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunt, "RULES", hunt.RULES + 1)
+    monkeypatch.setattr(hunts, "RULES", RULES + 1)
     (one,) = hunts.hunts(root)
     assert one.moved == ["rules"]
 
@@ -171,24 +166,20 @@ def test_a_hunt_belongs_to_a_commit_and_an_agent(root: Path) -> None:
     (one,) = hunts.hunts(root)
     assert one.measured is not None
     assert (one.measured.agent, one.measured.kernels) == ("a", {"debian-image:6.12": "b"})
-    assert f"at {one.measured.commit}," in hunts.spliced(root, PAGE)
-
-
-def test_what_was_never_measured_is_said_to_be(tmp_path: Path) -> None:
-    assert "**Not measured** yet." in hunts.spliced(tmp_path, PAGE)
+    assert f"at {one.measured.commit}," in page(root)
 
 
 def test_a_column_has_what_the_programs_showed(root: Path) -> None:
     run = hunts.ProgramRun((5, 10, 20), (1.0, 2.0, 4.0), (1.0, 3.0, 11.1))
     hunts.keep_programs(root, "one", {"flocks, exit": run})
-    page = hunts.spliced(root, PAGE)
-    assert "its program |" in page and "its program: by how much" in page
-    assert "3.70 times |" in page
+    text = page(root)
+    assert "its program |" in text and "its program: by how much" in text
+    assert "3.70 times |" in text
 
 
 def test_a_program_that_failed_says_why(root: Path) -> None:
     hunts.keep_programs(root, "one", {"flocks, exit": hunts.ProgramRun(failure="status 1")})
-    assert "status 1 |" in hunts.spliced(root, PAGE)
+    assert "status 1 |" in page(root)
 
 
 @pytest.mark.parametrize(("cost", "expected"), [("make", 2.0), ("sync", 3.7), (None, 3.7)])

@@ -68,7 +68,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a source tree in git: a claim that is not measured, a page, a cover letter, a patch."""
     folder = tmp_path_factory.mktemp("made")
     tree = folder / "tree"
-    for name in ("agent", "workloads", "kernels", "experiments", SERIES):
+    for name in ("agent", "workloads", "kernels", "experiments", "postings", SERIES):
         shutil.copytree(ROOT / name, tree / name)
     patch = next(tree.glob(f"{SERIES}/0002-*.patch"))
     text = patch.read_text()
@@ -430,6 +430,19 @@ def test_a_place_that_is_wrong_is_named(measured: Path, name: str, old: str, new
         results.outdated(measured)
 
 
+def test_the_page_of_a_result_has_every_table_and_the_notes_in_its_folder(measured: Path) -> None:
+    (measured / "results/zombie/notes.md").write_text("## Why\nA walk.\n")
+    text = results.page(measured, "zombie")
+    assert text.startswith("# zombie\n\nA zombie's cost\n\n## thaw\n\n|")
+    assert text.endswith("\n\n## Why\nA walk.\n")
+    assert text.count("Measured with") == 2
+    (measured / "results/only").mkdir()
+    (measured / "results/only/notes.md").write_text("One.\n")
+    assert results.page(measured, "only") == "# only\n\nOne.\n"
+    with pytest.raises(ValueError, match=r"results/none/claim\.toml"):
+        results.page(measured, "none")
+
+
 def test_a_figure_that_was_edited_by_hand_is_found(measured: Path) -> None:
     replace(measured / PATCH, "costs 22.9 ", "costs 23 ")
     assert results.check(measured) == [f"{PATCH}: not what results/ gives: run `make tables`"]
@@ -495,7 +508,6 @@ def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> N
 
 
 def test_a_replication_does_not_depend_on_the_words_of_its_posting(tree: Path) -> None:
-    shutil.copytree(ROOT / "postings", tree / "postings")
     command = "kteardown replicate freezer --quick"
     before = claims.ids(tree, command)
     posting = tree / "postings/freezer.toml"
@@ -507,9 +519,8 @@ def test_a_replication_does_not_depend_on_the_words_of_its_posting(tree: Path) -
 
 
 def test_every_posting_has_a_line_with_its_findings(tree: Path) -> None:
-    shutil.copytree(ROOT / "postings", tree / "postings")
     page = tree / PAGE
-    page.write_text("<!-- postings -->\nold\n<!-- end of postings -->\n")
+    page.write_text("<!-- results: postings overview -->\nold\n<!-- end of results -->\n")
     replace(tree / "results/zombie/claim.toml", COMMAND, "kteardown replicate freezer --quick")
     lines = replications.overview(tree, claims.claims(tree)).splitlines()
     assert len(lines) == 2 + len(posting_names())
@@ -518,7 +529,6 @@ def test_every_posting_has_a_line_with_its_findings(tree: Path) -> None:
 
 
 def test_the_table_of_a_replication(measured: Path) -> None:
-    shutil.copytree(ROOT / "postings", measured / "postings")
     claim = claims.load(measured, "zombie")
     (result,) = claim.results.values()
     with pytest.raises(ValueError, match="replicates no posting"):

@@ -21,8 +21,8 @@ The interval of the log ratio is the smallest that contains two others:
   fall into two groups and the median jumps between them; alone it is too narrow below eight boots. If blocks
   explain most of the differences between boots it is too wide, so its error level grows with that part.
 
-``bench/validate_stats.py`` measures the coverage of both together; METHODOLOGY.md has the figures. BCa needs
-a jackknife, which fails for medians.
+``bench/validate_stats.py`` measures the coverage of both together; results/simulations has the figures. BCa
+needs a jackknife, which fails for medians.
 """
 
 from __future__ import annotations

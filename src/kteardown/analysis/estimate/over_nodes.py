@@ -10,7 +10,7 @@ covers with few nodes as well. The interval of a result is the smallest that con
 blocks.
 
 There is no second interval if each block has a node of its own: the blocks are the nodes then.
-``bench/node_coverage.py`` measures the coverage; METHODOLOGY.md has the figures.
+``bench/node_coverage.py`` measures the coverage; results/simulations has the figures.
 """
 
 from __future__ import annotations
