@@ -66,6 +66,7 @@ def main() -> None:
         os.umask(0o022)  # Programs in the sandbox and QEMU, which are not root, read the cache.
     try:
         code = _run()
+        sys.stdout.flush()
         if output.lost is not None:
             raise output.lost
     except KteardownError as error:
