@@ -18,7 +18,7 @@ from typer.main import get_command
 
 SUMMARIES: Mapping[str, str] = {
     "try": "Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.",
-    "run": "Run an experiment: build its kernels, boot them, measure, and print the report.",
+    "run": "Run an experiment: build its kernels, boot them, measure, and print the result.",
     "compare": "Compare a patch with its base on one workload.",
     "replicate": "Measure the posted patch itself, and say of each of its claims whether it replicates.",
     "hunt": "Find kernel objects whose making or release costs more than in proportion to their number.",
@@ -36,7 +36,7 @@ SUMMARIES: Mapping[str, str] = {
     "run.",
     "query": "Query the records of all runs, in SQL. Nothing can be written.",
     "export": "Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.",
-    "list": "List experiments, workloads, kinds, series, fragments, postings, the kernels in the cache, and "
+    "list": "List experiments, workloads, stress tests, kinds, series, fragments, postings, kernels and "
     "runs.",
     "new": "Write a skeleton that works unchanged, to be edited.",
     "prune": "Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never "

@@ -132,7 +132,7 @@ def test_a_failed_gate_always_has_a_reason() -> None:
 
 def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None:
     printed = CliRunner().invoke(app, ["list", "runs"]).stdout
-    assert "freezer-skip-exited makes freezing" in " ".join(printed.split())
+    assert "freezer-skip-exited: worse: none; better:" in " ".join(printed.split())
     (runs.path / "experiment.json").write_text("{}")
     assert "unreadable: " in CliRunner().invoke(app, ["list", "runs"]).stdout
 

@@ -39,7 +39,7 @@ def test_every_file_is_written_and_the_gate_applied_whatever_reads_the_page(
     verb = ("run", "--resume", run.name, *everything(tmp_path), "--fail-on", "worse")
     done = kteardown(*verb, home=tmp_path, prefix=shell)
     assert done.returncode == (5 if "full" in redirection else 0), done.stderr
-    assert "makes freezing" in (tmp_path / "comment").read_text()
+    assert "freezer-skip-exited: worse: none; better: freeze_user_ns" in (tmp_path / "comment").read_text()
     assert ElementTree.parse(tmp_path / "junit").getroot().tag == "testsuites"
     assert (tmp_path / "json").stat().st_size and (tmp_path / "markdown").stat().st_size
     gated = (*verb[:3], "--json", str(tmp_path / "j"), "--fail-on", "inconclusive")
