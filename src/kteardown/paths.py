@@ -53,6 +53,14 @@ def replace_text(file: Path, text: str) -> None:
         raise
 
 
+def read_or_empty(path: Path) -> str:
+    """Return the text of a file of /proc or /sys; empty if this kernel does not have it."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def sync(path: Path) -> None:
     """Write a file, or the names in a folder, to the disk."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -17,10 +17,11 @@ from kteardown.run import places
 from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.vm import acceleration, main_loop, pmu
+from kteardown.vm import acceleration, pmu
 from kteardown.vm.agent import build_agent, build_counts_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_library import main_loop_library
 
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
@@ -49,7 +50,7 @@ def make_lab(
         if backend is None or best == "mttcg":
             _check_counters(best)
     if best == "icount":
-        main_loop.library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
+        main_loop_library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
     return Lab(
         machine=QemuMachine(reporter.command),
         agent=agent,

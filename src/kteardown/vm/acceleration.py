@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
+from kteardown.paths import replace_text
 from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import Acceleration
 
@@ -105,8 +106,12 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
         return f"{_KVM} does not exist"
     if not os.access(_KVM, os.R_OK | os.W_OK):
         return f"this user may not open {_KVM} (its group may)"
+    qemu = shutil.which(ARCHITECTURES[arch].qemu)
+    if qemu is None:
+        raise missing_qemu(arch)
     probe = hashlib.sha256(ARCHITECTURES[arch].probe.code).hexdigest()[:8]
-    key = f"{_BOOT_ID.read_text().strip()} {_qemu_identity(arch)} {probe}"
+    found = Path(qemu).stat()  # Asking QEMU for its version takes 0.1 s each time.
+    key = f"{_BOOT_ID.read_text().strip()} {qemu} {found.st_size} {found.st_mtime_ns} {probe}"
     path = cache / f"kvm-probe-{arch}.json"
     try:
         finding = json.loads(path.read_text())
@@ -116,27 +121,10 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
         pass  # The file is missing, incomplete or of another format: probe again.
     probed = probe_boot(arch, "kvm")
     until = {"until": time.time() + _LATE_KEPT_S} if probed.late else {}
-    new = path.with_suffix(f".{os.getpid()}")
-    try:
+    with contextlib.suppress(OSError):  # The next command probes again.
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps({"key": key, "fault": probed.fault, **until}))
-        new.replace(path)
-    except OSError:  # The next command probes again.
-        with contextlib.suppress(OSError):
-            new.unlink()
+        replace_text(path, json.dumps({"key": key, "fault": probed.fault, **until}))
     return probed.fault
-
-
-def _qemu_identity(arch: Arch) -> str:
-    """Identify QEMU by its file, since asking for its version takes 0.1 s each time.
-
-    Raises LabError if it is not installed.
-    """
-    path = shutil.which(ARCHITECTURES[arch].qemu)
-    if path is None:
-        raise missing_qemu(arch)
-    found = Path(path).stat()
-    return f"{path} {found.st_size} {found.st_mtime_ns}"
 
 
 def _first_error(stderr: bytes | None) -> str:

@@ -96,7 +96,11 @@ def _built(
     try:
         # Read once, so that the same contents are hashed and built.
         sources = {path: file.read_bytes() for path, file in files.items()}
-        agent = cache / "agent" / f"{arch}-{_digest(sources, compiler)}{kind}"
+        version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+        digest = hashlib.sha256(version)
+        for path, content in sources.items():
+            digest.update(f"{path} {len(content)}\n".encode() + content)
+        agent = cache / "agent" / f"{arch}-{digest.hexdigest()[:16]}{kind}"
         if seal.is_intact(agent, reporter):
             return agent
         agent.parent.mkdir(parents=True, exist_ok=True)
@@ -143,14 +147,6 @@ def _hunt_sources(kinds: Sequence[Path]) -> dict[Path, Path]:
     """Return the files of the agent with the hunt; a kind of the user's own replaces one of its name."""
     own = {Path("hunt/kinds") / path.name: path for path in kinds}
     return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **own}
-
-
-def _digest(sources: dict[Path, bytes], compiler: str) -> str:
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    digest = hashlib.sha256(version)
-    for path, content in sources.items():
-        digest.update(f"{path} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
 
 
 def _make(folder: Path, compiler: str, reporter: Reporter, *variables: str) -> None:

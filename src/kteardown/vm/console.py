@@ -10,7 +10,7 @@ from kteardown.model.record import Outcome
 from kteardown.vm.kernel_log import kind_of, lines_of
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordsSeen:
     """A summary of what was received through the records port."""
 
@@ -56,23 +56,20 @@ def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcom
     kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
     """
     lines = lines_of(console)
-    outcome, detail = _verdict(lines, records, ending)
+    outcome: Outcome
+    if ending.how == "broken":
+        outcome, detail = "infrastructure-error", ending.detail
+    elif records.error is not None:
+        outcome, detail = "agent-error", records.error
+    elif panic := _first(lines, _PANIC):
+        outcome, detail = _panic(lines, panic)
+    elif records.bye and ending.how == "powered-off":
+        outcome, detail = "ok", ""
+    else:
+        outcome, detail = _unfinished(lines, ending)
     if records.cut:
         detail = f"{detail}; the last record was cut after {records.cut} bytes".removeprefix("; ")
     return outcome, detail
-
-
-def _verdict(lines: list[str], records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
-    if ending.how == "broken":
-        return "infrastructure-error", ending.detail
-    if records.error is not None:
-        return "agent-error", records.error
-    panic = _first(lines, _PANIC)
-    if panic:
-        return _panic(lines, panic)
-    if records.bye and ending.how == "powered-off":
-        return "ok", ""
-    return _unfinished(lines, ending)
 
 
 def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
@@ -99,14 +96,10 @@ def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
     died = _INIT_DIED.search(panic)
     # Without panic_on_oops, an oops in a system call of PID 1 kills PID 1. The outcome is then a panic.
     if died and not oops:
-        return "agent-error", f"{_exit_reason(int(died[1], 16))}: {panic}"
+        status = int(died[1], 16)  # In the format of wait(2).
+        how = f"was killed by signal {status & 0x7F}" if status & 0x7F else f"exited with {status >> 8}"
+        return "agent-error", f"the agent {how}: {panic}"
     return "panic", f"{panic}; {oops}" if oops else panic
-
-
-def _exit_reason(status: int) -> str:
-    """Describe how the agent ended. ``status`` has the format of wait(2)."""
-    signal = status & 0x7F
-    return f"the agent was killed by signal {signal}" if signal else f"the agent exited with {status >> 8}"
 
 
 def _last_message(lines: list[str]) -> str:

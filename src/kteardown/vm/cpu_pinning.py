@@ -11,11 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kteardown.model.record import Placed
+from kteardown.paths import read_or_empty
 from kteardown.vm import cpu_topology
 from kteardown.vm.cpu_topology import Placement
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob
-
-_ROOT = Path("/")
 
 
 @dataclass
@@ -53,29 +52,23 @@ class CpuPinning:
         """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile."""
         if job.acceleration == "kvm":
             placement = cpu_topology.choose(cpu_topology.read(), job.cpus)
-            anywhere = contextlib.nullcontext(Pinned(job, (), _without_cpus(job)))
-            with placed(job, placement) if placement else anywhere as pinned:
+            anywhere = Pinned(job, (), Placed(memory=memory_words(job.huge_pages)))
+            with placed(job, placement) if placement else contextlib.nullcontext(anywhere) as pinned:
                 yield pinned
         elif job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
             yield Pinned(job)
         else:
-            with self._on_one_cpu() as cpu:
-                yield Pinned(job, ("taskset", "--cpu-list", str(cpu)))
-
-    @contextlib.contextmanager
-    def _on_one_cpu(self) -> Iterator[int]:
-        """Yield the least used CPU."""
-        with self._lock:
-            allowed = sorted(os.sched_getaffinity(0))
-            # Start at a CPU that depends on the process, so that parallel labs do not all use the first one.
-            first = os.getpid() % len(allowed)
-            cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: self._guests[cpu])
-            self._guests[cpu] += 1
-        try:
-            yield cpu
-        finally:
             with self._lock:
-                self._guests[cpu] -= 1
+                allowed = sorted(os.sched_getaffinity(0))
+                # Begin at a CPU that depends on the process: parallel labs do not all use the first one.
+                first = os.getpid() % len(allowed)
+                cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: self._guests[cpu])
+                self._guests[cpu] += 1
+            try:
+                yield Pinned(job, ("taskset", "--cpu-list", str(cpu)))
+            finally:
+                with self._lock:
+                    self._guests[cpu] -= 1
 
 
 @contextlib.contextmanager
@@ -87,11 +80,11 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
     large = not job.numa_nodes and huge_pages_reserved(job.memory_mb, placement.node)
     near = replace(job, huge_pages=large)
     prefix = ("taskset", "--cpu-list", ",".join(map(str, placement.others)))
-    pinned = Pinned(near, prefix, _without_cpus(near))
+    pinned = Pinned(near, prefix, Placed(memory=memory_words(large)))
 
     def on_vcpus(threads: Sequence[int]) -> None:
         if _move(threads, placement.vcpus):
-            pinned.placed = Placed(memory=memory_words(near.huge_pages), **asdict(placement))
+            pinned.placed = Placed(memory=memory_words(large), **asdict(placement))
         if job.on_vcpus:
             job.on_vcpus(threads)
 
@@ -104,7 +97,7 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
         os.sched_setaffinity(0, before)
 
 
-def huge_pages_reserved(memory_mb: int, node: int, root: Path = _ROOT) -> bool:
+def huge_pages_reserved(memory_mb: int, node: int, root: Path = Path("/")) -> bool:
     """Return whether enough huge pages are reserved and free on a node of the host for a whole guest."""
     file = root / f"sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
     try:
@@ -114,20 +107,13 @@ def huge_pages_reserved(memory_mb: int, node: int, root: Path = _ROOT) -> bool:
     return memory_mb % HUGE_PAGE_MB == 0 and free_mb >= memory_mb
 
 
-def memory_words(from_reserved: bool, root: Path = _ROOT) -> str:
+def memory_words(from_reserved: bool, root: Path = Path("/")) -> str:
     """Return what the memory of a guest is made of. QEMU asks for transparent huge pages by itself."""
     if from_reserved:
         return f"reserved pages of {HUGE_PAGE_MB} MB"
-    try:
-        enabled = (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text()
-    except OSError:
-        return "small pages"
+    enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
     transparent = "[always]" in enabled or "[madvise]" in enabled
     return "transparent huge pages where the host finds some" if transparent else "small pages"
-
-
-def _without_cpus(job: BootJob) -> Placed:
-    return Placed(memory=memory_words(job.huge_pages))
 
 
 def _move(threads: Sequence[int], cpus: Sequence[int]) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path("/")
+from kteardown.paths import read_or_empty
+
 _FASTEST = 1024
 
 
@@ -46,7 +48,10 @@ def choose(cpus: Sequence[Cpu], vcpus: int) -> Placement | None:
     """
     found = []
     for node in sorted({cpu.node for cpu in cpus}):
-        cores = sorted(_cores(cpu for cpu in cpus if cpu.node == node), key=lambda core: _order(core[0]))
+        of_core: dict[tuple[int, ...], list[Cpu]] = defaultdict(list)
+        for cpu in sorted((cpu for cpu in cpus if cpu.node == node), key=_order):
+            of_core[cpu.core].append(cpu)
+        cores = list(of_core.values())
         if len(cores) > vcpus:
             chosen = [core[0] for core in cores[:vcpus]]
             numbers = tuple(cpu.number for cpu in chosen)
@@ -66,14 +71,6 @@ def _sorted(cpus: Iterable[Cpu]) -> tuple[int, ...]:
     return tuple(sorted(cpu.number for cpu in cpus))
 
 
-def _cores(cpus: Iterable[Cpu]) -> list[list[Cpu]]:
-    """Return the CPUs of each core, the one to use first."""
-    found: dict[tuple[int, ...], list[Cpu]] = {}
-    for cpu in sorted(cpus, key=_order):
-        found.setdefault(cpu.core, []).append(cpu)
-    return list(found.values())
-
-
 def _order(cpu: Cpu) -> tuple[bool, int, bool, int]:
     return (not cpu.isolated, -cpu.capacity, 0 in cpu.core, cpu.number)
 
@@ -91,19 +88,19 @@ def usable(
     return {*affinity} | more
 
 
-def read(root: Path = _ROOT, affinity: Collection[int] | None = None) -> list[Cpu]:
+def read(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
     """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys lacks them.
 
     ``affinity`` is that of this process by default.
     """
     folder = root / "sys/devices/system"
-    online, isolated = (cpu_list(_text(folder / f"cpu/{name}")) for name in ("online", "isolated"))
-    cpuset = cpu_list(_text(_cpuset(root))) or online
+    online, isolated = (cpu_list(read_or_empty(folder / f"cpu/{name}")) for name in ("online", "isolated"))
+    cpuset = cpu_list(read_or_empty(_cpuset(root))) or online
     allowed = usable(os.sched_getaffinity(0) if affinity is None else affinity, online, isolated, cpuset)
     nodes = {
         cpu: int(node.name.removeprefix("node"))
         for node in sorted((folder / "node").glob("node[0-9]*"))
-        for cpu in cpu_list(_text(node / "cpulist"))
+        for cpu in cpu_list(read_or_empty(node / "cpulist"))
     }
     return [
         Cpu(
@@ -111,7 +108,7 @@ def read(root: Path = _ROOT, affinity: Collection[int] | None = None) -> list[Cp
             core=tuple(sorted(_core(folder, cpu) & online or {cpu})),
             node=nodes.get(cpu, 0),
             isolated=cpu in isolated,
-            capacity=int(_text(folder / f"cpu/cpu{cpu}/cpu_capacity").strip() or _FASTEST),
+            capacity=int(read_or_empty(folder / f"cpu/cpu{cpu}/cpu_capacity").strip() or _FASTEST),
         )
         for cpu in sorted(allowed & online)
     ]
@@ -129,12 +126,14 @@ def cpu_list(text: str) -> set[int]:
 
 def _core(folder: Path, cpu: int) -> set[int]:
     topology = folder / f"cpu/cpu{cpu}/topology"
-    return cpu_list(_text(topology / "core_cpus_list") or _text(topology / "thread_siblings_list"))
+    return cpu_list(
+        read_or_empty(topology / "core_cpus_list") or read_or_empty(topology / "thread_siblings_list")
+    )
 
 
 def _cpuset(root: Path) -> Path:
     """Return the file with the CPUs that the control group of this process may use."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in read_or_empty(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         own = path.strip("/")
         if controllers == "cpuset":
@@ -142,10 +141,3 @@ def _cpuset(root: Path) -> Path:
         if number == "0" and (file := root / "sys/fs/cgroup" / own / "cpuset.cpus.effective").is_file():
             return file
     return root / "sys/fs/cgroup/cpuset.cpus.effective"
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

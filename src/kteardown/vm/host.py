@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +11,8 @@ import psutil
 
 from kteardown.errors import LabError
 from kteardown.model.arch import Arch
+from kteardown.paths import read_or_empty
+from kteardown.vm.cpu_topology import cpu_list
 from kteardown.vm.installed_qemu import qemu_version
 
 _SYS = Path("/sys/devices/system/cpu")
@@ -34,7 +35,10 @@ def facts() -> dict[str, Any]:
     has the vulnerabilities that affect the host, with their mitigations. ``hypervisor`` is set if the host
     is itself a guest.
     """
-    cpuinfo = _fields("/proc/cpuinfo")
+    lines = read_or_empty(Path("/proc/cpuinfo")).splitlines()
+    # The first line of each name counts: that of the first CPU.
+    pairs = (line.partition(":") for line in reversed(lines) if ":" in line)
+    cpuinfo = {name.strip(): value.strip() for name, _, value in pairs}
     governors = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
     found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
     return {
@@ -48,7 +52,7 @@ def facts() -> dict[str, Any]:
             "governor": ", ".join(sorted(filter(None, governors))) or None,
             "turbo": _turbo(),
             "smt": _read(_SYS / "smt/control"),
-            "isolated": _read(_SYS / "isolated") or None,
+            "isolated": _read(_SYS / "isolated"),
         },
         "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "hypervisor": _hypervisor(cpuinfo),
@@ -100,29 +104,13 @@ def _os_name() -> str | None:
         return None
 
 
-def _fields(path: str) -> dict[str, str]:
-    """Parse lines ``name : value``. The first line of each name counts: in /proc/cpuinfo, the first CPU."""
-    found: dict[str, str] = {}
-    for line in (_read(Path(path)) or "").splitlines():
-        name, colon, value = line.partition(":")
-        if colon:
-            found.setdefault(name.strip(), value.strip())
-    return found
-
-
 def count_cpus(ranges: str | None) -> int | None:
     """Return the number of CPUs in a list such as ``0-3,8``; None for an empty list."""
-    if not ranges:
-        return None
-    spans = (re.fullmatch(r"(\d+)(?:-(\d+))?", part) for part in ranges.split(","))
-    return sum(int(span[2] or span[1]) - int(span[1]) + 1 for span in spans if span)
+    return len(cpu_list(ranges or "")) or None
 
 
 def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return None
+    return read_or_empty(path).strip() or None
 
 
 def _qemu_or_none(arch: Arch) -> str | None:

@@ -16,24 +16,14 @@ from pathlib import Path
 
 from kteardown.errors import LabError
 
-_NAME = "kteardown-guests.lock"
 _EVERY_S = 0.25
 
 
 @contextmanager
 def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
     """Yield the descriptor of the lock. Raises LabError if others still hold it after ``wait_s``."""
-    file = folder / _NAME
-    fd = _open(file)
-    try:
-        _take(fd, file, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, wait_s)
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _open(file: Path) -> int:
-    """Open the file for reading, which is enough for a lock: another user may have made it."""
+    file = folder / "kteardown-guests.lock"
+    # Reading is enough for a lock: another user may have made the file.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with suppress(FileExistsError):
@@ -41,24 +31,29 @@ def _open(file: Path) -> int:
             # Whatever the umask of the first user.
             os.fchmod(made, 0o644)
             os.close(made)
-        return os.open(file, flags)
+        fd = os.open(file, flags)
     except OSError as error:
         raise LabError(
             f"{file}: the lock of the host cannot be opened: {error.strerror}",
             hint="in the configuration, set lock_folder of [slurm] to a local folder of every host.",
         ) from error
-
-
-def _take(fd: int, file: Path, how: int, wait_s: float) -> None:
-    until = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(fd, how | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
+    try:
+        until = time.monotonic() + wait_s
+        while not _is_taken(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH):
             if time.monotonic() > until:
                 raise LabError(
                     f"another guest has run on this host for {wait_s:g} s ({file} is locked)",
                     hint=f"see which process holds it: fuser -v {file}",
-                ) from None
+                )
             time.sleep(_EVERY_S)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _is_taken(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

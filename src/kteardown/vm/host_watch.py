@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kteardown.model.record import LostTime
+from kteardown.paths import read_or_empty
 
-_ROOT = Path("/")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 WAKEUP_S = 50e-6
 """What an idle host may take to run a thread that becomes runnable; it is not counted as lost."""
@@ -49,7 +49,7 @@ class Counters:
 class HostWatch:
     """Reads the counters around each trial of one guest."""
 
-    def __init__(self, root: Path = _ROOT) -> None:
+    def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._threads: Sequence[int] = ()
         self._before: Counters | None = None
@@ -68,25 +68,21 @@ class HostWatch:
         return lost_between(before, self._read()) if before else None
 
     def _read(self) -> Counters:
-        return read(self._threads, _cpus_of(self._threads), self._root)
+        cpus: set[int] = set()
+        for thread in self._threads:
+            with contextlib.suppress(OSError):
+                cpus |= os.sched_getaffinity(thread)
+        # Those of this process if none is known.
+        return read(self._threads, sorted(cpus or os.sched_getaffinity(0)), self._root)
 
 
-def _cpus_of(threads: Sequence[int]) -> list[int]:
-    """Return the CPUs of the host on which ``threads`` may run; those of this process if none is known."""
-    found: set[int] = set()
-    for thread in threads:
-        with contextlib.suppress(OSError):
-            found |= os.sched_getaffinity(thread)
-    return sorted(found or os.sched_getaffinity(0))
-
-
-def read(threads: Sequence[int], cpus: Sequence[int], root: Path = _ROOT) -> Counters:
+def read(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) -> Counters:
     """Return the counters of ``threads`` and of those CPUs of the host on which they may run."""
     times = {thread: found for thread in threads if (found := _thread_times(root, thread))}
     return Counters(
         at_s=time.monotonic(),
         threads=times,
-        steal_s=steal(_text(root / "proc/stat"), cpus),
+        steal_s=steal(read_or_empty(root / "proc/stat"), cpus),
         throttled_s=_throttled(root),
         hot_s={cpu: hot for cpu in cpus if (hot := _hot(root, cpu)) is not None},
     )
@@ -120,7 +116,7 @@ def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
     return found
 
 
-def own_groups(cgroups: str, root: Path = _ROOT) -> list[Path]:
+def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
     """Return the folders of the control groups of this process and of those above them, for the CPU.
 
     ``cgroups`` is the text of ``/proc/self/cgroup``.
@@ -152,7 +148,7 @@ def _rounded(seconds: float | None) -> float | None:
 
 def _thread_times(root: Path, thread: int) -> ThreadTimes | None:
     """Return the times of a thread; None if it has exited, or if the kernel does not keep them."""
-    fields = _text(root / f"proc/{thread}/schedstat").split()
+    fields = read_or_empty(root / f"proc/{thread}/schedstat").split()
     if len(fields) != 3 or fields[2] == "0":
         return None
     return ThreadTimes(int(fields[1]) / 1e9, int(fields[2]))
@@ -160,8 +156,10 @@ def _thread_times(root: Path, thread: int) -> ThreadTimes | None:
 
 def _throttled(root: Path) -> float | None:
     found = []
-    for folder in own_groups(_text(root / "proc/self/cgroup"), root):
-        stat = dict(line.split() for line in _text(folder / "cpu.stat").splitlines() if line.count(" ") == 1)
+    for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
+        stat = dict(
+            line.split() for line in read_or_empty(folder / "cpu.stat").splitlines() if line.count(" ") == 1
+        )
         if "throttled_usec" in stat:
             found.append(int(stat["throttled_usec"]) / 1e6)
         elif "throttled_time" in stat:  # Version 1, in nanoseconds.
@@ -172,13 +170,6 @@ def _throttled(root: Path) -> float | None:
 def _hot(root: Path, cpu: int) -> float | None:
     """Return the time for which a CPU was throttled because of its temperature; None without the counter."""
     folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
-    texts = [_text(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
+    texts = [read_or_empty(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
     times = [int(text) / 1e3 for text in texts if text.strip().isdigit()]
     return max(times, default=None)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

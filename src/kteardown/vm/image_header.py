@@ -76,7 +76,10 @@ def check_image(path: Path, arch: Arch) -> None:
             f"{path} is a kernel for {found}, expected {arch}",
             hint="give an image for the experiment's architecture, or set machine.arch.",
         )
-    whole = _bzimage_size(head) if found == "x86_64" else 0
+    whole = 0
+    if found == "x86_64":  # Boot sector, setup code and protected-mode code.
+        (paragraphs,) = struct.unpack_from("<I", head, _SYSSIZE)
+        whole = ((head[_SETUP_SECTS] or 4) + 1) * 512 + int(paragraphs) * 16
     if size < whole:
         raise InputError(
             f"the kernel image {path} is cut off: it has {size} bytes, but its header says {whole}",
@@ -90,13 +93,6 @@ def _arch(data: bytes) -> Arch | None:
         if data[offset : offset + len(magic)] == magic and len(data) >= (_HEAD if name == "x86_64" else 0):
             return name
     return None
-
-
-def _bzimage_size(head: bytes) -> int:
-    """Return the size in bytes of boot sector, setup code and protected-mode code (setup_sects, syssize)."""
-    sectors = head[_SETUP_SECTS] or 4
-    (paragraphs,) = struct.unpack_from("<I", head, _SYSSIZE)
-    return (sectors + 1) * 512 + int(paragraphs) * 16
 
 
 def _bzimage_release(data: bytes, name: str) -> str:

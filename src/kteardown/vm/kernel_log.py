@@ -131,7 +131,10 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
     ``trials`` are the trials that were running; an oops and the panic that it causes are one problem. The
     log that a panic prints again is not read.
     """
-    lines = _until_replay(lines_of(console))
+    lines = lines_of(console)
+    panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), len(lines))
+    again = (n for n, line in enumerate(lines[panic:], panic) if _REPLAY.match(line))
+    lines = lines[: next(again, len(lines))]
     found: dict[tuple[ProblemKind, str], KernelProblem] = {}
     trial: int | None = None
     report: ProblemKind | None = None
@@ -153,15 +156,6 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
         if trial is not None and trial not in found[key].trials:
             found[key] = found[key].model_copy(update={"trials": (*found[key].trials, trial)})
     return tuple(found.values())
-
-
-def _until_replay(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines up to where a panic prints the whole log again."""
-    panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
-    if panic is None:
-        return lines
-    again = (n for n, line in enumerate(lines[panic:], panic) if _REPLAY.match(line))
-    return lines[: next(again, len(lines))]
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:

@@ -24,11 +24,11 @@ from kteardown.vm.image_header import check_image
 from kteardown.vm.installed_qemu import missing_qemu
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.kernel_log import last_lines_of, problems
-from kteardown.vm.main_loop import preloaded
 from kteardown.vm.qemu_command import Channels, qemu_command
+from kteardown.vm.qemu_library import preloaded
 from kteardown.vm.qemu_monitor import Monitor
 from kteardown.vm.record_port import RecordLines, TooMuchError
-from kteardown.vm.silence import QemuStuckError, silence_of
+from kteardown.vm.silence import GuestSilence, HostSilence, QemuStuckError, cpu_time_s
 
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
@@ -74,7 +74,7 @@ class QemuMachine:
 
         Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
         or taskset is not installed, /dev/fd is missing or a file cannot be opened, what
-        ``main_loop.library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
+        ``main_loop_library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
         check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
@@ -160,7 +160,13 @@ async def _run(
         except TooMuchError as flood:
             ending = Ending("flooded", str(flood))
         duration = asyncio.get_running_loop().time() - guest.started
-    before, after = _console_text(job.console, ending)
+    with job.console.open("rb") as console:
+        start = max(0, job.console.stat().st_size - _CONSOLE_BYTES)
+        console.seek(start)
+        text = console.read()
+    end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
+    # What the guest printed by itself, and what it printed when the lab interrupted it.
+    before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
     outcome, detail = classify(before, lines.seen(), ending)
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:
@@ -169,16 +175,6 @@ async def _run(
     return BootResult(
         outcome, detail, duration, lines.first_s, guest.command, memory.peak_kb, problems(before), last_lines
     )
-
-
-def _console_text(file: Path, ending: Ending) -> tuple[str, str]:
-    """Return what the guest printed by itself, and what it printed when the lab interrupted it."""
-    with file.open("rb") as console:
-        start = max(0, file.stat().st_size - _CONSOLE_BYTES)
-        console.seek(start)
-        text = console.read()
-    end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
-    return text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
 
 
 @contextlib.asynccontextmanager
@@ -244,7 +240,9 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
             return await _broken(guest)
         if job.on_vcpus and (threads := await monitor.vcpu_threads()):
             job.on_vcpus(threads)
-        silence = silence_of(job, monitor, guest.process.pid)
+        silence: GuestSilence | HostSilence = HostSilence(job.silence_s)
+        if job.acceleration == "icount":
+            silence = GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(guest.process.pid))
         received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
         paused = asyncio.create_task(monitor.paused())
         flooded = asyncio.create_task(_flooded(job.console))

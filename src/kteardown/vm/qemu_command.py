@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kteardown.inputs.load import check_machine
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.arch import ARCHITECTURES
 from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 
 RECORDS_PORT = "kteardown.records"
@@ -48,9 +48,11 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
     """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine."""
     check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
     possible = job.possible_cpus or job.cpus
+    known = ARCHITECTURES[job.arch]
+    emulated = ("-M", known.board + known.emulated_board_options, "-cpu", known.emulated_cpu)
     return [
-        *(ARCHITECTURES[job.arch].qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *("-M", _board(job), "-cpu", _cpu(job.arch, job.acceleration)),
+        *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
         *_ACCELERATOR[job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(_memory(job) if job.huge_pages and not job.numa_nodes else ()),
@@ -98,15 +100,6 @@ def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
         words += ["-object", f"memory-backend-ram,id=memory{node},size={size_mb}M"]
         words += ["-numa", f"node,nodeid={node},memdev=memory{node}{node_cpus}"]
     return words
-
-
-def _board(job: BootJob) -> str:
-    known = ARCHITECTURES[job.arch]
-    return known.board + ("" if job.acceleration == "kvm" else known.emulated_board_options)
-
-
-def _cpu(arch: Arch, acceleration: Acceleration) -> str:
-    return ARCHITECTURES[arch].host_cpu if acceleration == "kvm" else ARCHITECTURES[arch].emulated_cpu
 
 
 def _records_device(pipe: int) -> list[str]:

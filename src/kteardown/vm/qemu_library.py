@@ -1,18 +1,27 @@
-"""Build the C code that is loaded into QEMU: its plugin, and what the instruction clock needs."""
+"""Build the C code that is loaded into QEMU: its plugin, and what the instruction clock needs.
+
+Under that clock, ``main_loop`` keeps QEMU's main loop from running beside the virtual CPUs.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from kteardown.errors import BuildError, LabError, MissingError
-from kteardown.paths import data_dir
-from kteardown.progress import Reporter
+from kteardown.paths import cache_dir, data_dir
+from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
+from kteardown.vm.confinement import readable
+from kteardown.vm.job import BootJob
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
 
@@ -50,3 +59,31 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
             hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
         ) from error
     return library
+
+
+class Preloaded(NamedTuple):
+    """How QEMU is started with the library: the ``prefix`` of its command, the descriptors it inherits."""
+
+    prefix: tuple[str, ...] = ()
+    inherit: tuple[int, ...] = ()
+
+
+def main_loop_library(reporter: Reporter) -> Path:
+    """Return ``plugins/main_loop.c`` as a library, which says why it is needed.
+
+    Raises MissingError, BuildError, LabError.
+    """
+    return build_library("main_loop", cache=cache_dir(), reporter=reporter)
+
+
+@contextlib.contextmanager
+def preloaded(job: BootJob) -> Iterator[Preloaded]:
+    """Yield how to start QEMU for ``job``. Raises as ``main_loop_library`` does."""
+    if job.acceleration != "icount":
+        yield Preloaded()
+        return
+    # By its descriptor, because a blank or a colon in a path would end it.
+    with readable(main_loop_library(SilentReporter())) as opened:
+        number = opened.fileno()
+        names = [f"/dev/fd/{number}", os.environ.get("LD_PRELOAD", "")]
+        yield Preloaded(("env", f"LD_PRELOAD={':'.join(filter(None, names))}"), (number,))

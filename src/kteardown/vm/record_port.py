@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -67,7 +69,13 @@ class RecordLines:
         for line in lines:
             whole = bytes(self._rest + line)
             self._rest.clear()
-            self._note(whole)
+            self._seen.lines += 1
+            # Only these two types of records decide the outcome of the boot.
+            if b'"bye"' in whole or b'"error"' in whole:
+                with suppress(ValidationError):
+                    record = parse(whole)
+                    self._seen.bye |= isinstance(record, Bye)
+                    self._seen.error = record.detail if isinstance(record, AgentError) else self._seen.error
             self._on_line(whole)
         self._rest += rest
         self._bytes += len(chunk)
@@ -78,17 +86,4 @@ class RecordLines:
 
     def seen(self) -> RecordsSeen:
         """Return a summary of what was received so far."""
-        seen = self._seen
-        return RecordsSeen(seen.lines, seen.bye, seen.error, len(self._rest))
-
-    def _note(self, line: bytes) -> None:
-        bye, error = self._seen.bye, self._seen.error
-        # Only these two types of records decide the outcome of the boot.
-        if b'"bye"' in line or b'"error"' in line:
-            try:
-                record = parse(line)
-            except ValidationError:
-                record = None
-            bye = bye or isinstance(record, Bye)
-            error = record.detail if isinstance(record, AgentError) else error
-        self._seen = RecordsSeen(self._seen.lines + 1, bye, error)
+        return replace(self._seen, cut=len(self._rest))

@@ -14,9 +14,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_monitor import Monitor
 
 _EVERY_S = 15.0
@@ -33,20 +31,12 @@ class QemuStuckError(Exception):
     """QEMU runs and executes nothing, or does not answer."""
 
 
-class Silence(Protocol):
-    """The rule by which a silent guest is hung."""
-
-    every_s: float
-    """How often ``is_hung`` is to be called while the guest is silent, in host seconds."""
-    detail: str
-    """What ``is_hung`` saw, once it has returned True."""
-
-    async def is_hung(self, silent_s: float) -> bool:
-        """Return whether the guest is hung, ``silent_s`` host seconds after its last record."""
-
-
 class HostSilence:
-    """The rule in real time."""
+    """The rule in real time.
+
+    ``is_hung`` is to be called after each ``every_s`` host seconds without a record; once it has returned
+    True, ``detail`` is what it saw.
+    """
 
     def __init__(self, limit_s: float) -> None:
         self.every_s = limit_s
@@ -98,13 +88,6 @@ class GuestSilence:
         if now - self._moved >= _HOST_S:
             raise QemuStuckError(f"the guest executed nothing for {now - self._moved:.0f} s")
         return False
-
-
-def silence_of(job: BootJob, monitor: Monitor, qemu: int) -> Silence:
-    """Return the rule for the clock of ``job``; ``qemu`` is the process id of its QEMU."""
-    if job.acceleration == "icount":
-        return GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(qemu))
-    return HostSilence(job.silence_s)
 
 
 def cpu_time_s(pid: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from kteardown.paths import read_or_empty
 from kteardown.vm import host, host_watch, pmu
 
 _BUSY = 0.5
@@ -30,37 +31,26 @@ class WallCheck:
     """What changes it; empty if it cannot be changed by a command."""
 
 
+def host_checks() -> list[WallCheck]:
+    """Return the checks of this host."""
+    return wall_checks(host.facts())
+
+
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[WallCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
-    return [
-        _nested(facts),
-        *_frequency(facts, root),
-        _smt(facts),
-        _mitigations(facts),
-        _isolated(facts),
-        _huge_pages(root),
-        _tsc(facts, root),
-        _load(facts, root),
-        _steal(root),
-        _quota(root),
-        _counters(root),
-    ]
+    return [*_of_processor(facts, root), *_of_memory_and_clock(facts, root), *_of_time_taken(facts, root)]
 
 
-def _nested(facts: Mapping[str, Any]) -> WallCheck:
-    under = facts["hypervisor"]
-    return WallCheck(
+def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+    under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
+    governor, turbo, smt = cpu["governor"], cpu["turbo"], cpu["smt"]
+    yield WallCheck(
         "hardware",
         under is None,
         "this host is hardware" if under is None else f"this host is itself a guest ({under})",
         "what leaves the guest (page faults, timers, interrupts between CPUs, halts) goes through a further "
         "hypervisor, and other guests of the same machine take time from this host",
     )
-
-
-def _frequency(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
-    cpu = facts["cpu"]
-    governor, turbo = cpu["governor"], cpu["turbo"]
     yield WallCheck(
         "governor",
         governor in (None, "performance"),
@@ -78,6 +68,30 @@ def _frequency(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
         f"the frequency depends on the temperature and on how many cores are busy{most}",
         off if intel else f"echo 0 | sudo tee {_CPU}/cpufreq/boost",
     )
+    yield WallCheck(
+        "SMT",
+        smt != "on",
+        smt or "unknown",
+        "a CPU shares its core, and is much slower while the other CPU of the core is busy",
+        f"echo off | sudo tee {_CPU}/smt/control",
+    )
+    yield WallCheck(
+        "mitigations",
+        True,
+        f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
+        "the same for all kernels; mitigations=off on the host's command line is the level without them"
+        if mitigations
+        else "none that affects this processor",
+    )
+    count = cpu["online"] or 1
+    last = f"{count // 2}-{count - 1}"
+    yield WallCheck(
+        "isolated CPUs",
+        bool(cpu["isolated"]) or count < 4,
+        cpu["isolated"] or "none",
+        "tasks, timers and interrupts of the host run on the guest's CPUs",
+        f"add isolcpus=managed_irq,domain,{last} nohz_full={last} to the host's kernel command line",
+    )
 
 
 def _range(root: Path, lowest: str) -> str:
@@ -87,120 +101,68 @@ def _range(root: Path, lowest: str) -> str:
     return f": {low // 1000} to {high // 1000} MHz" if low and high else ""
 
 
-def _smt(facts: Mapping[str, Any]) -> WallCheck:
-    smt = facts["cpu"]["smt"]
-    return WallCheck(
-        "SMT",
-        smt != "on",
-        smt or "unknown",
-        "a CPU shares its core, and is much slower while the other CPU of the core is busy",
-        f"echo off | sudo tee {_CPU}/smt/control",
-    )
-
-
-def _mitigations(facts: Mapping[str, Any]) -> WallCheck:
-    found = facts["mitigations"] or {}
-    return WallCheck(
-        "mitigations",
-        True,
-        f"{len(found)}: {', '.join(found)}. They cost time at every entry to the host's kernel, the same for "
-        "all kernels; mitigations=off on the host's command line is the level without them"
-        if found
-        else "none that affects this processor",
-    )
-
-
-def _isolated(facts: Mapping[str, Any]) -> WallCheck:
-    cpu = facts["cpu"]
-    count = cpu["online"] or 1
-    last = f"{count // 2}-{count - 1}"
-    return WallCheck(
-        "isolated CPUs",
-        bool(cpu["isolated"]) or count < 4,
-        cpu["isolated"] or "none",
-        "tasks, timers and interrupts of the host run on the guest's CPUs",
-        f"add isolcpus=managed_irq,domain,{last} nohz_full={last} to the host's kernel command line",
-    )
-
-
-def _huge_pages(root: Path) -> WallCheck:
-    folder = root / "sys/kernel/mm"
-    enabled = _text(folder / "transparent_hugepage/enabled")
+def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+    enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
     chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
-    free = _number(folder / "hugepages/hugepages-2048kB/free_hugepages") or 0
-    return WallCheck(
+    free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
+    yield WallCheck(
         "huge pages",
         chosen in ("always", "madvise") or free > 0,
         f"transparent: {chosen}; reserved and free: {free} of 2 MB",
         "a TLB miss of the guest walks two page tables; which of its pages are large differs between boots",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )
-
-
-def _tsc(facts: Mapping[str, Any], root: Path) -> WallCheck:
-    info = _text(root / "proc/cpuinfo")
+    info = read_or_empty(root / "proc/cpuinfo")
     flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
     source = facts["clocksource"] or "unknown"
     invariant = {"constant_tsc", "nonstop_tsc"} <= {*flags}
-    fit = source in ("tsc", "arch_sys_counter")
-    return WallCheck(
+    yield WallCheck(
         "clock source",
-        fit,
+        source in ("tsc", "arch_sys_counter"),
         source + (", invariant TSC" if invariant else ""),
         "reading the clock leaves the processor or the guest, which takes many times as long",
         "" if invariant else "the processor or the hypervisor under this host has no invariant TSC",
     )
 
 
-def _load(facts: Mapping[str, Any], root: Path) -> WallCheck:
-    words = _text(root / "proc/loadavg").split()
+def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+    words = read_or_empty(root / "proc/loadavg").split()
     load = float(words[0]) if words else 0.0
-    cpus = facts["cpu"]["usable"]
-    return WallCheck(
+    yield WallCheck(
         "load",
         load <= _BUSY,
-        f"{load:.1f} on {cpus} CPUs",
+        f"{load:.1f} on {facts['cpu']['usable']} CPUs",
         "other work takes caches and memory bandwidth, and CPUs if there are not enough: two boots of one "
         "image differed by 1.49x on a busy host",
         "end other work; `ps -eo pcpu,comm --sort=-pcpu | head` shows it",
     )
-
-
-def _steal(root: Path) -> WallCheck:
     cpus = sorted(psutil.Process().cpu_affinity() or [])
-    before = host_watch.steal(_text(root / "proc/stat"), cpus)
+    before = host_watch.steal(read_or_empty(root / "proc/stat"), cpus)
     time.sleep(_STEAL_S)
-    after = host_watch.steal(_text(root / "proc/stat"), cpus)
+    after = host_watch.steal(read_or_empty(root / "proc/stat"), cpus)
     taken = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
-    ever = sum(after.values())
-    return WallCheck(
+    yield WallCheck(
         "steal",
         taken <= 0.01,
-        f"{taken:.2f} s in the last {_STEAL_S:g} s, {ever:.0f} s since the host started",
+        f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started",
         "the hypervisor under this host ran something else: that time is in the figures",
         "move the host to a machine with CPUs of its own" if taken > 0.01 else "",
     )
-
-
-def _quota(root: Path) -> WallCheck:
     limits = []
-    for folder in host_watch.own_groups(_text(root / "proc/self/cgroup"), root):
-        words = _text(folder / "cpu.max").split() or [_text(folder / "cpu.cfs_quota_us").strip()]
-        if words[0] not in ("", "max", "-1"):
+    for folder in host_watch.own_groups(read_or_empty(root / "proc/self/cgroup"), root):
+        quota = read_or_empty(folder / "cpu.max") or read_or_empty(folder / "cpu.cfs_quota_us")
+        if (quota.split() or [""])[0] not in ("", "max", "-1"):
             limits.append(folder.name)
-    return WallCheck(
+    yield WallCheck(
         "CPU quota",
         not limits,
         f"set by the control group {', '.join(limits)}" if limits else "none",
         "when it is used up, the guest is stopped until the next period, up to 100 ms",
         "systemd-run --scope kteardown ...",
     )
-
-
-def _counters(root: Path) -> WallCheck:
-    paranoid = _text(root / "proc/sys/kernel/perf_event_paranoid").strip()
+    paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
     reason = pmu.why_not()
-    return WallCheck(
+    yield WallCheck(
         "hardware counters",
         not reason,
         (reason or "guests can have them: `kteardown run ... --clock wall --counts`")
@@ -211,17 +173,5 @@ def _counters(root: Path) -> WallCheck:
 
 
 def _number(path: Path) -> int | None:
-    text = _text(path).strip()
+    text = read_or_empty(path).strip()
     return int(text) if text.isdigit() else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-def host_checks() -> list[WallCheck]:
-    """Return the checks of this host."""
-    return wall_checks(host.facts())

@@ -46,7 +46,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     builder("build_agent")
     builder("build_counts_agent")
-    monkeypatch.setattr("kteardown.vm.main_loop.library", lambda reporter: None)
+    monkeypatch.setattr("kteardown.run.lab.main_loop_library", lambda reporter: None)
     return made
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from kteardown.errors import LabError, MissingError
 from kteardown.progress import SilentReporter
-from kteardown.vm.main_loop import library, preloaded
-from kteardown.vm.qemu_library import build_library
+from kteardown.vm.qemu_library import build_library, preloaded
+from kteardown.vm.qemu_library import main_loop_library as library
 from unit.vm.test_qemu_command import JOB
 
 EXACT = replace(JOB, acceleration="icount")
