@@ -30,7 +30,7 @@ from pathlib import Path
 from kteardown.errors import BuildError, KteardownError, LabError
 from kteardown.kernels import apply_patches, series, source_view
 from kteardown.kernels.source import Source, Sources
-from kteardown.patches import selection
+from kteardown.patches import posted
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 
@@ -157,7 +157,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
-    for files in selection.resolve(name).backports:
+    for files in posted.resolve(name).backports:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 apply_patches.apply(tree, files, Path(folder), source.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.selection import resolve
+from kteardown.patches.posted import resolve
 from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

@@ -16,7 +16,7 @@ from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.load import experiment_names, load_workload, workload_names
 from kteardown.kernels.git_branch import of_branch
 from kteardown.kernels.series import known_series
-from kteardown.patches.selection import resolve
+from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir
 
 _SKELETONS = Path(__file__).parent / "skeletons"

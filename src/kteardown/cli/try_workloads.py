@@ -9,8 +9,13 @@ from pathlib import Path
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.call_paths import call_paths
-from kteardown.coverage.changed import ChangedFunction, changed_functions
-from kteardown.coverage.changed_code import by_code, may_change_executed, may_change_users
+from kteardown.coverage.changed import (
+    ChangedFunction,
+    by_code,
+    changed_functions,
+    may_change_executed,
+    may_change_users,
+)
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests

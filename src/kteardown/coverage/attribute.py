@@ -128,24 +128,8 @@ class DebugInfo:
                 entries.setdefault(entry, count)  # The first address of each copy: addresses come in order.
             for line in place.lines:
                 lines[line] = max(lines[line], count)
-        return self._named(sum(counts.values()), instructions, entries, lines)
-
-    def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
-        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
-        self.learn(counts)
-        numbers = {self._functions[function] for function in functions}
-        places = ((self._places[address], count) for address, count in counts.items())
-        return sum(count for place, count in places if place and not numbers.isdisjoint(place.within))
-
-    def _named(
-        self,
-        total: int,
-        instructions: Mapping[int, int],
-        entries: Mapping[int, int],
-        lines: Mapping[int, int],
-    ) -> Executed:
         names, copies, places = (list(numbers) for numbers in (self._functions, self._entries, self._lines))
-        done = Executed(instructions=total)
+        done = Executed(instructions=sum(counts.values()))
         for number, count in instructions.items():
             done.functions[names[number]] = Counts(0, count)
         for number, count in entries.items():
@@ -154,6 +138,13 @@ class DebugInfo:
             file, line, _ = places[number]
             done.lines[file, line] = done.lines.get((file, line), 0) + count
         return done
+
+    def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
+        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
+        self.learn(counts)
+        numbers = {self._functions[function] for function in functions}
+        places = ((self._places[address], count) for address, count in counts.items())
+        return sum(count for place, count in places if place and not numbers.isdisjoint(place.within))
 
     def _place(self, address: int, chain: Chain) -> _Place | None:
         at = bisect.bisect_right(self._starts, address) - 1

@@ -16,7 +16,7 @@ from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.plan import PlannedBoot, PlannedTrial
-from kteardown.model.record import BASE, ParamValue, Record, TrialEnd, parse
+from kteardown.model.record import BASE, ParamValue, TrialEnd, parse
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -92,7 +92,12 @@ def boot_counted(
         _check(result, workload, folder)
         sections = read_counts(folder / "counts") if counted else [TrialBlocks(0, ())] * (1 + len(trials))
     records = [parse(line) for line in lines]
-    ended = [_counted(trial, records, section) for trial, section in zip(trials, sections[1:], strict=True)]
+    ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
+    ended = []
+    for trial, section in zip(trials, sections[1:], strict=True):
+        end = ends.get(trial.index)
+        status, detail = (end.status, end.detail) if end else ("", "")
+        ended.append(CountedTrial(trial.workload, trial.params, status, detail, section))
     return CountedBoot(sections[0], tuple(ended), tuple(lines), result.duration_s)
 
 
@@ -148,9 +153,3 @@ def _check(result: BootResult, workload: Workload, folder: Path) -> None:
         f"the guest that counts what {workload.name} executes ended with {result.outcome}: {result.detail}",
         hint=f"read its console, {kept}, and check this host's QEMU with `kteardown doctor`.",
     )
-
-
-def _counted(trial: PlannedTrial, records: Sequence[Record], executed: TrialBlocks) -> CountedTrial:
-    ends = [record for record in records if isinstance(record, TrialEnd) and record.trial == trial.index]
-    status, detail = (ends[0].status, ends[0].detail) if ends else ("", "")
-    return CountedTrial(trial.workload, trial.params, status, detail, executed)

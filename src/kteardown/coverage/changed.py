@@ -1,14 +1,20 @@
-"""Which functions a patch changes: the lines of code that differ, and the functions that they are in."""
+"""Which functions a patch changes: the lines of code that differ, and the functions that they are in.
+
+For certain those change whose compiled code differs from that of base (``by_code``).
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items, statement_at
+from kteardown.coverage.maps import CoverageMap
 from kteardown.kernels import apply_patches
+from kteardown.kernels.object_changes import Functions
 from kteardown.patches.changed_lines import changed_lines
 
 _C_FILES = (".c", ".h")
@@ -72,10 +78,51 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
                 item = item_at(found, number) or Item("declaration", "", number, number)
                 lines.setdefault((item.kind, item.name), ([], []))[side].append(number)
     for (kind, name), (gone, come) in lines.items():
-        known = (_has(old, kind, name), _has(new, kind, name))
+        was, stays = (any((i.kind, i.name) == (kind, name) for i in found) for found in (old, new))
         statements = dict.fromkeys(statement_at(code_after, number) for number in come)
-        yield ChangedFunction(file, name, tuple(gone), tuple(come), kind, *known, tuple(statements))
+        yield ChangedFunction(file, name, tuple(gone), tuple(come), kind, was, stays, tuple(statements))
 
 
-def _has(found: Sequence[Item], kind: Kind, name: str) -> bool:
-    return any(item.kind == kind and item.name == name for item in found)
+def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
+    """Return whether functions that the diffs do not touch may change: those that use a macro or a struct."""
+    return any(map(_has_users, changed))
+
+
+def may_change_executed(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> bool:
+    """Return whether these may be functions of ``coverage``; what a C file defines is used only there."""
+    files = {function.file for function in coverage.functions}
+    return any(_has_users(one) and (one.file.endswith(".h") or one.file in files) for one in changed)
+
+
+def _has_users(one: ChangedFunction) -> bool:
+    kind = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
+    return kind and one.exists_before
+
+
+def by_code(
+    changed: Sequence[ChangedFunction], functions: Functions, info: DebugInfo
+) -> tuple[ChangedFunction, ...]:
+    """Return ``changed``, what the diffs change, as the code of the kernels says.
+
+    A function whose code is that of base is left out. If the diffs change a macro or a struct, the other
+    functions whose code differs are added: they use it. ``functions`` differ, by their objects; ``info`` is
+    of the variant.
+    """
+    every = {name for names in functions.values() for name in names}
+    differing = {
+        function
+        for function in info.named(every)
+        for name, names in functions.items()
+        # Sources of a folder may be compiled as one object; a header is compiled into any.
+        if function.name in names
+        and (
+            function.file.endswith(".h") or PurePosixPath(function.file).parent == PurePosixPath(name).parent
+        )
+    }
+    own = {FunctionId(one.file, one.name): one for one in changed if one.kind == "function"}
+    unchanged = info.named({function.name for function in own}) - differing
+    kept = [one for one in changed if FunctionId(one.file, one.name) not in unchanged]
+    if not may_change_users(changed):
+        return tuple(kept)
+    users = sorted(differing - own.keys())
+    return (*kept, *(ChangedFunction(user.file, user.name, (), ()) for user in users))

@@ -138,9 +138,8 @@ def _function(
     before, after, elsewhere = (_executions(changed, side) for side in (sides[0], sides[-1], outside))
     most = max(range(len(after)), key=after.__getitem__)
     per_object = (after[most] - before[most]) / objects if objects else None
-    executed_statements = sum(1 for count in after if count)
-    calls = _calls(changed, sides[-1])
-    return ExercisedFunction(changed, calls, after[most], per_object, executed_statements, max(elsewhere))
+    calls, statements = _calls(changed, sides[-1]), sum(1 for count in after if count)
+    return ExercisedFunction(changed, calls, after[most], per_object, statements, max(elsewhere))
 
 
 def _calls(changed: ChangedFunction, side: Executed) -> int:

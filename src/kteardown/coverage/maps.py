@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -98,16 +98,16 @@ def rounded(coverage: CoverageMap) -> CoverageMap:
     """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a workload."""
     workloads = {}
     for name, workload in coverage.workloads.items():
-        points = tuple(
-            replace(point, inside={one: _rounded(counts) for one, counts in point.inside.items()})
-            for point in workload.points
-        )
-        workloads[name] = replace(workload, points=points)
+        points = []
+        for point in workload.points:
+            inside = {one: Counts(*map(_rounded, astuple(n))) for one, n in point.inside.items()}
+            points.append(replace(point, inside=inside))
+        workloads[name] = replace(workload, points=tuple(points))
     return replace(coverage, workloads=workloads)
 
 
-def _rounded(counts: Counts) -> Counts:
-    return Counts(*(round(2 ** (round(4 * log2(count)) / 4)) if count else 0 for count in astuple(counts)))
+def _rounded(count: int) -> int:
+    return round(2 ** (round(4 * log2(count)) / 4)) if count else 0
 
 
 def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
@@ -115,7 +115,7 @@ def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
 
     Raises InputError if it is not there, damaged, or of another format.
     """
-    with _naming(path), _no_collection():
+    with _reading(path):
         content = _content(path)
         functions = _functions(content)
         wanted = [fields for fields in content["workloads"] if fields["name"] not in but]
@@ -126,19 +126,27 @@ def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
 def shipped_functions(source: str) -> frozenset[FunctionId]:
     """Return every function in the shipped map of ``source``, without reading which workload executes it."""
     path = shipped_path(source)
-    with _naming(path), _no_collection():
+    with _reading(path):
         return frozenset(_functions(_content(path)))
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Raise InputError with the name of the map if it cannot be read."""
+def _reading(path: Path) -> Iterator[None]:
+    """Raise InputError with the name of the map if it cannot be read. No garbage is collected meanwhile.
+
+    Among so many new objects, to look for it takes longer than to read them.
+    """
+    collects = gc.isenabled()
+    gc.disable()
     try:
         yield
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
             f"cannot read the coverage map {path}: {error}", hint="make it again with `make coverage`."
         ) from error
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -151,18 +159,6 @@ def _content(path: Path) -> dict[str, Any]:
 def _functions(content: Mapping[str, Any]) -> list[FunctionId]:
     files = content["files"]
     return [FunctionId(files[file], name) for file, name in content["functions"]]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect no garbage: among so many new objects, to look for it takes longer than to read them."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def shipped_sources() -> list[str]:
@@ -239,7 +235,7 @@ def _workload_fields(workload: WorkloadCoverage, number: Mapping[FunctionId, int
 
 
 def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCoverage:
-    rows = zip(_numbers(fields["inside"]), fields["calls"], fields["own"], strict=True)
+    rows = zip(accumulate(fields["inside"]), fields["calls"], fields["own"], strict=True)
     counted: list[dict[FunctionId, Counts]] = [{} for _ in fields["points"]]
     for number, calls, own in rows:
         for point, inside in enumerate(counted):
@@ -251,7 +247,7 @@ def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCo
             PointCoverage(params, instructions, inside)
             for (params, instructions), inside in zip(fields["points"], counted, strict=True)
         ),
-        frozenset(functions[n] for n in _numbers(fields["outside"])),
+        frozenset(functions[n] for n in accumulate(fields["outside"])),
         fields["seconds"],
         tuple(fields["failed"]),
         fields["id"],
@@ -260,12 +256,4 @@ def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCo
 
 def _gaps(numbers: Iterable[int]) -> list[int]:
     """Return the differences between numbers in their order: they compress better."""
-    found, last = [], 0
-    for number in sorted(numbers):
-        found.append(number - last)
-        last = number
-    return found
-
-
-def _numbers(gaps: Iterable[int]) -> list[int]:
-    return list(accumulate(gaps))
+    return [number - last for last, number in pairwise((0, *sorted(numbers)))]

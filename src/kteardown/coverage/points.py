@@ -39,7 +39,9 @@ def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
         others = parameter.choices if parameter.default != "all" else ()
         points += [{**plain, name: choice} for choice in others if choice != parameter.default]
     points += [{**plain, name: value} for name, value in _turned_on(workload)]
-    return [point for point in points if not _needs_program(workload, point)]
+    known = workload.parameters
+    # Without those that need a program in the guest.
+    return [p for p in points if not any(known[name].programs.get(str(value)) for name, value in p.items())]
 
 
 def two_sizes(workload: Workload, point: Mapping[str, ParamValue]) -> list[dict[str, ParamValue]]:
@@ -92,7 +94,3 @@ def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
     for name, parameter in workload.parameters.items():
         if parameter.default == 0 and used.get(name):
             yield name, min(used[name])
-
-
-def _needs_program(workload: Workload, point: Mapping[str, ParamValue]) -> bool:
-    return any(workload.parameters[name].programs.get(str(value)) for name, value in point.items())

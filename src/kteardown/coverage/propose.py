@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.coverage.attribute import Counts, FunctionId
+from kteardown.coverage.attribute import FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.model.record import ParamValue
@@ -180,7 +180,7 @@ def _proposals(
         inside = wanted & point.inside.keys()
         if inside - seen:
             seen |= inside
-            hits = (_hit(function, point.inside[function]) for function in inside)
+            hits = (Hit(one, point.inside[one].calls, point.inside[one].instructions) for one in inside)
             best = tuple(sorted(hits, key=lambda hit: (-hit.instructions, hit.function)))
             share = _share(point, wanted)
             yield Proposal(workload.name, point.params, best, outside, share, scores[n])
@@ -192,10 +192,6 @@ def _proposals(
 def _score(point: PointCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]) -> float:
     hit = wanted & point.inside.keys()
     return sum(_share(point, {function}) / largest[function] for function in hit if largest[function])
-
-
-def _hit(function: FunctionId, counts: Counts) -> Hit:
-    return Hit(function, counts.calls, counts.instructions)
 
 
 def _share(point: PointCoverage, wanted: set[FunctionId]) -> float:

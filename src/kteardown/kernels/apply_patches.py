@@ -243,22 +243,21 @@ def _refused(patch: Path | str, what: str) -> InputError:
 
 
 def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
+    """Return an error that names each file and hunk that failed, and shows the text that the hunk expects."""
     lines = [f"{patch.path.name} does not apply to {source}:"]
     failures = [(name, int(line)) for name, line in _FAILED_AT.findall(said)]
-    hunks = patch.hunks() if failures else {}
+    every = patch.hunks() if failures else {}
     for name, line in failures:
-        lines += _explain(hunks.get(name, []), name, line)
+        hunks = every.get(name, [])
+        at = next((number for number, hunk in enumerate(hunks, 1) if hunk.source_start == line), 0)
+        if not at:
+            lines.append(f"  {name}, near line {line}")
+            continue
+        hunk = hunks[at - 1]
+        header = f"@@ -{line},{hunk.source_length} @@ {hunk.section_header}".rstrip()
+        lines.append(f"  {name}, hunk {at} of {len(hunks)} ({header}), expects:")
+        lines += [f"    {text.rstrip()}" for text in hunk.source[:12]]
     if not failures:
         lines += [f"  {line.removeprefix('error: ')}" for line in said.strip().splitlines()]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
-
-
-def _explain(hunks: Sequence[Hunk], name: str, line: int) -> list[str]:
-    """Return lines that name the file and the hunk at ``line``, and show the text that the hunk expects."""
-    for number, hunk in enumerate(hunks, 1):
-        if hunk.source_start == line:
-            header = f"@@ -{hunk.source_start},{hunk.source_length} @@ {hunk.section_header}".rstrip()
-            expected = [f"    {text.rstrip()}" for text in hunk.source[:12]]
-            return [f"  {name}, hunk {number} of {len(hunks)} ({header}), expects:", *expected]
-    return [f"  {name}, near line {line}"]

@@ -8,6 +8,7 @@ the keyring of debian-archive-keyring. Root privileges are not needed.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import platform
 import re
@@ -24,7 +25,6 @@ from kteardown.progress import Reporter
 from kteardown.vm import seal
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-_LISTS_FRESH_S = 24 * 3600
 # Oldest first. On a system older or newer than these, only the system's own suites are searched.
 _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
@@ -76,7 +76,10 @@ def parse_targets(text: str) -> list[Target]:
 
 def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
     """Return the tiers to search, in order. Raises LabError if no target is a Debian mirror."""
-    own = [t for t in targets if _is_debian(t, codename)]
+    # The origin is empty if the system's lists were never fetched.
+    names = {codename, *_RELEASES, *_ROLLING}
+    own = [t for t in targets if (t.origin or "Debian") == "Debian"]
+    own = [t for t in own if t.origin or re.split("[-/]", t.suite)[0] in names]
     archive = next((t.uri for t in own if not _is_security(t.suite)), "")
     security = next((t.uri for t in own if _is_security(t.suite)), "")
     if not archive:
@@ -112,9 +115,8 @@ def newest(versions: Sequence[str]) -> str:
     def order(one: str, other: str) -> int:
         if one == other:
             return 0
-        return (
-            1 if toolchain.capture(["dpkg", "--compare-versions", one, "gt", other]).returncode == 0 else -1
-        )
+        later = toolchain.capture(["dpkg", "--compare-versions", one, "gt", other]).returncode == 0
+        return 1 if later else -1
 
     return max(versions, key=functools.cmp_to_key(order))
 
@@ -142,13 +144,12 @@ class Apt:
         failures = []
         for tier in self._tiers():
             root = _Root(self._folder / f"{tier.name}-{self._architecture}", tier, self._architecture)
-            fetched = not root.fresh()
-            if fetched:
-                failures += self._fetch(root, tier)
-            matches = _matching(root, pattern, version)
-            if not matches and not fetched:
-                failures += self._fetch(root, tier)
-                matches = _matching(root, pattern, version)
+            # Lists that are fresh are fetched again if the package is not in them.
+            matches = root.versions(pattern, version) if root.fresh() else []
+            if not matches:
+                with self._reporter.task(f"Fetching the package lists of Debian {tier.name}"):
+                    failures += root.update(self._reporter)
+                matches = root.versions(pattern, version)
             if matches:
                 best = newest([v for _, v in matches])
                 return Package(next(n for n, v in matches if v == best), best, tier)
@@ -184,10 +185,6 @@ class Apt:
                         task.update(done / 1e6)
                 seal.publish(next(work.glob("*.deb")), target)
             return target
-
-    def _fetch(self, root: _Root, tier: Tier) -> list[str]:
-        with self._reporter.task(f"Fetching the package lists of Debian {tier.name}"):
-            return root.update(self._reporter)
 
     def _tiers(self) -> list[Tier]:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb"):
@@ -233,11 +230,14 @@ class _Root:
 
     def fresh(self) -> bool:
         """Return whether the package lists were fetched within the last 24 hours."""
-        return self._stamp.exists() and time.time() - self._stamp.stat().st_mtime < _LISTS_FRESH_S
+        return self._age_s() < 24 * 3600
+
+    def _age_s(self) -> float:
+        return time.time() - self._stamp.stat().st_mtime if self._stamp.exists() else math.inf
 
     def update(self, reporter: Reporter) -> list[str]:
         """Fetch the package lists. Return the messages of apt about those that it could not fetch."""
-        if self._stamp.exists() and time.time() - self._stamp.stat().st_mtime < 600:
+        if self._age_s() < 600:
             return []
         argv = ["apt-get", "-qq", "update"]
         reporter.command(argv)
@@ -248,13 +248,17 @@ class _Root:
             return []
         return [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))] or [done.stderr]
 
-    def versions(self, pattern: str) -> list[tuple[str, str]]:
-        """Return name and version of each package whose whole name matches ``pattern``."""
+    def versions(self, pattern: str, version: str) -> list[tuple[str, str]]:
+        """Return name and version of each package whose whole name matches ``pattern``.
+
+        With ``version``, only those of this version.
+        """
         names = _output(["apt-cache", "pkgnames", re.split(r"[\[(\\.*+?]", pattern)[0]], self._environment)
         matching = [name for name in names.split() if re.fullmatch(pattern, name)]
         if not matching:
             return []
-        return parse_madison(_output(["apt-cache", "madison", *matching], self._environment))
+        found = parse_madison(_output(["apt-cache", "madison", *matching], self._environment))
+        return [(n, v) for n, v in found if not version or v == version]
 
     def size(self, package: Package) -> int:
         """Return the size of the package file in bytes, 0 if it is unknown."""
@@ -289,10 +293,6 @@ class _Root:
             )
 
 
-def _matching(root: _Root, pattern: str, version: str) -> list[tuple[str, str]]:
-    return [(n, v) for n, v in root.versions(pattern) if not version or v == version]
-
-
 def _configuration(folder: Path, architecture: str) -> str:
     own = {
         "Dir": f"{folder}/",
@@ -325,12 +325,6 @@ def _configuration(folder: Path, architecture: str) -> str:
 
 def _is_security(suite: str) -> bool:
     return suite.endswith(("-security", "/updates"))
-
-
-def _is_debian(target: Target, codename: str) -> bool:
-    if target.origin:
-        return target.origin == "Debian"
-    return target.suite.split("-")[0].split("/")[0] in {codename, *_RELEASES, *_ROLLING}
 
 
 def _output(argv: list[str], environment: dict[str, str]) -> str:

@@ -27,7 +27,7 @@ def choose(request: KernelRequest, source: Source, sources: Sources) -> KernelRe
     tree = sources.tree(source)
     reasons = []
     for files in request.backports:
-        reason = _failure(tree, files, source.id)
+        reason = failure(tree, files, source.id)
         if not reason:
             numbers = request.patch_set.patches
             return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
@@ -38,7 +38,7 @@ def choose(request: KernelRequest, source: Source, sources: Sources) -> KernelRe
     )
 
 
-def _failure(tree: Path, files: Sequence[Path], source: str) -> str:
+def failure(tree: Path, files: Sequence[Path], source: str) -> str:
     """Return why the patches ``files`` do not apply to ``tree``, or an empty string if they apply."""
     with TemporaryDirectory(prefix="kteardown-") as folder:
         try:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,6 @@ from kteardown.kernels import (
     source_view,
     toolchain,
 )
-from kteardown.kernels import object_changes as changed_functions
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
@@ -46,6 +45,7 @@ _TREE_MB = 700
 # Observed with 6.12 and the base configuration; once kernels are in the cache, their own counts are used.
 _STEPS = 1860
 _VARIANT_STEPS = 40
+_compiler = lru_cache(toolchain.compiler_version)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,17 @@ def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[Kerne
     """Return those of ``requests`` that would have to be built, as far as is known without the network."""
     sources = Sources(cache_dir, SilentReporter())
     kernels = Cache(cache_dir)
-    return [request for request in requests if not _is_available(request, sources, kernels)]
+    absent = []
+    for request in requests:
+        if prebuilt.is_prebuilt(request.source):
+            continue  # It only has to be unpacked, which takes little time.
+        found = None
+        if sources.identify_offline(request.source) is not None:
+            with suppress(LabError):  # No compiler is installed.
+                found = kernels.lookup(_plan(request, sources).key, "")
+        if found is None:
+            absent.append(request)
+    return absent
 
 
 def cost(requests: Sequence[KernelRequest], *, cache_dir: Path) -> Building:
@@ -267,7 +277,7 @@ class _Builder:
             steps = self._compile(plan, tree, expected=expected)
             with _naming_missing(plan):
                 changed = object_changes.changed_objects(objects, tree.build)
-                functions = changed_functions.changed_functions(objects, tree.build, changed, tree.arch)
+                functions = object_changes.changed_functions(objects, tree.build, changed, tree.arch)
                 series = plan.request.series
                 more = {"changed_objects": changed, "changed_functions": functions}
                 self._publish(plan, tree, plan.key, series, steps=steps, began=began, **more)
@@ -318,13 +328,14 @@ class _Builder:
             shutil.copyfile(tree.build / "System.map", folder / "System.map")
             shutil.copyfile(tree.build / "vmlinux", folder / "vmlinux")
             shutil.copyfile(tree.logs / "default" / "build.log", folder / "build.log")
+            release = (tree.build / "include/config/kernel.release").read_text(errors="replace")
             described = KernelImage(
                 name="",
                 image=image,
                 source=plan.source.id,
                 series=series,
                 arch=plan.request.arch,
-                release=_release(tree),
+                release=re.sub(r"[^\w.+~-]", "_", release.strip()[:64]),  # Whatever a makefile wrote.
                 compiler=plan.compiler,
                 config_hash=kconfig.digest((folder / "config").read_text(errors="replace")),
                 image_hash=file_hash(image),
@@ -333,12 +344,6 @@ class _Builder:
             seconds = round(time.monotonic() - began, 1)
             self._kernels.describe(folder, described, seconds=seconds, **more)
         cache_folder.remove(tree.logs)
-
-
-def _release(tree: kbuild.Tree) -> str:
-    """Return the release of a kernel that was built, in the form of uname(2), whatever a makefile wrote."""
-    text = (tree.build / "include/config/kernel.release").read_text(errors="replace")
-    return re.sub(r"[^\w.+~-]", "_", text.strip()[:64])
 
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
@@ -389,19 +394,6 @@ def _need_sandbox(plan: _Plan) -> None:
         )
 
 
-def _is_available(request: KernelRequest, sources: Sources, kernels: Cache) -> bool:
-    if prebuilt.is_prebuilt(request.source):
-        return True  # It only has to be unpacked, which takes little time.
-    source = sources.identify_offline(request.source)
-    if source is None:
-        return False
-    try:
-        key = _plan(request, sources).key
-    except LabError:  # No compiler is installed.
-        return False
-    return kernels.lookup(key, "") is not None
-
-
 @contextmanager
 def _naming_log(plan: _Plan, tree: kbuild.Tree, step: str) -> Iterator[None]:
     """Add the kernel and the path of the log of ``step`` to a BuildError."""
@@ -435,6 +427,3 @@ def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None
         if not request.optional:
             raise
         left_out[request.name] = error.message
-
-
-_compiler = lru_cache(toolchain.compiler_version)

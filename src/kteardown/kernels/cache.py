@@ -230,16 +230,12 @@ class Cache:
                     cache_folder.remove(entry.path)
                 chosen.append(entry)
         if not dry_run:
-            self._sweep(chosen)
-        return chosen
-
-    def _sweep(self, removed: Sequence[CacheEntry]) -> None:
-        if any(entry.kind == "source" for entry in removed):
-            # Resolve debian:X.Y again next time: the archive may have dropped that version.
-            cache_folder.remove(self.folder / "resolved")
-        for name in ("kernels", "trees", "sources", "downloads", "apt"):
-            if (self.folder / name).is_dir():
+            if any(entry.kind == "source" for entry in chosen):
+                # Resolve debian:X.Y again next time: the archive may have dropped that version.
+                cache_folder.remove(self.folder / "resolved")
+            for name in ("kernels", "trees", "sources", "downloads", "apt"):
                 cache_folder.sweep(self.folder / name)
+        return chosen
 
     def _folders(self, name: str) -> Iterator[Path]:
         parent = self.folder / name

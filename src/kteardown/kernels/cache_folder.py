@@ -153,18 +153,23 @@ def need_space(folder: Path, megabytes: int, what: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free // 2**20
     if free < megabytes:
-        raise LabError(
-            f"{what} needs {megabytes} MB in {folder}, but only {free} MB are free",
-            hint=_FREE_SPACE,
-        )
+        what = f"{what} needs {megabytes} MB in {folder}, but only {free} MB are free"
+        raise LabError(what, hint=_FREE_SPACE)
 
 
 def disk_full(folder: Path) -> LabError:
     """Return the error for a disk that filled up while ``folder`` was being written."""
-    return LabError(
-        f"the disk filled up while {folder} was being written",
-        hint=_FREE_SPACE,
-    )
+    return LabError(f"the disk filled up while {folder} was being written", hint=_FREE_SPACE)
+
+
+def unpack_deb(deb: Path, folder: Path) -> None:
+    """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
+    done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(folder)])
+    if "No space left" in done.stderr:
+        raise disk_full(folder.parent)
+    if done.returncode:
+        said = done.stderr.strip()
+        raise LabError(f"cannot unpack {deb}: {said}", hint="remove the file and run this again.")
 
 
 def size_kb(paths: Sequence[Path]) -> int:

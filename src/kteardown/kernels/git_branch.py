@@ -47,33 +47,28 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
             f"--branch {text}: {base} and {topic} have no commit in common",
             hint="give as BASE the tag or branch from which TOPIC was made.",
         )
-    commits = _git(repository, "rev-list", f"{fork}..{ends[topic]}").split()
-    _check(text, repository, commits, f"{fork}..{ends[topic]}")
-    name = topic if topic != "HEAD" else _git(repository, "rev-parse", "--abbrev-ref", "HEAD")
-    key = hashlib.sha256(" ".join(commits).encode()).hexdigest()[:16]
-    # Absolute, because git runs in the folder of the repository.
-    folder = cache_dir.absolute() / "series" / key / slug(name)
-    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {text}"):
-        if not folder.is_dir():
-            with cache_folder.published(folder.parent) as work:
-                span = f"{fork}..{ends[topic]}"
-                into = str(work / folder.name)
-                _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", into, span)
-    return Branch(base if fork == ends[base] else fork, folder)
-
-
-def _check(text: str, repository: Path, commits: list[str], span: str) -> None:
+    span = f"{fork}..{ends[topic]}"
+    commits = _git(repository, "rev-list", span)
     if not commits:
         raise InputError(
             f"--branch {text}: this range contains no commits",
             hint="give BASE first and the branch with your commits second.",
         )
-    merge = _git(repository, "rev-list", "--merges", "--max-count=1", span)
-    if merge:
+    if merge := _git(repository, "rev-list", "--merges", "--max-count=1", span):
         raise InputError(
             f"--branch {text}: {merge[:12]} is a merge commit, which is not a patch",
             hint="rebase the branch on its base: a series is a linear sequence of commits.",
         )
+    name = topic if topic != "HEAD" else _git(repository, "rev-parse", "--abbrev-ref", "HEAD")
+    digest = hashlib.sha256(" ".join(commits.split()).encode()).hexdigest()[:16]
+    # Absolute, because git runs in the folder of the repository.
+    folder = cache_dir.absolute() / "series" / digest / slug(name)
+    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {text}"):
+        if not folder.is_dir():
+            with cache_folder.published(folder.parent) as work:
+                into = str(work / folder.name)
+                _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", into, span)
+    return Branch(base if fork == ends[base] else fork, folder)
 
 
 def _commit(repository: Path, name: str) -> str:

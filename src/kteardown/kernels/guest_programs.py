@@ -6,30 +6,21 @@ of programs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import cache_folder, toolchain
-from kteardown.kernels.source import Sources, package_from_json
+from kteardown.kernels import cache_folder
+from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
 from kteardown.vm import seal
 
-
-@dataclass(frozen=True)
-class _Program:
-    package: str
-    paths: tuple[str, ...]
-    """The possible paths of the program in the package: Debian 13 moved /bin into /usr."""
-
-
 _USER_PROGRAMS = ("schbench",)
 """Programs that only the user can provide."""
-_PROGRAMS = {"busybox": _Program("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
+_PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
+"""Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
 
 
 def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter) -> tuple[Path, ...]:
@@ -51,12 +42,8 @@ def extract(deb: Path, name: str, folder: Path) -> Path:
     Raises InputError if the program is unknown, LabError if the package does not contain it or is damaged.
     """
     unpacked = folder / "package"
-    done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
-    if done.returncode:
-        raise LabError(
-            f"cannot unpack {deb}: {done.stderr.strip()}", hint="remove the file and run this again."
-        )
-    paths = _program(name).paths
+    cache_folder.unpack_deb(deb, unpacked)
+    _, paths = _program(name)
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
         raise LabError(
@@ -79,7 +66,7 @@ def _user_program(name: str) -> Path:
     return folder / name
 
 
-def _program(name: str) -> _Program:
+def _program(name: str) -> tuple[str, tuple[str, ...]]:
     if name not in _PROGRAMS:
         raise InputError(
             f"unknown guest program {name!r}",
@@ -89,13 +76,8 @@ def _program(name: str) -> _Program:
 
 
 def _packaged_program(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path:
-    wanted, architecture = _program(name).package, ARCHITECTURES[arch].debian
-    answer = sources.remember(
-        f"program:{name}",
-        architecture,
-        lambda: {"package": json.dumps(asdict(sources.find_package(wanted, architecture)))},
-    )
-    package = package_from_json(answer["package"])
+    (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
+    package = sources.package(f"program:{name}", architecture, wanted, architecture)
     slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
     target = sources.folder / "programs" / slug
     with cache_folder.locked(target, reporter, f"unpack {slug}"):

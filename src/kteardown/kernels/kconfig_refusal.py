@@ -48,7 +48,9 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
     for definition in known[symbol]:
         conditions = definition.depends + definition.inherited
         for condition in conditions:
-            reasons.append(f"{definition.where}: depends on {condition}{_values(condition, config)}")
+            symbols = dict.fromkeys(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
+            shown = ", ".join(f"{each}={config.get(each, 'n')}" for each in symbols)
+            reasons.append(f"{definition.where}: depends on {condition}" + (f" ({shown})" if shown else ""))
         if not definition.prompt:
             reasons.append(f"{definition.where}: has no prompt, so only other symbols can select it")
         if not conditions and definition.prompt:
@@ -165,9 +167,3 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             continue
         yield start, kept + line
         kept, start = "", 0
-
-
-def _values(condition: str, config: Mapping[str, str]) -> str:
-    symbols = dict.fromkeys(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
-    shown = ", ".join(f"{symbol}={config.get(symbol, 'n')}" for symbol in symbols)
-    return f" ({shown})" if shown else ""

@@ -127,11 +127,9 @@ def _diff(path: Path, name: str) -> str:
         context = [line for line, _ in zip(stream, range(_CONTEXT), strict=False)]
     added = _function(name).splitlines()
     head = f"--- a/{name}\n+++ b/{name}\n@@ -1,{len(context)} +1,{len(context) + len(added)} @@\n"
-    kept = "".join(f" {line}" if line.endswith("\n") else f" {line}\n" + _NO_NEWLINE for line in context)
+    ends = ("" if line.endswith("\n") else "\n\\ No newline at end of file\n" for line in context)
+    kept = "".join(f" {line}{end}" for line, end in zip(context, ends, strict=True))
     return head + "".join(f"+{line}\n" for line in added) + kept
-
-
-_NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def _code_symbols(system_map: Path) -> list[tuple[str, str]]:

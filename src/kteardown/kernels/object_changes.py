@@ -11,7 +11,7 @@ import re
 import shutil
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kteardown import sandbox
@@ -94,7 +94,10 @@ def changed_functions(base: Path, variant: Path, objects: Sequence[str], arch: A
 
 
 def _sections(data: bytes) -> dict[bytes, list[bytes]]:
-    headers = list(_headers(data))
+    # Name, type, flags, offset, size and the section that relocations are for, of each section.
+    (table,) = struct.unpack_from("<Q", data, 40)
+    entry, count = struct.unpack_from("<HH", data, 58)
+    headers = [struct.unpack_from("<IIQ8xQQ4xI", data, table + each * entry) for each in range(count)]
     if sum(size for _, kind, _, _, size, _ in headers if kind != _EMPTY) > 2 * len(data):
         raise ValueError  # Sections that overlap, thousands of times.
     names = headers[struct.unpack_from("<H", data, 62)[0]]
@@ -115,17 +118,6 @@ def _sections(data: bytes) -> dict[bytes, list[bytes]]:
             )
         found.setdefault(title, []).append(content)
     return found
-
-
-def _headers(data: bytes) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """Yield name, type, flags, offset, size and the section that relocations are for, of each section."""
-    (start,) = struct.unpack_from("<Q", data, 40)
-    entry, count = struct.unpack_from("<HH", data, 58)
-    for number in range(count):
-        name, kind, flags, _, offset, size, _, info = struct.unpack_from(
-            "<IIQQQQII", data, start + number * entry
-        )
-        yield name, kind, flags, offset, size, info
 
 
 def _compiled(folder: Path) -> dict[str, Path]:

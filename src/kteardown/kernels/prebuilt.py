@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from kteardown import paths
@@ -17,7 +17,7 @@ from kteardown.kernels import cache_folder, kconfig, toolchain
 from kteardown.kernels.apt import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import Sources, file_hash, file_of, package_from_json, split
+from kteardown.kernels.source import Sources, file_of, split
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.progress import Reporter
 from kteardown.vm.image_header import read_header
@@ -42,19 +42,15 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
             f"cannot apply {request.series or request.name} to {request.source}, which is a prebuilt image",
             hint="use a source of the same version, such as debian:6.12.",
         )
-    kind, rest = split(request.source)
+    kind, _ = split(request.source)
     architecture = ARCHITECTURES[request.arch].debian
     if kind == "image":
         path = file_of(request.source)
-        stat = path.stat()
-        facts = (path, stat.st_size, stat.st_mtime_ns)
-        digest = sources.remember(str(path), facts, lambda: {"sha256": file_hash(path)})["sha256"]
-        identity = f"image:{path.name}#{digest[:16]}"
+        identity = f"image:{path.name}#{sources.digest(str(path), path)[:16]}"
     else:
-        found = sources.remember(
-            request.source, architecture, lambda: {"package": _find_package(rest, architecture, sources)}
-        )
-        package = package_from_json(found["package"])
+        # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time flavours.
+        pattern = rf"linux-image-{{}}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
+        package = sources.kernel_package(request.source, architecture, pattern, architecture)
         identity = f"debian-image:{package.version}"
     facts_of = " ".join((f"1 {identity} {request.arch}", *request.modules))
     key = hashlib.sha256(facts_of.encode()).hexdigest()[:16]
@@ -165,13 +161,7 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
     """
     unpacked = folder / "package"
     for deb in debs:
-        done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(unpacked)])
-        if done.returncode:
-            if "No space left" in done.stderr:
-                raise cache_folder.disk_full(folder)
-            raise LabError(
-                f"cannot unpack {deb}: {done.stderr.strip()}", hint="remove the file and run this again."
-            )
+        cache_folder.unpack_deb(deb, unpacked)
     kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
@@ -217,7 +207,10 @@ def _modules(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="use another flavour of the kernel, or a source of the same version.",
         ) from error
-    found = {name: _order_of(name, depends, builtin, order) for name in optional}
+    found: dict[str, list[str]] = {name: [] for name in optional}  # Nothing if it is built in or missing.
+    for name in optional:
+        with suppress(KeyError):
+            found[name] = [each for each in load_order((name,), depends, builtin) if each not in order]
     (folder / "modules").mkdir()
     for name in {*order, *(each for names in found.values() for each in names)}:
         (folder / "modules" / f"{name}.ko").write_bytes(plain[name])
@@ -225,16 +218,6 @@ def _modules(
     return [paths[name] for name in order], {
         name: tuple(paths[each] for each in names) for name, names in found.items()
     }
-
-
-def _order_of(
-    name: str, depends: Mapping[str, tuple[str, ...]], builtin: set[str], before: list[str]
-) -> list[str]:
-    """Return what to load for an optional module after ``before``: nothing if it is built in or missing."""
-    try:
-        return [each for each in load_order((name,), depends, builtin) if each not in before]
-    except KeyError:
-        return []
 
 
 def _module_name(path: Path) -> str:
@@ -256,19 +239,6 @@ def _decompress(path: Path) -> bytes:
             hint="empty the cache with `kteardown prune --all`, or name another kernel.",
         ) from error
     return path.read_bytes()
-
-
-def _find_package(version: str, architecture: str, sources: Sources) -> str:
-    match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
-    if not match:
-        raise InputError(
-            f"debian-image:{version} is not a kernel version",
-            hint="write debian-image:6.12, or the whole version of a package.",
-        )
-    # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, but not the cloud or real-time flavours.
-    pattern = rf"linux-image-{re.escape(match[1])}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
-    exact = version if match[2] else ""
-    return json.dumps(asdict(sources.find_package(pattern, architecture, exact)))
 
 
 def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:

@@ -65,8 +65,16 @@ def resolve(name_or_path: str) -> Selection:
     second. Raises InputError if the series or the patch does not exist.
     """
     whole, part = split_part(name_or_path)
-    name, backports = _find(whole)
-    return select(name, backports, whole, part)
+    if "/" not in whole and _folder(whole).is_dir():
+        return select(whole, backports_in(_folder(whole)), whole, part)
+    path = Path(whole).expanduser()
+    if path.is_dir():
+        return select(slug(path.absolute().name), backports_in(path.absolute()), whole, part)
+    known = _names(Path.cwd())
+    raise InputError(
+        f"there is no series or file {whole!r}{did_you_mean(whole, known)}",
+        hint=f"give a path, or one of the series: {', '.join(known) or 'none'}.",
+    )
 
 
 def split_part(name_or_path: str) -> tuple[str, str]:
@@ -173,19 +181,6 @@ def _folder(name: str) -> Path:
     """Return the folder of a series by its name: a shipped one, or else one in ``./series``."""
     shipped = paths.data_dir("series") / name
     return shipped if shipped.is_dir() else Path.cwd() / "series" / name
-
-
-def _find(name_or_path: str) -> tuple[str, tuple[tuple[Path, ...], ...]]:
-    if "/" not in name_or_path and _folder(name_or_path).is_dir():
-        return name_or_path, backports_in(_folder(name_or_path))
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
-        return slug(path.absolute().name), backports_in(path.absolute())
-    known = _names(Path.cwd())
-    raise InputError(
-        f"there is no series or file {name_or_path!r}{did_you_mean(name_or_path, known)}",
-        hint=f"give a path, or one of the series: {', '.join(known) or 'none'}.",
-    )
 
 
 def slug(text: str) -> str:

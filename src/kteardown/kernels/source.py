@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, git, toolchain
-from kteardown.kernels.apt import Apt, Package, Tier
+from kteardown.kernels.apt import Apt, Package
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
@@ -120,7 +120,7 @@ class Sources:
         """
         kind, rest = split(spec)
         if kind == "debian":
-            return self._debian(rest)
+            return self._debian(spec)
         if kind == "git":
             return _git(rest)
         if kind == "tar":
@@ -198,29 +198,42 @@ class Sources:
     def _apt(self, architecture: str) -> Apt:
         return Apt(self._cache / "apt", self._reporter, architecture)
 
-    def _debian(self, version: str) -> Source:
+    def kernel_package(self, spec: str, facts: str, pattern: str, architecture: str) -> Package:
+        """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major version.
+
+        Raises InputError if this is not a version.
+        """
+        kind, version = split(spec)
         match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
         if not match:
-            raise InputError(
-                f"debian:{version} is not a kernel version",
-                hint="write debian:6.12, or the whole version of a package.",
-            )
-        series, exact = match[1], version if match[2] else ""
+            hint = f"write {kind}:6.12, or the whole version of a package."
+            raise InputError(f"{spec} is not a kernel version", hint=hint)
+        pattern, exact = pattern.replace("{}", re.escape(match[1])), version if match[2] else ""
+        return self.package(spec, facts, pattern, architecture, exact)
+
+    def package(self, spec: str, facts: str, pattern: str, architecture: str, version: str = "") -> Package:
+        """Return the package that ``find_package`` finds, which is remembered for ``spec`` and ``facts``."""
 
         def find() -> dict[str, str]:
-            pattern = f"linux-source-{re.escape(series)}"
-            return {"package": json.dumps(asdict(self.find_package(pattern, _host_architecture(), exact)))}
+            return {"package": json.dumps(asdict(self.find_package(pattern, architecture, version)))}
 
-        package = package_from_json(self.remember(f"debian:{version}", "", find)["package"])
+        return package_from_json(self.remember(spec, facts, find)["package"])
+
+    def digest(self, spec: str, path: Path) -> str:
+        """Return the SHA-256 of the file ``path``, which is read only if its size or its time changed."""
+        stat = path.stat()
+        facts = (path, stat.st_size, stat.st_mtime_ns)
+        return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
+
+    def _debian(self, spec: str) -> Source:
+        package = self.kernel_package(spec, "", "linux-source-{}", _host_architecture())
         # A colon ends the epoch of a version. Kernels have no epoch; a folder name should not have a colon.
         slug = f"debian-{package.version}".replace(":", "_")
         return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
 
     def _tar(self, spec: str) -> Source:
         path = file_of(spec)
-        stat = path.stat()
-        facts = (path, stat.st_size, stat.st_mtime_ns)
-        digest = self.remember(f"tar:{path}", facts, lambda: {"sha256": file_hash(path)})["sha256"]
+        digest = self.digest(f"tar:{path}", path)
         return Source(f"tar:{path.name}#{digest[:16]}", f"tar-{digest[:16]}", str(path))
 
     def _unpack_debian(self, source: Source, folder: Path) -> None:
@@ -265,10 +278,7 @@ def file_hash(path: Path) -> str:
 
 def package_from_json(text: str) -> Package:
     """Return the package that ``json.dumps(asdict(package))`` has written."""
-    fields = json.loads(text)
-    tier = fields["tier"]
-    suites = tuple((str(mirror), str(suite)) for mirror, suite in tier["suites"])
-    return Package(fields["name"], fields["version"], Tier(tier["name"], suites))
+    return TypeAdapter(Package).validate_json(text)
 
 
 def _git(rest: str) -> Source:

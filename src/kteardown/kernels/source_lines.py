@@ -39,7 +39,8 @@ class SourceLines:
         For an instruction of an inlined function the line is that of its call: `` (FILE:LINE, in INLINED)``.
         """
         text = "\n".join(lines)
-        if not (_PLACE.search(text) or _BARE.search(text)) or not self._usable():
+        usable = self._addr2line is not None and self._vmlinux.is_file() and self._map.is_file()
+        if not (_PLACE.search(text) or _BARE.search(text)) or not usable:
             return tuple(lines)
         fields = (
             line.split() for line in self._map.read_text(encoding="ascii", errors="replace").splitlines()
@@ -68,9 +69,6 @@ class SourceLines:
 
         text = _BARE.sub(lambda found: _ADDRESS.sub(with_function, found[0]), text)
         return tuple(_PLACE.sub(with_line, text).split("\n"))
-
-    def _usable(self) -> bool:
-        return self._addr2line is not None and self._vmlinux.is_file() and self._map.is_file()
 
     def _lines(self, addresses: Iterable[int]) -> dict[int, tuple[str, str]]:
         """Return function and ``FILE:LINE`` of each address that has them."""

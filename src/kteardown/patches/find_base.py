@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import apply_patches, git
-from kteardown.kernels.source import Source, Sources
+from kteardown.kernels import backports, git
+from kteardown.kernels.source import Sources
 from kteardown.patches import three_way
 from kteardown.patches.failing_hunks import FailingHunk, failing_hunks
 
@@ -188,21 +187,12 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
     images = three_way.pre_images(patches)
     same = sum(three_way.blob_id(tree / image.path).startswith(image.blob) for image in images)
     attempt = TriedSource(spec, source.id, "fails", same_files=same, files=len(images))
-    if _applies(tree, patches, source):
+    if not backports.failure(tree, patches, source.id):
         exact = bool(images) and same == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
     failure = failing_hunks(tree, patches)
     how: How = "already there" if failure.present == len(patches) else "fails"
     return replace(attempt, how=how, failing=failure.hunks, hunks=failure.total, merged=failure.there)
-
-
-def _applies(tree: Path, patches: Sequence[Path], source: Source) -> bool:
-    with TemporaryDirectory(prefix="kteardown-") as folder:
-        try:
-            apply_patches.apply(tree, patches, Path(folder), source.id)
-        except BuildError:
-            return False
-    return True
 
 
 def _fitted(

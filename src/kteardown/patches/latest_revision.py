@@ -36,7 +36,11 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:
         return ChosenMails((), covers[0] if covers else None, (), tuple(notes))
-    lead = _lead(mails, [*covers, *patches], message_id)
+    # The named mail decides which series is meant, or else the first one.
+    order = {id(mail): number for number, mail in enumerate(mails)}
+    candidates = [*covers, *patches]
+    named = (mail for mail in candidates if message_id and mail.message_id == message_id)
+    lead = next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
     groups = list(dict.fromkeys((mail.revision, mail.total) for mail in patches))
     group = _group(lead, patches, groups, exact=bool(message_id) and lead.message_id == message_id)
     mine = [mail for mail in patches if (mail.revision, mail.total) == group]
@@ -51,7 +55,7 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     left = [mail for mail in patches if id(mail) not in ids and (mail.revision, mail.total) != group]
     for revision in dict.fromkeys(mail.revision for mail in left if mail.revision != group[0]):
         count = sum(mail.revision == revision for mail in left)
-        notes.append(f"left out: {_patch_count(count)} of revision {_version(revision)}")
+        notes.append(f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}")
     _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
     cover = next((mail for mail in covers if (mail.revision, mail.total) == group), None)
     return ChosenMails(tuple(mine), cover, missing, tuple(notes))
@@ -59,7 +63,12 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
 
 def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
     """Return the mails that are patches: with a diff, and neither a reply nor a report about a patch."""
-    with_diff = [_numbered(mail) for mail in mails if mail.diffs and not mail.is_cover]
+    with_diff = []
+    for mail in mails:
+        if mail.diffs and not mail.is_cover:
+            # A subject without a number: that of its file's name (0002-x.patch).
+            number = re.match(r"(?:v\d+-)?(\d{4})-", mail.title)
+            with_diff.append(replace(mail, number=int(number[1])) if number and mail.total == 1 else mail)
     first = [mail for mail in with_diff if not mail.is_reply]
     posted = [mail for mail in first if mail.is_posted] or first or with_diff
     if posted and posted[0].is_reply:
@@ -68,19 +77,6 @@ def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
     _note_left_out("in a reply", replies, notes)
     _note_left_out("without [PATCH]", [mail for mail in first if mail not in posted], notes)
     return posted
-
-
-def _numbered(mail: Mail) -> Mail:
-    """Return ``mail`` with the number of its file's name (0002-x.patch) if its subject has none."""
-    number = re.match(r"(?:v\d+-)?(\d{4})-", mail.title)
-    return replace(mail, number=int(number[1])) if number and mail.total == 1 else mail
-
-
-def _lead(mails: Sequence[Mail], candidates: Sequence[Mail], message_id: str) -> Mail:
-    """Return the mail that decides which series is meant: the named one, or else the first one."""
-    named = (mail for mail in candidates if message_id and mail.message_id == message_id)
-    order = {id(mail): number for number, mail in enumerate(mails)}
-    return next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
 
 
 def _group(
@@ -94,15 +90,14 @@ def _group(
         group
         for group in groups
         if group[1] == lead.total
-        or ((group[1] > 1 or lead.total == 1) and _same_sender(lead, group, patches))
+        or (
+            (group[1] > 1 or lead.total == 1)
+            and any(mail.sender == lead.sender and (mail.revision, mail.total) == group for mail in patches)
+        )
     ]
     # The revision of a part (v3.1) or of few patches completes another one; see _completed.
     whole = [group for group in related if _share(group, patches) > 0.5] or related or list(groups)
     return max(whole, key=lambda group: (group[0], group == own, _share(group, patches)))
-
-
-def _same_sender(lead: Mail, group: tuple[tuple[int, int], int], patches: Sequence[Mail]) -> bool:
-    return any(mail.sender == lead.sender for mail in patches if (mail.revision, mail.total) == group)
 
 
 def _share(group: tuple[tuple[int, int], int], patches: Sequence[Mail]) -> float:
@@ -155,10 +150,6 @@ def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:
         notes += [
             f"left out: the diff {why}, {mail.subject!r} by {mail.sender or 'unknown'}" for mail in mails
         ]
-
-
-def _patch_count(count: int) -> str:
-    return f"{count} patch{'es' * (count != 1)}"
 
 
 def _version(revision: tuple[int, int]) -> str:

@@ -52,18 +52,8 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
             "b4 is not installed, which fetches mails from the archive",
             hint=f"install it: {install_command(EXTRAS['mail'])}; or give the mail as a file.",
         )
-    argv = [
-        program,
-        "--no-interactive",
-        "--no-stdin",
-        "mbox",
-        "-o",
-        str(work),
-        "-n",
-        "thread.mbx",
-        "--",
-        message_id,
-    ]
+    argv = [program, "--no-interactive", "--no-stdin", "mbox"]
+    argv += ["-o", str(work), "-n", "thread.mbx", "--", message_id]
     reporter.command(argv)
     # Not in the current folder, whose git configuration could be that of a foreign repository.
     done = toolchain.capture(argv, cwd=work)

@@ -27,6 +27,7 @@ _COUNT = re.compile(r"\b(\d+)/(\d+)\b")
 _REVISION = re.compile(r"(?:\b|PATCH|RFC)v(\d+)(?:\.(\d+))?\b", re.IGNORECASE)
 _POSTED = re.compile(r"PATCH|RFC", re.IGNORECASE)
 _BASE = re.compile(r"^base-commit: ([0-9a-f]{7,64})\s*$", re.MULTILINE)
+_NO_DATE = (TypeError, ValueError, IndexError, OverflowError)
 _HEADERS = ("From", "Date", "Subject", "Message-ID")
 
 
@@ -78,10 +79,9 @@ class Mail:
     @property
     def moment(self) -> float:
         """The date of the mail in seconds, 0 if it has none that can be read."""
-        try:
+        with suppress(*_NO_DATE):
             return email.utils.parsedate_to_datetime(self.date).timestamp()
-        except (TypeError, ValueError, IndexError, OverflowError):
-            return 0.0
+        return 0.0
 
 
 def parse(raw: bytes, name: str, place: str = "") -> Mail:
@@ -188,7 +188,6 @@ def _decoded(value: object) -> str:
 
 def day(date: str) -> str:
     """Return the date of a mail as 2026-11-22, or as it is if it cannot be read."""
-    try:
+    with suppress(*_NO_DATE):
         return datetime.date(email.utils.parsedate_to_datetime(date)).isoformat()
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return date
+    return date

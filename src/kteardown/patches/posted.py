@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from email.header import Header
 from pathlib import Path
 
+from kteardown import paths
 from kteardown.errors import InputError, damaged
-from kteardown.kernels import apply_patches, cache_folder, git
+from kteardown.kernels import apply_patches, cache_folder, git, series
 from kteardown.kernels.git_branch import of_branch
-from kteardown.kernels.series import patches_in, slug
+from kteardown.kernels.series import Selection, patches_in, slug
 from kteardown.patches import lore
 from kteardown.patches.latest_revision import ChosenMails, choose
 from kteardown.patches.mailbox import raw_mails
@@ -57,6 +58,31 @@ class PostedSeries:
         return self.patches[0].parent
 
 
+def resolve(
+    name_or_path: str, *, cache_dir: Path | None = None, reporter: Reporter | None = None
+) -> Selection:
+    """Return the patches that ``name_or_path`` selects; see ``series.resolve`` for a part of a series.
+
+    ``name_or_path`` is also the path of a patch or a mailbox, ``lore:MESSAGE-ID`` or a git range. Raises
+    InputError if there is no such series, or if patches of it are missing; LabError.
+    """
+    whole, part = series.split_part(name_or_path)
+    path = Path(whole).expanduser()
+    if lore.message_id(whole) or whole.startswith("git:"):
+        cache = cache_dir or paths.cache_dir()
+        posted = read(whole, cache_dir=cache, reporter=reporter or SilentReporter())
+        return series.select(posted.name, (posted.patches,), whole, part, posted.revision)
+    if name_or_path and not path.is_file():
+        return series.resolve(name_or_path)
+    posted = read(whole, cache_dir=cache_dir or paths.cache_dir(), reporter=SilentReporter())
+    if posted.missing and len(posted.patches) > 1:
+        raise InputError(
+            f"{whole} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
+            hint="fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
+        )
+    return series.select(slug(path.stem), (posted.patches,), whole, part, posted.revision)
+
+
 def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 
@@ -89,7 +115,9 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
     diffs = [(mail, diff) for mail in chosen.patches for diff in mail.diffs]
     texts = [as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)]
     first = chosen.cover or chosen.patches[0]
-    name = _short(first.title)
+    name = slug(first.title)
+    if len(name) > _NAME:  # It is the heading of a column.
+        name = name[:_NAME].rpartition("-")[0] or name[:_NAME]
     files = [
         (f"{number:04}-{slug(diff.title or mail.title)[:60]}.patch", text)
         for number, ((mail, diff), text) in enumerate(zip(diffs, texts, strict=True), 1)
@@ -165,12 +193,6 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
         subjects=tuple(mail.title for mail in mails),
         cover="",
     )
-
-
-def _short(title: str) -> str:
-    """Return a name of a few words: it is the heading of a column."""
-    name = slug(title)
-    return name if len(name) <= _NAME else name[:_NAME].rpartition("-")[0] or name[:_NAME]
 
 
 def _encoded(value: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from kteardown.kernels import apply_patches, git
 
@@ -21,8 +21,7 @@ _RENAME = re.compile(r"^rename from (\S+)$")
 _IDENTITY = ("-c", "user.name=kteardown", "-c", "user.email=kteardown@localhost")
 
 
-@dataclass(frozen=True)
-class PreImage:
+class PreImage(NamedTuple):
     """A file as the author of a series had it: its path, and the id of its content, abbreviated."""
 
     path: str

@@ -17,7 +17,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Workload
-from kteardown.patches import selection
+from kteardown.patches import posted
 
 # A series on another source than base.
 _ON_SOURCE = re.compile(r"(.+) on (\S+:.*)")
@@ -110,11 +110,11 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
         check(variant)
         return replace(base, name=variant, source=variant), None
     if elsewhere := _ON_SOURCE.fullmatch(variant):
-        chosen, source = selection.resolve(elsewhere[1]), elsewhere[2]
+        chosen, source = posted.resolve(elsewhere[1]), elsewhere[2]
         check(source)
         name = f"{chosen.label} on {source}"
         return replace(_patched(base, chosen), name=name, source=source), chosen
-    chosen = selection.resolve(variant)
+    chosen = posted.resolve(variant)
     return _patched(base, chosen), chosen
 
 

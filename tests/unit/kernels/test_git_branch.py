@@ -9,7 +9,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.kernels.git_branch import of_branch
-from kteardown.patches.selection import resolve
+from kteardown.patches.posted import resolve
 from kteardown.run.asked import base_and_variants
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from kteardown.errors import InputError, LabError
 from kteardown.patches import lore
-from kteardown.patches.posted import read
-from kteardown.patches.selection import resolve
+from kteardown.patches.posted import read, resolve
 from kteardown.progress import SilentReporter
 
 DIFF = "---\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"

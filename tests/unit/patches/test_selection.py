@@ -6,7 +6,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.kernels.series import parts
-from kteardown.patches.selection import resolve
+from kteardown.patches.posted import resolve
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 

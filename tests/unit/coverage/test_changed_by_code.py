@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kteardown.coverage.attribute import Counts, FunctionId
-from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.changed_code import by_code, may_change_executed, may_change_users
+from kteardown.coverage.changed import ChangedFunction, by_code, may_change_executed, may_change_users
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 
 USER, OTHER, SAME = (FunctionId("mm/z.c", name) for name in ("user", "other", "same"))
