@@ -85,12 +85,36 @@ def boot_counted(
     )
     planned = PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=trials)
     lines: list[bytes] = []
+    cache = cache_dir()
     with tempfile.TemporaryDirectory(prefix="kteardown-coverage-") as name:
         folder = Path(name)
-        job = _job(kernel, workload, planned, folder, reporter, own, cpus, counted)
+        wanted = programs_of(workload, points)
+        initramfs = pack(
+            folder / "initramfs",
+            agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
+            plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
+            modules=kernel.modules,
+            programs=guest_programs.ensure(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+        )
+        counts = folder / "counts"
+        plugin = (
+            plugin_arguments(DEFAULT_ARCH, counts, cache=cache, reporter=reporter, own=own) if counted else ()
+        )
+        job = BootJob(
+            image=kernel.image,
+            initramfs=initramfs,
+            arch=DEFAULT_ARCH,
+            acceleration="icount",
+            cpus=cpus or workload.cpus,
+            memory_mb=workload.memory_mb,
+            seed=planned.seed,
+            console=folder / "console",
+            silence_s=workload.silence_s * SILENCE_FACTOR["icount"],
+            plugin=plugin,
+        )
         result = QemuMachine(reporter.command).boot(job, lines.append)
         _check(result, workload, folder)
-        sections = read_counts(folder / "counts") if counted else [TrialBlocks(0, ())] * (1 + len(trials))
+        sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(trials))
     records = [parse(line) for line in lines]
     ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
     ended = []
@@ -99,43 +123,6 @@ def boot_counted(
         status, detail = (end.status, end.detail) if end else ("", "")
         ended.append(CountedTrial(trial.workload, trial.params, status, detail, section))
     return CountedBoot(sections[0], tuple(ended), tuple(lines), result.duration_s)
-
-
-def _job(
-    kernel: Bootable,
-    workload: Workload,
-    planned: PlannedBoot,
-    folder: Path,
-    reporter: Reporter,
-    own: Sequence[Path],
-    cpus: int | None,
-    counted: bool,
-) -> BootJob:
-    cache = cache_dir()
-    agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own)
-    wanted = programs_of(workload, [trial.params for trial in planned.trials])
-    initramfs = pack(
-        folder / "initramfs",
-        agent=agent,
-        plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
-        modules=kernel.modules,
-        programs=guest_programs.ensure(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
-    )
-    counts = folder / "counts"
-    return BootJob(
-        image=kernel.image,
-        initramfs=initramfs,
-        arch=DEFAULT_ARCH,
-        acceleration="icount",
-        cpus=cpus or workload.cpus,
-        memory_mb=workload.memory_mb,
-        seed=planned.seed,
-        console=folder / "console",
-        silence_s=workload.silence_s * SILENCE_FACTOR["icount"],
-        plugin=plugin_arguments(DEFAULT_ARCH, counts, cache=cache, reporter=reporter, own=own)
-        if counted
-        else (),
-    )
 
 
 def _check(result: BootResult, workload: Workload, folder: Path) -> None:

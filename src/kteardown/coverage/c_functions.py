@@ -151,10 +151,11 @@ def function_name(head: Sequence[str]) -> str:
             depth -= 1
         elif token == "=" and depth == 0:
             return ""
-    # An annotation may follow the parameters: void f(void) __acquires(lock).
-    while (
-        len(named) > 1 and named[-1][0].startswith("__") and head[-1] == ")" and _follows(head, named[-1][0])
-    ):
+    # An annotation may follow directly after the parameters: void f(void) __acquires(lock).
+    while len(named) > 1 and named[-1][0].startswith("__") and head[-1] == ")":
+        at = len(head) - 1 - list(reversed(head)).index(named[-1][0])
+        if at == 0 or head[at - 1] != ")":
+            break
         named.pop()
     if not named:
         return ""
@@ -164,12 +165,6 @@ def function_name(head: Sequence[str]) -> str:
         return f"__do_{'compat_' if call[1] else ''}sys_{argument}"
     # Other macros that define a function name it in their first argument: BPF_CALL_2(name, ...).
     return argument if name.isupper() and re.match(r"[a-z_]", argument) else name
-
-
-def _follows(head: Sequence[str], name: str) -> bool:
-    """Return whether ``name`` comes directly after parentheses, as an annotation of a function does."""
-    at = len(head) - 1 - list(reversed(head)).index(name)
-    return at > 0 and head[at - 1] == ")"
 
 
 def _declared_name(head: Sequence[str]) -> str:

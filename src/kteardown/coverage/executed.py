@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.coverage.attribute import DebugInfo, Executed, FunctionId, addresses_of, counts_of
+from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, addresses_of, counts_of
 from kteardown.coverage.boots import CountedTrial, boot_counted
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.points import two_sizes
@@ -143,8 +143,7 @@ def _function(
 
 
 def _calls(changed: ChangedFunction, side: Executed) -> int:
-    counts = side.functions.get(FunctionId(changed.file, changed.name))
-    return counts.calls if counts else 0
+    return side.functions.get(FunctionId(changed.file, changed.name), Counts()).calls
 
 
 def _executions(changed: ChangedFunction, side: Executed) -> list[int]:

@@ -172,7 +172,10 @@ def _proposals(
     workload: WorkloadCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]
 ) -> Iterable[Proposal]:
     executed = workload.outside | {function for point in workload.points for function in point.inside}
-    scores = {n: _score(point, wanted, largest) for n, point in enumerate(workload.points)}
+    scores = {}
+    for n, point in enumerate(workload.points):
+        hit = {function for function in wanted & point.inside.keys() if largest[function]}
+        scores[n] = sum(_share(point, {function}) / largest[function] for function in hit)
     outside = tuple(sorted(wanted & workload.outside))
     seen: set[FunctionId] = set()
     for n in sorted(scores, key=lambda n: -scores[n] * (1 if n else 2)):
@@ -187,11 +190,6 @@ def _proposals(
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}
         yield Proposal(workload.name, params, (), tuple(sorted(wanted & executed)), 0.0, 0.0)
-
-
-def _score(point: PointCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]) -> float:
-    hit = wanted & point.inside.keys()
-    return sum(_share(point, {function}) / largest[function] for function in hit if largest[function])
 
 
 def _share(point: PointCoverage, wanted: set[FunctionId]) -> float:

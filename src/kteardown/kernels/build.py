@@ -181,7 +181,7 @@ def cost(requests: Sequence[KernelRequest], *, cache_dir: Path) -> Building:
     needed = missing(requests, cache_dir=cache_dir)
     seconds: float | None = 0.0
     for request in needed:
-        took = Cache(cache_dir).build_seconds(request.arch, variant=bool(request.patches))
+        took = Cache(cache_dir).built(request.arch, "seconds", variant=bool(request.patches))
         seconds = seconds + median(took) if took and seconds is not None else None
     return Building(tuple(request.name for request in needed), seconds)
 
@@ -350,7 +350,8 @@ def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
     request = backports.choose(request, source, sources)
     wanted = _wanted(request)
-    _check_exact(request, source, wanted)
+    if request.exact is not None:
+        _check_exact(request, request.exact, source, wanted)
     compiler = _compiler(request.arch)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
     base_key = cache.key(source.id, (), wanted, request.arch, compiler)
@@ -361,11 +362,10 @@ def _wanted(request: KernelRequest) -> tuple[WantedSymbol, ...]:
     return tuple(kconfig.wanted_symbols(paths.data_dir("kernels"), request.arch, request.fragments))
 
 
-def _check_exact(request: KernelRequest, source: Source, wanted: Sequence[WantedSymbol]) -> None:
+def _check_exact(
+    request: KernelRequest, exact: Exact, source: Source, wanted: Sequence[WantedSymbol]
+) -> None:
     """Raise InputError if the kernel would not be what it was when its run was planned."""
-    exact = request.exact
-    if exact is None:
-        return
     if source.id != exact.source:
         raise InputError(
             f"{request.name} would be built from {source.id}, but the run was planned with {exact.source}",

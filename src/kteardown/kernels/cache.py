@@ -147,15 +147,11 @@ class Cache:
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
         """Return the compile steps of the most recently used kernel of this kind; None without one."""
-        found = self._built(arch, "steps", variant=variant)
+        found = self.built(arch, "steps", variant=variant)
         return int(found[-1]) if found else None
 
-    def build_seconds(self, arch: Arch, *, variant: bool) -> list[float]:
-        """Return the build times, in seconds, of the kernels of this kind, the most recently used last."""
-        return self._built(arch, "seconds", variant=variant)
-
-    def _built(self, arch: Arch, what: str, *, variant: bool) -> list[float]:
-        """Return the field ``what`` of the kernels built here that have it, the most recently used last."""
+    def built(self, arch: Arch, what: Literal["steps", "seconds"], *, variant: bool) -> list[float]:
+        """Return the steps, or the seconds, of the kernels that were built here, the last used one last."""
         found: list[tuple[float, float]] = []
         for path in self._folders("kernels"):
             with suppress(*_DAMAGED):

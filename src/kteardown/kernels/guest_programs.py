@@ -30,10 +30,22 @@ def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporte
     fetched first if necessary. Raises InputError if a program is unknown, missing or in no suite, LabError
     if it cannot be fetched or unpacked.
     """
-    return tuple(
-        _user_program(name) if name in _USER_PROGRAMS else _packaged_program(name, arch, sources, reporter)
-        for name in names
-    )
+    found = []
+    for name in names:
+        if name in _USER_PROGRAMS:
+            found.append(_user_program(name))
+            continue
+        (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
+        package = sources.package(f"program:{name}", architecture, wanted, architecture)
+        slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
+        target = sources.folder / "programs" / slug
+        with cache_folder.locked(target, reporter, f"unpack {slug}"):
+            if not seal.is_intact(target, reporter):
+                deb = sources.package_file(package, architecture)
+                with cache_folder.published(target) as folder:
+                    extract(deb, name, folder)
+        found.append(target / name)
+    return tuple(found)
 
 
 def extract(deb: Path, name: str, folder: Path) -> Path:
@@ -73,16 +85,3 @@ def _program(name: str) -> tuple[str, tuple[str, ...]]:
             hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
         )
     return _PROGRAMS[name]
-
-
-def _packaged_program(name: str, arch: Arch, sources: Sources, reporter: Reporter) -> Path:
-    (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
-    package = sources.package(f"program:{name}", architecture, wanted, architecture)
-    slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
-    target = sources.folder / "programs" / slug
-    with cache_folder.locked(target, reporter, f"unpack {slug}"):
-        if not seal.is_intact(target, reporter):
-            deb = sources.package_file(package, architecture)
-            with cache_folder.published(target) as folder:
-                extract(deb, name, folder)
-    return target / name

@@ -76,7 +76,12 @@ def check(base: KernelImage, twin: KernelImage) -> None:
 
     Raises BuildError if no code moved.
     """
-    before, after = (_code_symbols(image.image.with_name("System.map")) for image in (base, twin))
+    maps = (image.image.with_name("System.map").read_text().splitlines() for image in (base, twin))
+    # Names and addresses of the functions, in the order of the addresses.
+    before, after = (
+        [(words[2], words[0]) for words in map(str.split, lines) if len(words) == 3 and words[1] in "tT"]
+        for lines in maps
+    )
     added = [index for index, (name, _) in enumerate(after) if name.startswith(_PREFIX)]
     following = [after[index + 1] for index in added if index + 1 < len(after)]
     moved = [name for name, address in following if dict(before).get(name, address) != address]
@@ -130,9 +135,3 @@ def _diff(path: Path, name: str) -> str:
     ends = ("" if line.endswith("\n") else "\n\\ No newline at end of file\n" for line in context)
     kept = "".join(f" {line}{end}" for line, end in zip(context, ends, strict=True))
     return head + "".join(f"+{line}\n" for line in added) + kept
-
-
-def _code_symbols(system_map: Path) -> list[tuple[str, str]]:
-    """Return the names and addresses of the functions, in the order of the addresses."""
-    lines = (line.split() for line in system_map.read_text().splitlines())
-    return [(words[2], words[0]) for words in lines if len(words) == 3 and words[1] in "tT"]

@@ -99,18 +99,13 @@ class UnpackError(LabError):
 
 
 class Sources:
-    """Resolves sources and unpacks them into one cache."""
+    """Resolves sources and unpacks them into the cache ``folder``."""
 
     def __init__(self, cache_dir: Path, reporter: Reporter) -> None:
         cache_folder.check_path(cache_dir)
-        self._cache = cache_dir
+        self.folder = cache_dir
         self._reporter = reporter
         self._checked: set[Path] = set()
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the cache."""
-        return self._cache
 
     def identify(self, spec: str) -> Source:
         """Resolve ``spec`` to an exact source.
@@ -120,11 +115,16 @@ class Sources:
         """
         kind, rest = split(spec)
         if kind == "debian":
-            return self._debian(spec)
+            package = self.kernel_package(spec, "", "linux-source-{}", _host_architecture())
+            # A colon ends the epoch of a version. Kernels have none, and no folder should have a colon.
+            slug = f"debian-{package.version}".replace(":", "_")
+            return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
         if kind == "git":
             return _git(rest)
         if kind == "tar":
-            return self._tar(spec)
+            path = file_of(spec)
+            digest = self.digest(f"tar:{path}", path)[:16]
+            return Source(f"tar:{path.name}#{digest}", f"tar-{digest}", str(path))
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
             hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
@@ -166,7 +166,7 @@ class Sources:
 
     def tree_path(self, source: Source) -> Path:
         """Return the path of the tree, whether it is unpacked yet or not."""
-        return self._cache / "sources" / source.slug
+        return self.folder / "sources" / source.slug
 
     def remember(self, spec: str, facts: object, find: Callable[[], dict[str, str]]) -> dict[str, str]:
         """Return the result of ``find``, which is called once for each pair of ``spec`` and ``facts``.
@@ -185,18 +185,18 @@ class Sources:
 
     def _answer_path(self, spec: str, facts: object) -> Path:
         name = hashlib.sha256(f"{spec}\n{facts}".encode()).hexdigest()[:24]
-        return self._cache / "resolved" / f"{name}.json"
+        return self.folder / "resolved" / f"{name}.json"
 
     def package_file(self, package: Package, architecture: str) -> Path:
         """Return the .deb of ``package``, downloaded if necessary. Raises LabError."""
-        return self._apt(architecture).download(package, self._cache / "downloads")
+        return self._apt(architecture).download(package, self.folder / "downloads")
 
     def find_package(self, pattern: str, architecture: str, version: str = "") -> Package:
         """Return the newest Debian package whose name matches ``pattern``; see ``Apt.find``."""
         return self._apt(architecture).find(pattern, version)
 
     def _apt(self, architecture: str) -> Apt:
-        return Apt(self._cache / "apt", self._reporter, architecture)
+        return Apt(self.folder / "apt", self._reporter, architecture)
 
     def kernel_package(self, spec: str, facts: str, pattern: str, architecture: str) -> Package:
         """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major version.
@@ -224,17 +224,6 @@ class Sources:
         stat = path.stat()
         facts = (path, stat.st_size, stat.st_mtime_ns)
         return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
-
-    def _debian(self, spec: str) -> Source:
-        package = self.kernel_package(spec, "", "linux-source-{}", _host_architecture())
-        # A colon ends the epoch of a version. Kernels have no epoch; a folder name should not have a colon.
-        slug = f"debian-{package.version}".replace(":", "_")
-        return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
-
-    def _tar(self, spec: str) -> Source:
-        path = file_of(spec)
-        digest = self.digest(f"tar:{path}", path)
-        return Source(f"tar:{path.name}#{digest[:16]}", f"tar-{digest[:16]}", str(path))
 
     def _unpack_debian(self, source: Source, folder: Path) -> None:
         package = package_from_json(source.origin)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +56,10 @@ class SourceLines:
         innermost = (line for line in lines if line.startswith(("RIP: ", "pc : ", "WARNING: ")))
         interrupted = {found[0] for line in innermost for found in _PLACE.finditer(line)}
         wanted = {place: at - (place not in interrupted) for place, at in addresses.items()}
-        known = self._lines([*wanted.values(), *bare.values()])
+        argv = [str(self._addr2line), "-a", "-i", "-f", "-e", str(self._vmlinux)]
+        argv += map(hex, sorted({*wanted.values(), *bare.values()}))
+        chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux]))
+        known = {address: _place(chain) for address, chain in chains.items() if chain}
 
         def with_line(found: re.Match[str]) -> str:
             at = wanted.get(found[0])
@@ -69,14 +72,6 @@ class SourceLines:
 
         text = _BARE.sub(lambda found: _ADDRESS.sub(with_function, found[0]), text)
         return tuple(_PLACE.sub(with_line, text).split("\n"))
-
-    def _lines(self, addresses: Iterable[int]) -> dict[int, tuple[str, str]]:
-        """Return function and ``FILE:LINE`` of each address that has them."""
-        wanted = sorted(set(addresses))
-        assert self._addr2line is not None
-        argv = [self._addr2line, "-a", "-i", "-f", "-e", str(self._vmlinux), *map(hex, wanted)]
-        chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux]))
-        return {address: _place(chain) for address, chain in chains.items() if chain}
 
 
 def _place(chain: Chain) -> tuple[str, str]:
@@ -91,12 +86,8 @@ def _start(symbols: Sequence[tuple[int, str]], name: str, size: int) -> int | No
     starts = [address for address, symbol in symbols if symbol == name]
     if len(starts) <= 1:
         return starts[0] if starts else None
-    return next((start for start in starts if _size(symbols, start) == size), None)
-
-
-def _size(symbols: Sequence[tuple[int, str]], start: int) -> int:
-    after = bisect.bisect_right(symbols, (start, "\x7f"))
-    return symbols[after][0] - start if after < len(symbols) else 0
+    ends = {start: bisect.bisect_right(symbols, (start, "\x7f")) for start in starts}
+    return next((s for s, end in ends.items() if end < len(symbols) and symbols[end][0] - s == size), None)
 
 
 class Frame(NamedTuple):

@@ -235,20 +235,13 @@ def with_dependencies(
             # Only its default or another symbol can set it.
             conditions = [*conditions, *defaults]
             todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
-        for condition in conditions:
-            todo += _needed(condition, config)
+        # A && (B || C != n) needs A, and B unless C is set.
+        for part in (part for condition in conditions for part in _split(condition, "&&")):
+            choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
+            plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
+            if plain and not any(config.get(choice, "n") == "y" for choice in plain):
+                todo.append(plain[0])
     return list(wanted)
-
-
-def _needed(condition: str, config: Mapping[str, str]) -> list[str]:
-    """Return symbols that make ``condition`` true: A && (B || C != n) gives A, and B unless C is set."""
-    needed: list[str] = []
-    for part in _split(condition, "&&"):
-        choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
-        plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
-        if plain and not any(config.get(choice, "n") == "y" for choice in plain):
-            needed.append(plain[0])
-    return needed
 
 
 def _split(text: str, operator: str) -> list[str]:

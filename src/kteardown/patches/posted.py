@@ -168,7 +168,10 @@ def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
         "Subject": f"[PATCH{count}] {diff.title or mail.title}",
         "Message-ID": f"<{mail.message_id}>" if mail.message_id else "",
     }
-    lines = [f"{name}: {_encoded(value)}\n".encode() for name, value in headers.items() if value]
+    lines = []
+    for key, value in headers.items():
+        plain = value if value.isascii() else Header(value, "utf-8", maxlinelen=10_000).encode()
+        lines += [f"{key}: {plain}\n".encode()] if value else []
     separator = b"---\n" if DIFF_START.match(diff.text) else b""
     ending = b"" if diff.text.endswith(b"\n") else b"\n"
     body = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n"
@@ -193,7 +196,3 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
         subjects=tuple(mail.title for mail in mails),
         cover="",
     )
-
-
-def _encoded(value: str) -> str:
-    return value if value.isascii() else Header(value, "utf-8", maxlinelen=10_000).encode()

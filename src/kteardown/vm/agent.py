@@ -93,7 +93,7 @@ def _built(
     kind: str = "",
 ) -> Path:
     compiler = _compiler(arch)
-    try:
+    with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
         sources = {path: file.read_bytes() for path, file in files.items()}
         version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
@@ -104,21 +104,13 @@ def _built(
         if seal.is_intact(agent, reporter):
             return agent
         agent.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            tempfile.TemporaryDirectory(prefix=".building-", dir=agent.parent) as name,
-            reporter.task(f"Building {program} for {arch}"),
-        ):
-            folder = Path(name)
+        work = tempfile.TemporaryDirectory(prefix=".building-", dir=agent.parent)
+        with work as folder, reporter.task(f"Building {program} for {arch}"):
             for path, content in sources.items():
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_bytes(content)
-            _make(folder, compiler, reporter, f"build/{program}", *variables)
-            seal.publish(folder / "build" / program, agent)
-    except OSError as error:
-        raise LabError(
-            f"cannot build the agent in {cache}: {error.strerror}",
-            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
-        ) from error
+                Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder, path).write_bytes(content)
+            _make(Path(folder), compiler, reporter, f"build/{program}", *variables)
+            seal.publish(Path(folder, "build", program), agent)
     return agent
 
 

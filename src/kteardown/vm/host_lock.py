@@ -39,7 +39,10 @@ def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
         ) from error
     try:
         until = time.monotonic() + wait_s
-        while not _is_taken(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH):
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                break
             if time.monotonic() > until:
                 raise LabError(
                     f"another guest has run on this host for {wait_s:g} s ({file} is locked)",
@@ -49,11 +52,3 @@ def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _is_taken(fd: int, how: int) -> bool:
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -91,7 +91,11 @@ def read(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) ->
 def lost_between(before: Counters, after: Counters) -> LostTime:
     """Return what was lost between two readings: of the virtual CPU and of the CPU that lost most."""
     both = before.threads.keys() & after.threads.keys()
-    waits = [_wait(before.threads[thread], after.threads[thread]) for thread in both]
+    waits = []
+    for old, new in ((before.threads[thread], after.threads[thread]) for thread in both):
+        # Without what an idle host needs to wake the thread.
+        usual = (new.times_run - old.times_run) * WAKEUP_S
+        waits.append(max(0.0, new.run_delay_s - old.run_delay_s - usual))
     stolen = _most(before.steal_s, after.steal_s)
     throttled = None
     if before.throttled_s is not None and after.throttled_s is not None:
@@ -130,12 +134,6 @@ def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
         own = Path(path.strip("/"))
         folders += [root / mount / part for mount in mounts for part in (own, *own.parents)]
     return [folder for folder in dict.fromkeys(folders) if (folder / "cpu.stat").is_file()]
-
-
-def _wait(old: ThreadTimes, new: ThreadTimes) -> float:
-    """Return how long a thread waited for a CPU, without what an idle host needs to wake it."""
-    usual = (new.times_run - old.times_run) * WAKEUP_S
-    return max(0.0, new.run_delay_s - old.run_delay_s - usual)
 
 
 def _most(before: Mapping[int, float], after: Mapping[int, float]) -> float | None:

@@ -15,10 +15,6 @@ from pathlib import Path
 
 from kteardown.errors import InputError, LabError
 
-_MAGIC = b"070701"
-_TRAILER = "TRAILER!!!"
-_CONSOLE = (5, 1)
-
 
 @dataclass(frozen=True)
 class ArchiveEntry:
@@ -50,7 +46,7 @@ def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
 def archive(entries: Sequence[ArchiveEntry]) -> bytes:
     """Return ``entries`` as a newc archive, in their order. A folder must come before its contents."""
     parts = [_member(entry, inode) for inode, entry in enumerate(entries, start=1)]
-    return b"".join([*parts, _member(ArchiveEntry(_TRAILER, 0), 0)])
+    return b"".join([*parts, _member(ArchiveEntry("TRAILER!!!", 0), 0)])
 
 
 def pack(
@@ -62,7 +58,7 @@ def pack(
     ``programs``, under their own names. The kernel opens ``/dev/console`` before PID 1 can mount anything.
     Raises InputError if a file cannot be read, LabError if ``path`` cannot be written.
     """
-    entries = [folder("dev"), character_device("dev/console", *_CONSOLE)]
+    entries = [folder("dev"), character_device("dev/console", 5, 1)]
     entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
     if modules:
         entries.append(folder("modules"))
@@ -96,7 +92,7 @@ def _member(entry: ArchiveEntry, inode: int) -> bytes:
     # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin,
     # c_namesize, c_chksum: each eight hexadecimal digits.
     fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
-    header = _MAGIC + b"".join(b"%08X" % field for field in fields)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields)
     return _padded(header + name) + _padded(entry.data)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES
+from kteardown.paths import read_or_empty
 from kteardown.vm.confinement import confinement, opened
 from kteardown.vm.console import Ending, classify
 from kteardown.vm.cpu_pinning import CpuPinning
@@ -124,20 +125,6 @@ class _Guest:
     errors: asyncio.Task[str]
 
 
-class _PeakMemory:
-    """Peak RSS of a process in kB, sampled while it runs: after its exit the kernel no longer reports it."""
-
-    def __init__(self, pid: int) -> None:
-        self._status = Path(f"/proc/{pid}/status")
-        self.peak_kb: int | None = None
-
-    def sample(self) -> None:
-        """Read the peak so far; it is unchanged if the process has exited."""
-        with contextlib.suppress(OSError):
-            peak = re.search(r"^VmHWM:\s+(\d+) kB", self._status.read_text(), re.MULTILINE)
-            self.peak_kb = int(peak[1]) if peak else self.peak_kb
-
-
 async def _run(
     job: BootJob,
     prefix: tuple[str, ...],
@@ -145,13 +132,17 @@ async def _run(
     on_command: Callable[[list[str]], None],
     inherit: tuple[int, ...],
 ) -> BootResult:
+    peak_kb: int | None = None
     async with _started(job, prefix, on_command, inherit) as guest:
-        memory = _PeakMemory(guest.process.pid)
 
         def on_record(line: bytes) -> None:
+            nonlocal peak_kb
             # Not at every sample record: it takes time on the host while the guest is being measured.
             if b'"sample"' not in line:
-                memory.sample()
+                # While it runs: after its exit the kernel no longer reports it.
+                status = read_or_empty(Path(f"/proc/{guest.process.pid}/status"))
+                peak = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+                peak_kb = int(peak[1]) if peak else peak_kb
             on_line(line)
 
         lines = RecordLines(on_record, guest.started)
@@ -173,7 +164,7 @@ async def _run(
             console_end.write(ending.note)
     last_lines = () if outcome == "ok" else last_lines_of(after or before)
     return BootResult(
-        outcome, detail, duration, lines.first_s, guest.command, memory.peak_kb, problems(before), last_lines
+        outcome, detail, duration, lines.first_s, guest.command, peak_kb, problems(before), last_lines
     )
 
 

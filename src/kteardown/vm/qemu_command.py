@@ -48,6 +48,9 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
     """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine."""
     check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
     possible = job.possible_cpus or job.cpus
+    pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
+    backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
+    memory = ("-object", backend, "-machine", "memory-backend=ram")
     known = ARCHITECTURES[job.arch]
     emulated = ("-M", known.board + known.emulated_board_options, "-cpu", known.emulated_cpu)
     return [
@@ -55,7 +58,7 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
         *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
         *_ACCELERATOR[job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
-        *(_memory(job) if job.huge_pages and not job.numa_nodes else ()),
+        *(memory if job.huge_pages and not job.numa_nodes else ()),
         *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
         *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
         *("-append", " ".join(kernel_arguments(job))),
@@ -78,13 +81,6 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
     # gets into that pool only on boards with a device tree.
     arguments.append(f"kteardown.seed={job.seed}")
     return [*arguments, *job.kernel_args]
-
-
-def _memory(job: BootJob) -> list[str]:
-    """Return the options that take the guest's memory from huge pages of the host."""
-    pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
-    backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
-    return ["-object", backend, "-machine", "memory-backend=ram"]
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:

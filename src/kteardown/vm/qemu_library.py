@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kteardown.errors import BuildError, LabError, MissingError
+from kteardown.errors import BuildError, MissingError
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
@@ -40,10 +40,10 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         raise MissingError(f"cannot build {name}.c for QEMU: no C compiler is installed", ["gcc"])
-    try:
+    with seal.building(cache, f"{name}.c"):
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
-            (Path(folder) / f"{name}.c").write_bytes(text)
+            Path(folder, f"{name}.c").write_bytes(text)
             argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", f"{name}.c"]
             reporter.command(argv)
             done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
@@ -52,12 +52,7 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
                     f"{name}.c, which is loaded into QEMU, did not build:\n{done.stderr.strip()}",
                     hint="install the C library's headers: apt install libc6-dev",
                 )
-            seal.publish(Path(folder) / f"{name}.so", library)
-    except OSError as error:
-        raise LabError(
-            f"cannot build {name}.c in {cache}: {error.strerror}",
-            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
-        ) from error
+            seal.publish(Path(folder, f"{name}.so"), library)
     return library
 
 

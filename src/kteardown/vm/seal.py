@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kteardown.errors import LabError
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
 
@@ -21,6 +23,18 @@ def publish(made: Path, target: Path) -> None:
     keep(target, made)
     made.replace(target)
     sync(target.parent)
+
+
+@contextmanager
+def building(cache: Path, what: str) -> Iterator[None]:
+    """Turn an OSError of the block, which builds a program in ``cache``, into a LabError."""
+    try:
+        yield
+    except OSError as error:
+        raise LabError(
+            f"cannot build {what} in {cache}: {error.strerror}",
+            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
+        ) from error
 
 
 def keep(target: Path, made: Path) -> None:
