@@ -50,7 +50,6 @@ class Exercised:
     """The changed functions that the variant has, the most executed first."""
     instructions: int
     """In changed functions, with what is inlined into them, at the larger size."""
-    instructions_per_object: float | None
     share: float
     """``instructions`` as a share of all that the kernel executes in the stretch.
 
@@ -112,7 +111,7 @@ def _exercised(
     wanted = {FunctionId(one.file, one.name) for one in here}
     counts = [counts_of(trial.executed, inside=True) for trial in trials]
     sides = [info.count(count) for count in counts]
-    own = [info.instructions_in(count, wanted) for count in counts]
+    own = info.instructions_in(counts[-1], wanted)
     sizes = [trial.params.get(workload.law) for trial in trials]
     small, large = sizes[0], sizes[-1]
     # 0 if there is one size.
@@ -125,9 +124,8 @@ def _exercised(
         trials[-1].params,
         workload.law if objects else "",
         tuple(functions),
-        own[-1],
-        (own[-1] - own[0]) / objects if objects else None,
-        own[-1] / sides[-1].instructions if sides[-1].instructions else 0.0,
+        own,
+        own / sides[-1].instructions if sides[-1].instructions else 0.0,
         seconds,
     )
 

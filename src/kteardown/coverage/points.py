@@ -78,17 +78,14 @@ def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
 
 
 @lru_cache
-def _sweeps(workload: str) -> tuple[Sweep, ...]:
-    """Return how the shipped experiments use a workload."""
-    experiments = map(load_experiment, experiment_names())
-    return tuple(
-        sweep for experiment in experiments for sweep in experiment.workloads if sweep.workload == workload
-    )
+def _sweeps() -> tuple[Sweep, ...]:
+    """Return how the shipped experiments use workloads."""
+    return tuple(sweep for name in experiment_names() for sweep in load_experiment(name).workloads)
 
 
 def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
     used: dict[str, set[int]] = {}
-    for sweep in _sweeps(workload.name):
+    for sweep in (sweep for sweep in _sweeps() if sweep.workload == workload.name):
         for name, values in sweep.params.items():
             used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
     for name, parameter in workload.parameters.items():

@@ -60,8 +60,6 @@ class Proposals:
     """Changed functions that no workload executes at all; those that the patch adds are not among them."""
     not_inside: tuple[ChangedFunction, ...]
     """Changed functions that workloads execute, but none in its stretch."""
-    not_counted: tuple[ChangedFunction, ...]
-    """Changed macros, declarations and files that are not C: nothing says whether they are executed."""
 
     @property
     def measured(self) -> tuple[Proposal, ...]:
@@ -106,7 +104,6 @@ def propose(
         tuple(found),
         tuple(one for one in functions if _id(one) not in executed),
         tuple(one for one in functions if _id(one) in executed - inside),
-        tuple(one for one in changed if one.kind != "function"),
     )
 
 

@@ -20,8 +20,6 @@ class SeriesConfig:
     """The files that a series touches, and the symbols that compile those that base does not compile."""
 
     files: tuple[TouchedFile, ...]
-    from_objects: bool
-    """Whether the build folder of base is known; without it, headers are not judged."""
 
     @property
     def compiled(self) -> bool:
@@ -56,7 +54,7 @@ def config_of_series(base: KernelRequest, patches: Sequence[Path], sources: Sour
     with TemporaryDirectory(prefix="kteardown-") as folder:
         apply_patches.apply(tree, patches, Path(folder), base.source)
         files = tuple(built_files(names, (Path(folder), tree), config, base.arch, objects))
-    return SeriesConfig(files, objects is not None)
+    return SeriesConfig(files)
 
 
 def reasons(files: Sequence[TouchedFile]) -> str:

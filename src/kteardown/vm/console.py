@@ -83,10 +83,8 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
         return "agent-error", f"{ending.detail}; {_last_message(lines)}"
     if ending.how == "reset":
         return "panic", f"the guest reset itself without a panic message; {_last_message(lines)}"
-    agent_error = _first(lines, _AGENT_ERROR)
-    if agent_error:
-        return "agent-error", agent_error
-    return "agent-error", f"the guest powered off before the agent's bye; {_last_message(lines)}"
+    early = f"the guest powered off before the agent's bye; {_last_message(lines)}"
+    return "agent-error", _first(lines, _AGENT_ERROR) or early
 
 
 def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
@@ -104,10 +102,8 @@ def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
 
 def _last_message(lines: list[str]) -> str:
     """Return the first oops or complaint of the kernel, or else the last line of the console."""
-    problem = _first_problem(lines)
-    if problem:
-        return problem
-    return f"last on the console: {lines[-1]}" if lines else "nothing on the console"
+    last = f"last on the console: {lines[-1]}" if lines else "nothing on the console"
+    return _first_problem(lines) or last
 
 
 def _first_problem(lines: list[str]) -> str:

@@ -83,8 +83,12 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
     pinned = Pinned(near, prefix, Placed(memory=memory_words(large)))
 
     def on_vcpus(threads: Sequence[int]) -> None:
-        if _move(threads, placement.vcpus):
-            pinned.placed = Placed(memory=memory_words(large), **asdict(placement))
+        # The first threads are those of the virtual CPUs that come online.
+        with contextlib.suppress(OSError):
+            for thread, cpu in zip(threads, placement.vcpus, strict=False):
+                os.sched_setaffinity(thread, {cpu})
+            if len(threads) >= len(placement.vcpus):
+                pinned.placed = Placed(memory=memory_words(large), **asdict(placement))
         if job.on_vcpus:
             job.on_vcpus(threads)
 
@@ -114,13 +118,3 @@ def memory_words(from_reserved: bool, root: Path = Path("/")) -> str:
     enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
     transparent = "[always]" in enabled or "[madvise]" in enabled
     return "transparent huge pages where the host finds some" if transparent else "small pages"
-
-
-def _move(threads: Sequence[int], cpus: Sequence[int]) -> bool:
-    """Move the threads of the virtual CPUs that come online, the first ones; return whether all are there."""
-    try:
-        for thread, cpu in zip(threads, cpus, strict=False):
-            os.sched_setaffinity(thread, {cpu})
-    except OSError:
-        return False
-    return len(threads) >= len(cpus)

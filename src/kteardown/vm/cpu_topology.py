@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,19 +56,16 @@ def choose(cpus: Sequence[Cpu], vcpus: int) -> Placement | None:
             chosen = [core[0] for core in cores[:vcpus]]
             numbers = tuple(cpu.number for cpu in chosen)
             rest = [cpu for core in cores[vcpus:] for cpu in core]
+            shared = [cpu for cpu in rest if not cpu.isolated]
             placement = Placement(
                 vcpus=numbers,
                 siblings=tuple(sorted({n for cpu in chosen for n in cpu.core} - {*numbers})),
                 # Tasks are not balanced among isolated CPUs, so they are left out if there are others.
-                others=_sorted(cpu for cpu in rest if not cpu.isolated) or _sorted(rest),
+                others=tuple(sorted(cpu.number for cpu in shared or rest)),
                 node=node,
             )
             found.append(([_order(cpu) for cpu in chosen], placement))
     return min(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _sorted(cpus: Iterable[Cpu]) -> tuple[int, ...]:
-    return tuple(sorted(cpu.number for cpu in cpus))
 
 
 def _order(cpu: Cpu) -> tuple[bool, int, bool, int]:

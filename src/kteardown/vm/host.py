@@ -78,11 +78,8 @@ def _topology() -> dict[str, int | None]:
 
 
 def _turbo() -> bool | None:
-    off = _read(_SYS / "intel_pstate/no_turbo")
-    if off is not None:
-        return off == "0"
-    boost = _read(_SYS / "cpufreq/boost")
-    return None if boost is None else boost == "1"
+    off, boost = _read(_SYS / "intel_pstate/no_turbo"), _read(_SYS / "cpufreq/boost")
+    return off == "0" if off else boost == "1" if boost else None
 
 
 def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
