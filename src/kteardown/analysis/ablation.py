@@ -42,9 +42,6 @@ class _SeriesKernels:
     """By the patches that the kernels have; base has none."""
     missing: Mapping[tuple[int, ...], Unavailable]
 
-    def name(self, patches: Sequence[int]) -> str | None:
-        return self.kernels.get(tuple(patches))
-
 
 @dataclass(frozen=True)
 class _Boots:
@@ -59,18 +56,11 @@ class _Boots:
         names = (one, other) if one < other else (other, one)
         if names not in self._pairs:
             first, second = (self.boots[name] for name in names)
-            positive = min(first.flat.min(), second.flat.min()) > 0
-            self._pairs[names] = (
-                ratio_interval(
-                    first,
-                    second,
-                    self.data.resampler,
-                    confidence=self.data.rules.confidence,
-                    within=self.data.clock == "wall",
-                )
-                if positive
-                else None
-            )
+            found, data = None, self.data
+            if min(first.flat.min(), second.flat.min()) > 0:
+                level, wall = data.rules.confidence, data.clock == "wall"
+                found = ratio_interval(first, second, data.resampler, confidence=level, within=wall)
+            self._pairs[names] = found
         return self._pairs[names]
 
     def variance(self, one: str, other: str) -> float:
@@ -172,7 +162,7 @@ def _part(
 ) -> Part:
     names = []
     for patches in (without, having):
-        name = series.name(patches)
+        name = series.kernels.get(tuple(patches))
         if name is None:
             missing = series.missing.get(tuple(patches))
             return Part(reason=missing.reason if missing else "not built")
@@ -212,7 +202,10 @@ def _fieller(
         - boots.variance(other, variant)
         - boots.variance(one, BASE)
     ) / 2
-    width2 = _width(boots.interval(BASE, variant), boots.interval(one, other)) ** 2
+    intervals = (boots.interval(BASE, variant), boots.interval(one, other))
+    found = next((each for each in intervals if each is not None and each.se > 0), None)
+    # The square of half the width, in standard errors.
+    width2 = (math.log(found.high / found.low) / 2 / found.se) ** 2 if found else 0.0
     square = b * b - width2 * boots.variance(BASE, variant)
     if square <= 0:
         return None
@@ -220,11 +213,3 @@ def _fieller(
     rest = a * a - width2 * boots.variance(one, other)
     root = math.sqrt(max(0.0, middle * middle - square * rest))
     return (middle - root) / square, (middle + root) / square
-
-
-def _width(*intervals: Interval | None) -> float:
-    """Return half the width of the first interval that has a standard error, in standard errors."""
-    for found in intervals:
-        if found is not None and found.se > 0:
-            return math.log(found.high / found.low) / 2 / found.se
-    return 0.0

@@ -9,18 +9,17 @@ or load of the host is used except ``environment_notes``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kteardown.analysis.ablation import ablations
 from kteardown.analysis.compared_pairs import Data
-from kteardown.analysis.comparisons import JudgedComparisons, compare_all
+from kteardown.analysis.comparisons import compare_all
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
-from kteardown.analysis.faults import as_broken, faults, metrics_as_broken, uncompared
+from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws
-from kteardown.analysis.growth.slope_ratio import SlopeRatio, slope_ratios
+from kteardown.analysis.growth.slope_ratio import slope_ratios
 from kteardown.analysis.nodes import node_notes, nodes_of
 from kteardown.model.counts import METRICS
 from kteardown.model.experiment import Experiment
@@ -30,14 +29,13 @@ from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
 from kteardown.model.result import (
     Comparison,
     Distribution,
-    Fault,
     KernelFacts,
     MetricVerdict,
     Result,
     Unavailable,
     not_built,
 )
-from kteardown.model.workload import HistogramSpec, Workload
+from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
 LAYOUT_CLAIM = 0.1
@@ -75,37 +73,37 @@ def analyse(
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     main = [boot for boot in boots if boot.start.block < limit]
-    rules = Rules(confidence or design.confidence, design.same_within)
-    data = _data(experiment, workloads, kernels, points, main, _layout_blocks(used), rules)
-    variants = data.variants
-    failed = faults(main, variants, points, design.clock, design.confidence)
+    data = _data(experiment, workloads, kernels, points, main, _layout_blocks(used), confidence)
+    failed = faults(main, data.variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
-    found = _judged(data, slopes, failed)
+    found = compare_all(data, slopes, failed)
+    releases = data.collected.releases
     voids = data.collected.voids(_in_every_block(data), limit, data.expected)
     booted = {boot.start.kernel for boot in boots}
+    asked_for = [variant for variant in data.asked_for if variant in booted]
     result = Result(
         experiment=experiment.name,
         question=experiment.question,
         clock=design.clock,
         command=command,
         machine=dict(machine),
-        kernels=_as_they_ran(kernels, data.collected),
+        kernels={
+            name: facts.model_copy(update={"release": releases.get(name, facts.release)})
+            for name, facts in kernels.items()
+        },
         comparisons=found.comparisons,
-        laws=laws(data, [BASE, *variants], predict_at or {}, slopes, found.slopes),
+        laws=laws(data, [BASE, *data.variants], predict_at or {}, slopes, found.slopes),
         boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
         voids=voids,
-        notes=(*_acceleration(used), *environment_notes, *_notes(workloads, data.collected, kernels)),
         ablations=ablations(data, kernels, found.comparisons, unavailable),
         outliers=found.outliers,
-        distributions=_distributions(data, [BASE, *variants]),
+        distributions=_distributions(data, [BASE, *data.variants]),
         metric_verdicts=found.metric_verdicts,
         faults=failed,
-        uncompared=uncompared(
-            found.comparisons, [variant for variant in data.asked_for if variant in booted], points, voids
-        ),
+        uncompared=uncompared(found.comparisons, asked_for, points, voids),
     )
-    notes = (*result.notes, *node_notes(found, data.nodes), *_cautions(result, workloads))
-    return result.model_copy(update={"notes": notes})
+    notes = (*_notes(data, kernels, used, environment_notes), *node_notes(found, data.nodes))
+    return result.model_copy(update={"notes": (*notes, *_cautions(result, workloads))})
 
 
 def _data(
@@ -115,9 +113,10 @@ def _data(
     points: Sequence[Point],
     main: Sequence[BootRecords],
     moved: Sequence[BootRecords],
-    rules: Rules,
+    confidence: float | None,
 ) -> Data:
     """Return the input of all comparisons. ``moved``: boots of the layout twin, and of base in its blocks."""
+    design = experiment.design
     variants = [name for name in kernels if name not in (*NOT_VARIANTS, *not_built(kernels))]
     return Data(
         experiment=experiment,
@@ -126,20 +125,10 @@ def _data(
         moved=Dataset(moved),
         expected=points,
         variants=variants,
-        asked_for=[name for name in variants if not _for_ablation(kernels[name])],
-        rules=rules,
-        resampler=Resampler(experiment.design.seed),
+        asked_for=[name for name in variants if not kernels[name].for_ablation],
+        rules=Rules(confidence or design.confidence, design.same_within),
+        resampler=Resampler(design.seed),
         nodes=nodes_of(main),
-    )
-
-
-def _judged(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> JudgedComparisons:
-    """Return everything that is compared, with the verdict ``broken`` where a variant is."""
-    found = compare_all(data, slopes)
-    return replace(
-        found,
-        comparisons=as_broken(found.comparisons, failed),
-        metric_verdicts=metrics_as_broken(found.metric_verdicts, failed),
     )
 
 
@@ -160,17 +149,6 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
     )
 
 
-def _as_they_ran(kernels: Mapping[str, KernelFacts], collected: Dataset) -> dict[str, KernelFacts]:
-    return {
-        name: facts.model_copy(update={"release": collected.releases.get(name, facts.release)})
-        for name, facts in kernels.items()
-    }
-
-
-def _for_ablation(facts: KernelFacts) -> bool:
-    return facts.patch_set is not None and facts.patch_set.for_ablation
-
-
 def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:
     """Return the boots of the layout twin, and those of base in the same blocks."""
     blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
@@ -183,41 +161,38 @@ def _in_every_block(data: Data) -> list[str]:
     return [BASE, *twins, *data.variants]
 
 
-def _acceleration(boots: Sequence[BootRecords]) -> tuple[str, ...]:
-    if not any(boot.start.acceleration == "mttcg" for boot in boots):
-        return ()
-    return (
-        "multi-threaded emulation, not hardware: real time of translated code, in which caches and "
-        "interrupts between CPUs differ from hardware",
-    )
-
-
 def _notes(
-    workloads: Mapping[str, Workload], collected: Dataset, kernels: Mapping[str, KernelFacts]
-) -> tuple[str, ...]:
-    notes = [
+    data: Data, kernels: Mapping[str, KernelFacts], boots: Sequence[BootRecords], environment: Sequence[str]
+) -> list[str]:
+    workloads, recorded, releases = data.workloads, data.collected.metrics, data.collected.releases
+    notes = []
+    if any(boot.start.acceleration == "mttcg" for boot in boots):
+        notes.append(
+            "multi-threaded emulation, not hardware: real time of translated code, in which caches and "
+            "interrupts between CPUs differ from hardware"
+        )
+    notes += environment
+    notes += [
         f"the agent recorded {metric}, which workload {workload} does not declare: not analysed"
-        for workload, metric in sorted(collected.metrics)
+        for workload, metric in sorted(recorded)
         if workload not in workloads or metric not in workloads[workload].metrics
     ]
-    given = {workload for workload, _ in collected.metrics} & workloads.keys()
     notes += [
         f"no trial of workload {workload} recorded {metric}, which the workload declares"
-        for workload in sorted(given)
+        for workload in sorted({workload for workload, _ in recorded} & workloads.keys())
         for metric, spec in workloads[workload].metrics.items()
-        if not spec.optional and (workload, metric) not in collected.metrics
+        if not spec.optional and (workload, metric) not in recorded
     ]
     notes += [
-        f"{name} was built as {facts.release} and reported the release {collected.releases[name]} when it ran"
+        f"{name} was built as {facts.release} and reported the release {releases[name]} when it ran"
         for name, facts in kernels.items()
-        if facts.release and collected.releases.get(name, facts.release) != facts.release
+        if facts.release and releases.get(name, facts.release) != facts.release
     ]
     unsafe = (name for name, facts in kernels.items() if not facts.sandboxed)
-    notes += [f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe]
-    return tuple(notes)
+    return [*notes, *(f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe)]
 
 
-def _cautions(result: Result, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+def _cautions(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
     """Return warnings about the verdicts."""
     notes = []
     if needs_layout_twin(result, workloads):
@@ -225,49 +200,35 @@ def _cautions(result: Result, workloads: Mapping[str, Workload]) -> tuple[str, .
             f"claims below {LAYOUT_CLAIM:.0%} are made without a layout twin: moving code alone has changed "
             "results by 4 to 9%"
         )
-    extreme = {(c.metric, c.statistic): None for c in result.comparisons if _is_extreme(c)}
-    notes += [
-        f"{metric} {statistic}: a boot has too few samples to distinguish it from their maximum or minimum"
-        for metric, statistic in extreme
-    ]
-    return tuple(notes)
-
-
-def _is_extreme(comparison: Comparison) -> bool:
-    """Return whether fewer than one sample of a boot is expected beyond the percentile."""
-    if comparison.statistic == "median":
-        return False
-    percent = float(comparison.statistic.removeprefix("p"))
-    fewest = min(side.n / side.boots for side in (comparison.base, comparison.changed))
-    return fewest * min(percent, 100 - percent) < 100
+    for c in result.comparisons:
+        percent = 50.0 if c.statistic == "median" else float(c.statistic.removeprefix("p"))
+        fewest = min(side.n / side.boots for side in (c.base, c.changed))
+        # Fewer than one sample of a boot is expected beyond the percentile.
+        if c.statistic != "median" and fewest * min(percent, 100 - percent) < 100:
+            notes.append(
+                f"{c.metric} {c.statistic}: a boot has too few samples to distinguish it from their maximum "
+                "or minimum"
+            )
+    return list(dict.fromkeys(notes))
 
 
 def _distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ...]:
     """Return a distribution for every histogram, kernel and point that has values."""
-    found = [
-        _distribution(data, kernel, metric, spec, point)
+    return tuple(
+        Distribution(
+            workload=workload,
+            kernel=kernel,
+            metric=metric,
+            unit=spec.unit,
+            point=point.shown,
+            n=found.n,
+            percentiles={f"{percent:g}": found.percentile(percent) for percent in spec.percentiles},
+            error=found.error,
+        )
         for workload in dict.fromkeys(point.workload for point in data.expected)
         for metric, spec in data.workloads[workload].histograms.items()
         for kernel in kernels
         for point in data.expected
         if point.workload == workload
-    ]
-    return tuple(distribution for distribution in found if distribution is not None)
-
-
-def _distribution(
-    data: Data, kernel: str, metric: str, spec: HistogramSpec, point: Point
-) -> Distribution | None:
-    histogram = data.collected.histogram(kernel, point, metric)
-    if histogram is None:
-        return None
-    return Distribution(
-        workload=point.workload,
-        kernel=kernel,
-        metric=metric,
-        unit=spec.unit,
-        point=point.shown,
-        n=histogram.n,
-        percentiles={f"{percent:g}": histogram.percentile(percent) for percent in spec.percentiles},
-        error=histogram.error,
+        and (found := data.collected.histogram(kernel, point, metric)) is not None
     )

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import chain
 from statistics import fmean, stdev
 
 from kteardown.analysis.estimate.rounding import tidy
 from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
-from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.clock import CLOCKS
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result
 
@@ -34,13 +33,15 @@ def both_clocks(instructions: Result, wall: Result) -> BothClocks:
     """Return every comparison of requested variants as both clocks see it."""
     exact, timed = _by_key(instructions), _by_key(wall)
     whole, whole_timed = _by_metric(instructions), _by_metric(wall)
+    ours, theirs = instructions.kernels, wall.kernels
+    differ = [name for name in ours if name in theirs and ours[name].image_hash != theirs[name].image_hash]
     return BothClocks(
         metrics=tuple(
             _reading(whole.get(key), whole_timed.get(key)) for key in dict.fromkeys((*whole, *whole_timed))
         ),
         readings=tuple(_reading(exact.get(key), timed.get(key)) for key in dict.fromkeys((*exact, *timed))),
         rates=_rates(exact, timed),
-        notes=_notes(instructions, wall),
+        notes=(f"the clocks measured different images of {', '.join(differ)}",) if differ else (),
         results={"instructions": instructions, "wall": wall},
     )
 
@@ -85,20 +86,13 @@ def _sees(side: OneClock, changed: OneClock) -> bool:
 
 def _undecided(exact: OneClock, wall: OneClock) -> str:
     """Return which clock has no verdict, and why."""
-    sides: tuple[tuple[Clock, OneClock, OneClock], ...] = (
-        ("instructions", exact, wall),
-        ("wall", wall, exact),
-    )
-    return "; ".join(
-        f"{CLOCKS[clock]} is {side.verdict}: {side.reason}{_too_small(side, other)}"
-        for clock, side, other in sides
-        if side.verdict not in (*_CHANGED, "same")
-    )
-
-
-def _too_small(side: OneClock, other: OneClock) -> str:
-    small = other.verdict in _CHANGED and side.mde is not None and not _sees(side, other)
-    return "; the change is smaller than it can detect" if small else ""
+    reasons = []
+    for clock, side, other in ((CLOCKS["instructions"], exact, wall), (CLOCKS["wall"], wall, exact)):
+        if side.verdict not in (*_CHANGED, "same"):
+            small = other.verdict in _CHANGED and side.mde is not None and not _sees(side, other)
+            more = "; the change is smaller than it can detect" if small else ""
+            reasons.append(f"{clock} is {side.verdict}: {side.reason}{more}")
+    return "; ".join(reasons)
 
 
 def _reading(
@@ -137,42 +131,15 @@ def _rates(exact: Mapping[_Key, Comparison], wall: Mapping[_Key, Comparison]) ->
         ):
             if one > 0 and other > 0:
                 found[kernel, *counted.point.items()] = other / one
-    return tuple(
-        _rate(*name, list(ratios.values()))
-        for name, ratios in medians.items()
-        if len(ratios) >= LEAST_MEDIANS
-    )
-
-
-def _rate(workload: str, metric: str, ratios: list[float]) -> ClockRate:
-    logs = [math.log(ratio) for ratio in ratios]
-    return ClockRate(
-        workload=workload,
-        metric=metric,
-        rate=_tidy(math.exp(fmean(logs))),
-        residual=_tidy(math.expm1(stdev(logs))),
-        low=_tidy(min(ratios)),
-        high=_tidy(max(ratios)),
-        medians=len(ratios),
-    )
-
-
-def _tidy(value: float) -> float:
-    """Return the digits that are equal on every host."""
-    return tidy(value) or 0.0
-
-
-def _notes(instructions: Result, wall: Result) -> tuple[str, ...]:
-    """Return what makes the two results less comparable than those of one command."""
-    kernels = dict.fromkeys(chain(instructions.kernels, wall.kernels))
-    differ = [
-        name
-        for name in kernels
-        if (one := instructions.kernels.get(name)) is not None
-        and (other := wall.kernels.get(name)) is not None
-        and one.image_hash != other.image_hash
-    ]
-    return (f"the clocks measured different images of {', '.join(differ)}",) if differ else ()
+    rates = []
+    for (workload, metric), ratios in medians.items():
+        if len(ratios) >= LEAST_MEDIANS:
+            logs = [math.log(ratio) for ratio in ratios.values()]
+            figures = {"rate": math.exp(fmean(logs)), "residual": math.expm1(stdev(logs))}
+            figures |= {"low": min(ratios.values()), "high": max(ratios.values())}
+            rounded = {name: tidy(value) or 0.0 for name, value in figures.items()}
+            rates.append(ClockRate(workload=workload, metric=metric, medians=len(ratios), **rounded))
+    return tuple(rates)
 
 
 def _by_metric(result: Result) -> dict[tuple[str, str, str, str], MetricVerdict]:

@@ -5,7 +5,7 @@ A run that stops when certain is analysed at the look that its records reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from kteardown.model.experiment import Design
 from kteardown.model.plan import blocks_of
 from kteardown.model.result import Result
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
-from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.rundir.timing import timing_of
@@ -47,6 +46,7 @@ def conclude(snapshot: Snapshot) -> Conclusion:
 def analyse_run(snapshot: Snapshot) -> Result:
     """The comparisons of what the run directory has now, without its profile. Raises InputError."""
     environment = snapshot.run.environment()
+    experiment, workloads = snapshot.experiment, snapshot.workloads
     about: dict[str, Any] = {
         "kernels": snapshot.kernels,
         "points": snapshot.plan.points,
@@ -54,40 +54,21 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "command": environment["command"],
         "environment_notes": environment_notes(snapshot.run, snapshot.records),
         "unavailable": snapshot.unavailable,
-        "predict_at": snapshot.experiment.predict,
+        "predict_at": experiment.predict,
     }
     boots, plan = snapshot.boots, measurable(snapshot.plan, snapshot.kernels)
-    design = snapshot.experiment.design
+    design, most = experiment.design, blocks_of(experiment.design)
     if not design.until:
-        left = len(boots_left(plan, boots, blocks_of(design)))
-        result = analyse(snapshot.experiment, snapshot.workloads, boots, **about)
+        left = len(boots_left(plan, boots, most))
+        result = analyse(experiment, workloads, boots, **about)
         return result.model_copy(update={"boots_left": left})
-    return _at_its_look(snapshot, boots, about)
-
-
-def next_look(design: Design, result: Result | None) -> int:
-    """The number of blocks to measure before the look after ``result``; None is before the first look."""
-    if not design.until:
-        return blocks_of(design)
-    stopping = result.stopping if result is not None else None
-    if stopping is None:
-        return sequential.looks(blocks_of(design))[0]
-    if stopping.done:
-        return stopping.stopped_at
-    return next(look for look in stopping.looks if look > stopping.stopped_at)
-
-
-def _at_its_look(snapshot: Snapshot, boots: Sequence[BootRecords], about: Mapping[str, Any]) -> Result:
-    experiment, workloads = snapshot.experiment, snapshot.workloads
-    design = experiment.design
-    most = blocks_of(design)
     # Blocks added for the layout twin do not decide where the run stops: it stops there again with them.
     own = [boot for boot in boots if boot.start.block < most]
 
     def analyse_at(blocks: int, confidence: float) -> Result:
         return analyse(experiment, workloads, own, blocks=blocks, confidence=confidence, **about)
 
-    reached = complete_blocks(measurable(snapshot.plan, snapshot.kernels), own, most)
+    reached = complete_blocks(plan, own, most)
     result, stopping = sequential.conclude(
         analyse_at,
         reached,
@@ -101,3 +82,15 @@ def _at_its_look(snapshot: Snapshot, boots: Sequence[BootRecords], about: Mappin
         level = stopping.confidence
         result = analyse(experiment, workloads, boots, blocks=stopping.stopped_at, confidence=level, **about)
     return result.model_copy(update={"stopping": stopping})
+
+
+def next_look(design: Design, result: Result | None) -> int:
+    """The number of blocks to measure before the look after ``result``; None is before the first look."""
+    if not design.until:
+        return blocks_of(design)
+    stopping = result.stopping if result is not None else None
+    if stopping is None:
+        return sequential.looks(blocks_of(design))[0]
+    if stopping.done:
+        return stopping.stopped_at
+    return next(look for look in stopping.looks if look > stopping.stopped_at)

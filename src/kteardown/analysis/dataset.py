@@ -12,7 +12,7 @@ from kteardown.model.point import Key, Point, key
 from kteardown.model.record import Hello
 from kteardown.model.result import VoidTrials, boot_failed
 from kteardown.model.workload import Metric, Workload
-from kteardown.rundir.counting import BootRecords, Trial, trials
+from kteardown.rundir.counting import BootRecords, trials
 
 _NO_END = "it did not end"
 """The reason for a trial that is missing from a boot whose outcome is ok."""
@@ -98,22 +98,18 @@ class Dataset:
             if isinstance(record, Hello):
                 self.releases.setdefault(kernel, record.release)
         for trial in trials(boot.records):
+            full = key(trial.params)
             if trial.status:
-                ended.add((trial.workload, key(trial.params)))
-                self._trial(kernel, block, trial)
-
-    def _trial(self, kernel: str, block: int, trial: Trial) -> None:
-        full = key(trial.params)
-        if not trial.usable:
-            self._voids[kernel, trial.workload, full, trial.status, trial.detail] += 1
-            return
-        for metric, values in trial.samples.items():
-            self.metrics.add((trial.workload, metric))
-            of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
-            of_metric.setdefault(block, []).extend(values)
-        for metric, found in trial.histograms.items():
-            merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
-            merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
+                ended.add((trial.workload, full))
+                if not trial.usable:
+                    self._voids[kernel, trial.workload, full, trial.status, trial.detail] += 1
+            for metric, values in trial.samples.items() if trial.usable else ():
+                self.metrics.add((trial.workload, metric))
+                of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
+                of_metric.setdefault(block, []).extend(values)
+            for metric, found in trial.histograms.items() if trial.usable else ():
+                merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
+                merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
 
 def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import log
 from typing import get_args
 
@@ -85,7 +86,8 @@ def faults(
             for found in _faults_of(boot):
                 seen.setdefault((kernel, found.kind, found.signature), []).append(found)
     shown = {(point.workload, point.full): point.shown for point in expected}
-    ran = {kernel: [b for b in boots if b.start.kernel in kernels] for kernel, kernels in _sides(variants)}
+    ran = {variant: [boot for boot in boots if boot.start.kernel == variant] for variant in variants}
+    ran[BASE] = [boot for boot in boots if boot.start.kernel in (BASE, TWIN)]
     result = []
     for (kernel, kind, sign), mine in seen.items():
         if kernel not in ran:
@@ -119,19 +121,14 @@ def as_broken(comparisons: Sequence[Comparison], found: Sequence[Fault]) -> tupl
 
     A fault outside of a trial is at no point: the trials that ended before it keep their verdicts.
     """
-    broken: dict[str, list[Fault]] = {}
-    for fault in found:
-        if fault.status == "broken":
-            broken.setdefault(fault.kernel, []).append(fault)
-    return tuple(_as_broken(c, broken.get(c.variant, ())) for c in comparisons)
-
-
-def _as_broken(comparison: Comparison, found: Sequence[Fault]) -> Comparison:
-    place = FaultPoint(workload=comparison.workload, point=comparison.point)
-    here = [fault for fault in found if place in fault.points]
-    if not here:
-        return comparison
-    return comparison.model_copy(update={"verdict": "broken", "reason": f"{here[0].kind} at this point"})
+    broken = [fault for fault in found if fault.status == "broken"]
+    result = []
+    for c in comparisons:
+        place = FaultPoint(workload=c.workload, point=c.point)
+        kinds = [fault.kind for fault in broken if fault.kernel == c.variant and place in fault.points]
+        update = {"verdict": "broken", "reason": f"{kinds[0]} at this point"} if kinds else {}
+        result.append(c.model_copy(update=update))
+    return tuple(result)
 
 
 def metrics_as_broken(metrics: Sequence[MetricVerdict], found: Sequence[Fault]) -> tuple[MetricVerdict, ...]:
@@ -156,25 +153,16 @@ def uncompared(
     """Return the points of the plan at which nothing of a variant was compared with base, with the reason."""
     have = {(c.variant, c.workload, key(c.point)) for c in comparisons}
     lost = {(void.kernel, void.workload, key(void.point)): void for void in reversed(voids)}
-    return tuple(
-        Uncompared(variant=variant, workload=point.workload, point=point.shown, reason=reason)
-        for variant in variants
-        for point in expected
-        if (variant, point.workload, key(point.shown)) not in have
-        for reason in [_reason(lost, variant, point)]
-    )
-
-
-def _reason(lost: Mapping[tuple[str, str, Key], VoidTrials], variant: str, point: Point) -> str:
-    for kernel in (variant, BASE):
-        void = lost.get((kernel, point.workload, key(point.shown)))
-        if void is not None:
-            return f"{kernel}: {void.detail or void.status}"
-    return "no samples"
-
-
-def _sides(variants: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(BASE, (BASE, TWIN)), *((variant, (variant,)) for variant in variants)]
+    result = []
+    for variant, point in product(variants, expected):
+        place = (point.workload, key(point.shown))
+        if (variant, *place) not in have:
+            void = lost.get((variant, *place)) or lost.get((BASE, *place))
+            reason = f"{void.kernel}: {void.detail or void.status}" if void else "no samples"
+            result.append(
+                Uncompared(variant=variant, workload=point.workload, point=point.shown, reason=reason)
+            )
+    return tuple(result)
 
 
 def _status(
@@ -251,7 +239,12 @@ def _boots_of_all(
 
     0: it is not in all boots of the variant that began this part.
     """
-    began = {_unit(boot) for boot in _alike(one.boot, variant) if part in _began(boot)}
+    began = {
+        _unit(boot)
+        for boot in _alike(one.boot, variant)
+        if part is None
+        or any(isinstance(r, TrialStart) and (r.workload, key(r.params)) == part for r in boot.records)
+    }
     bad = {_unit(other.boot) for other in mine if part is None or part in other.places}
     passed = {_unit(boot) for boot in _alike(one.boot, base) if part in _passed(boot, base)}
     return min(len(began), len(passed)) if began <= bad else 0
@@ -276,11 +269,6 @@ def _has_several_cpus(boot: BootRecords, base: Sequence[BootRecords]) -> bool:
     """Return whether several CPUs ran in the guest. A boot that failed early does not say it; base does."""
     reported = (record for other in (boot, *_alike(boot, base)) for record in other.records)
     return any(isinstance(record, Hello) and record.cpus_online > 1 for record in reported)
-
-
-def _began(boot: BootRecords) -> set[_Part]:
-    started = (record for record in boot.records if isinstance(record, TrialStart))
-    return {None, *((record.workload, key(record.params)) for record in started)}
 
 
 def _passed(boot: BootRecords, base: Sequence[BootRecords]) -> set[_Part]:

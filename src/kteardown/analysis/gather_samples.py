@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from kteardown.analysis.dataset import Dataset, compared
-from kteardown.analysis.estimate.bootstrap import Boots, Resampler, level_interval
+from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
 from kteardown.analysis.estimate.rounding import tidy_pair
 from kteardown.analysis.profile.stacks import collect, frames_of, is_idle
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.samples import Evidence, Samples, Stacks
-from kteardown.model.workload import Metric, Workload
+from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 
 _DRAWS = 500
@@ -39,51 +40,34 @@ def gather(
     limit = planned if blocks is None else min(planned, blocks)
     collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
     drawn = Resampler(design.seed, _DRAWS)
-    found = [
-        gathered
-        for name, metric, spec in compared(experiment, workloads)
-        for point in points
-        if point.workload == name
-        for kernel in dict.fromkeys((BASE, TWIN, LAYOUT, *variants))
-        if (gathered := _samples(collected, kernel, point, metric, spec, drawn, design.confidence))
-    ]
+    found = []
+    for name, metric, spec in compared(experiment, workloads):
+        wanted = {"median": 0.5, **{f"p{percent:.6g}": percent / 100 for percent in spec.percentiles}}
+        places = [point for point in points if point.workload == name]
+        for point, kernel in product(places, dict.fromkeys((BASE, TWIN, LAYOUT, *variants))):
+            of_kernel = collected.boots(kernel, point, metric)
+            if of_kernel is None:
+                continue
+            intervals = {
+                statistic: tidy_pair(
+                    level_interval(of_kernel, drawn, confidence=design.confidence, quantile=quantile)
+                )
+                for statistic, quantile in wanted.items()
+            }
+            found.append(
+                Samples(
+                    kernel=kernel,
+                    workload=name,
+                    metric=metric,
+                    unit=spec.unit,
+                    better=spec.better,
+                    headline=spec.headline,
+                    point=point.shown,
+                    boots={block: tuple(values) for block, values in sorted(of_kernel.samples.items())},
+                    intervals={name: ends for name, ends in intervals.items() if ends is not None},
+                )
+            )
     return Evidence(tuple(found), tuple(_stacks(workloads, points, profiled)))
-
-
-def _samples(
-    collected: Dataset,
-    kernel: str,
-    point: Point,
-    metric: str,
-    spec: Metric,
-    resampler: Resampler,
-    confidence: float,
-) -> Samples | None:
-    boots = collected.boots(kernel, point, metric)
-    if boots is None:
-        return None
-    return Samples(
-        kernel=kernel,
-        workload=point.workload,
-        metric=metric,
-        unit=spec.unit,
-        better=spec.better,
-        headline=spec.headline,
-        point=point.shown,
-        boots={block: tuple(values) for block, values in sorted(boots.samples.items())},
-        intervals=_intervals(boots, spec, resampler, confidence),
-    )
-
-
-def _intervals(
-    boots: Boots, spec: Metric, resampler: Resampler, confidence: float
-) -> dict[str, tuple[float, float]]:
-    wanted = {"median": 0.5, **{f"p{percent:.6g}": percent / 100 for percent in spec.percentiles}}
-    found = {
-        name: tidy_pair(level_interval(boots, resampler, confidence=confidence, quantile=quantile))
-        for name, quantile in wanted.items()
-    }
-    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def _stacks(

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from kteardown.inputs.published import Claim, Posting
 from kteardown.model.record import BASE
-from kteardown.model.result import Comparison, Law, Result
+from kteardown.model.result import Result
 
 Finding = Literal["replicates", "smaller", "absent", "opposite", "undecided"]
 FINDINGS: tuple[Finding, ...] = get_args(Finding)
@@ -53,10 +53,11 @@ def judge(claim: Claim, ours: MeasuredClaim) -> tuple[Finding, str]:
     if ours.ci is None or (ours.ci[0] <= 0 and not claim.difference):
         return "undecided", ours.missing or "there is no interval"
     before, after = claim.least
-    if min(before, after) <= 0 or _opposite_or_none(after - before, claim.after - claim.before):
+    least, claimed = after - before, claim.after - claim.before
+    if min(before, after) <= 0 or least * claimed < 0 or (least == 0 and claimed != 0):
         return "undecided", "the claim is within the resolution of its own figures"
     if claim.difference:
-        return compare(after - before, ours.ci, ours.margin)
+        return compare(least, ours.ci, ours.margin)
     low, high = ours.ci
     return compare(math.log(after / before), (math.log(low), math.log(high)), math.log1p(ours.margin))
 
@@ -89,10 +90,6 @@ def replicate(posting: Posting, result: Result | None) -> list[Replicated]:
     return found
 
 
-def _opposite_or_none(least: float, claimed: float) -> bool:
-    return least * claimed < 0 or (least == 0 and claimed != 0)
-
-
 def _no_change(ours: tuple[float, float], within: bool) -> tuple[Finding, str]:
     if within:
         return "replicates", "no change was claimed, and there is none"
@@ -113,7 +110,9 @@ def _measured(claim: Claim, posting: Posting, result: Result | None) -> Measured
     variant = _variants(result)[0]
     if claim.per:
         return _slope(claim, result, variant)
-    found = [c for c in result.comparisons if c.variant == variant and _is_at(c, claim)]
+    wanted = (variant, claim.metric, "median")
+    at = [c for c in result.comparisons if (c.variant, c.metric, c.statistic) == wanted]
+    found = [c for c in at if claim.point.items() <= c.point.items()]
     if len(found) != 1:
         return MeasuredClaim(
             missing="not measured at this point" if not found else "measured at several points"
@@ -139,10 +138,10 @@ def _variants(result: Result) -> list[str]:
 
 
 def _slope(claim: Claim, result: Result, variant: str) -> MeasuredClaim:
-    base, changed = (
-        [law for law in result.laws if law.kernel == kernel and _is_along(law, claim)]
-        for kernel in (BASE, variant)
-    )
+    wanted = (claim.metric, claim.per)
+    laws = [law for law in result.laws if (law.metric, law.param) == wanted]
+    laws = [law for law in laws if claim.point.items() <= law.point.items()]
+    base, changed = ([law for law in laws if law.kernel == kernel] for kernel in (BASE, variant))
     if len(base) != 1 or len(changed) != 1:
         return MeasuredClaim(missing="there are no slopes to compare")
     if not claim.difference:
@@ -154,13 +153,3 @@ def _slope(claim: Claim, result: Result, variant: str) -> MeasuredClaim:
     low = math.hypot(after - after_ci[0], before_ci[1] - before)
     high = math.hypot(after_ci[1] - after, before - before_ci[0])
     return MeasuredClaim(after - before, (after - before - low, after - before + high), MARGIN * abs(before))
-
-
-def _is_at(c: Comparison, claim: Claim) -> bool:
-    same = (c.metric, c.statistic) == (claim.metric, "median")
-    return same and all(c.point.get(name) == value for name, value in claim.point.items())
-
-
-def _is_along(law: Law, claim: Claim) -> bool:
-    same = (law.metric, law.param) == (claim.metric, claim.per)
-    return same and all(law.point.get(name) == value for name, value in claim.point.items())

@@ -89,7 +89,7 @@ def looks(most: int) -> tuple[int, ...]:
 
 def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
     """Return the confidence of each look; the errors of all looks add up to 1 - ``confidence``."""
-    shares = [_share(look, looks[-1]) for look in looks]
+    shares = [(look / looks[-1]) ** _POWER for look in looks]
     return tuple(
         1 - (1 - confidence) * (share - before) for before, share in zip([0.0, *shares], shares, strict=False)
     )
@@ -100,8 +100,7 @@ def stop_here(result: Result, rule: StopRule, headline: Headline) -> tuple[bool,
     decisive = [m for m in result.metric_verdicts if (m.workload, m.metric) in headline]
     if not decisive:
         return False, "nothing to compare yet"
-    met = _decided if rule.width is None else _narrow(rule.width)
-    count = sum(map(met, decisive))
+    count = sum(_is_met(metric, rule.width) for metric in decisive)
     what = "have a verdict" if rule.width is None else f"are known to within {rule.width * 100:g}%"
     return count == len(decisive), f"{count} of {len(decisive)} headline metrics {what}"
 
@@ -175,25 +174,12 @@ def _first_look_that_holds(
     )
 
 
-def _share(look: int, most: int) -> float:
-    return float((look / most) ** _POWER)
+def _is_met(metric: MetricVerdict, width: float | None) -> bool:
+    """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side.
 
-
-def _decided(metric: MetricVerdict) -> bool:
-    return metric.verdict != "inconclusive"
-
-
-def _narrow(width: float) -> Callable[[MetricVerdict], bool]:
-    """Return a test whether an interval extends at most ``width`` to either side.
-
-    Without an interval, the test is whether the metric has a verdict other than inconclusive.
+    Without an interval, the test is whether it has a verdict other than inconclusive.
     """
-    limit = math.log1p(width)
-
-    def narrow(metric: MetricVerdict) -> bool:
-        if metric.ci is None or not metric.ratio:
-            return _decided(metric)
-        low, high = metric.ci
-        return max(math.log(high / metric.ratio), math.log(metric.ratio / low)) <= limit
-
-    return narrow
+    if width is None or metric.ci is None or not metric.ratio:
+        return metric.verdict != "inconclusive"
+    low, high = metric.ci
+    return max(math.log(high / metric.ratio), math.log(metric.ratio / low)) <= math.log1p(width)

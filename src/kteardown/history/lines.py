@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kteardown.model.clock import Clock
+from kteardown.model.clock import Clock, value_unit
 from kteardown.model.record import LAYOUT, ParamValue
 from kteardown.model.result import KernelFacts
-from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better, Metric
 from kteardown.rundir.environment import differences
 from kteardown.sql.boot_figures import BootFigure

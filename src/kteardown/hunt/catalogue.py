@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, did_you_mean
+from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.vm.agent import build_kinds_program
@@ -18,10 +19,8 @@ Way = Literal["exit", "call", "oldest", "youngest", "random"]
 Cost = Literal["sync", "deferred", "make", "held"]
 
 
-class Kind(BaseModel):
+class Kind(StrictModel):
     """A way to make many objects, and the ways in which they can be released."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     part: str

@@ -13,12 +13,13 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kteardown.errors import InputError
 from kteardown.hunt.plan import with_what_is_missing
 from kteardown.inputs.fragments import located
 from kteardown.model.plan import Plan
+from kteardown.model.workload import StrictModel
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder, started
 from kteardown.vm import host
@@ -29,10 +30,8 @@ STAGES = (*(name + alone for name in _SHARED for alone in ("", "-alone")), "rate
 """In the order in which they are measured."""
 
 
-class Request(BaseModel):
+class Request(StrictModel):
     """What a hunt is asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     against: tuple[str, ...] = ()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from kteardown.hunt.catalogue import Cost, Way
+from kteardown.model.workload import StrictModel
 
 _TIMES = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GrowthResult(_Part):
+class GrowthResult(StrictModel):
     """The verdict on the growth of one cost (``hunt.growth``)."""
 
     verdict: str
@@ -32,7 +29,7 @@ class GrowthResult(_Part):
     """Whether it was measured with the sizes of the confirmation, and not only with those of the screen."""
 
 
-class FunctionResult(_Part):
+class FunctionResult(StrictModel):
     """The function that is responsible (``hunt.explain``)."""
 
     name: str
@@ -43,7 +40,7 @@ class FunctionResult(_Part):
     place: str
 
 
-class LockResult(_Part):
+class LockResult(StrictModel):
     """A lock that is held while the cost arises (``hunt.locks``)."""
 
     name: str
@@ -56,7 +53,7 @@ class LockResult(_Part):
     """The longest time for which it was held at once."""
 
 
-class CostPrediction(_Part):
+class CostPrediction(StrictModel):
     """What a find costs at the largest number of objects that limits allow."""
 
     objects: int
@@ -65,7 +62,7 @@ class CostPrediction(_Part):
     """The low end, the middle and the high end; None if there is no upper bound."""
 
 
-class FailureResult(_Part):
+class FailureResult(StrictModel):
     """A trial that gave no figures: a guest that failed, or a call in it (``hunt.costs.FailedTrial``)."""
 
     outcome: str
@@ -78,7 +75,7 @@ class FailureResult(_Part):
         return f"{self.outcome} at {self.objects:,} objects"
 
 
-class CaseResult(_Part):
+class CaseResult(StrictModel):
     """One way to release the objects of a kind."""
 
     kind: str
@@ -92,9 +89,9 @@ class CaseResult(_Part):
     """What the way ``call`` calls, in words; empty for the other ways, and in earlier results."""
     needs: str = ""
     """The symbol of the kernel's configuration without which the kind fails."""
-    causes: dict[Cost, FunctionResult] = {}
+    causes: dict[Cost, FunctionResult] = Field(default={})
     """By superlinear cost, the function that is responsible."""
-    elsewhere: dict[str, dict[Cost, GrowthResult]] = {}
+    elsewhere: dict[str, dict[Cost, GrowthResult]] = Field(default={})
     """By source, what the costs are on other kernels, with one seed."""
     failed_elsewhere: dict[str, FailureResult] = {}
     """By source, what failed first on other kernels."""
@@ -110,7 +107,7 @@ class CaseResult(_Part):
     """The smallest number of objects that was left out because of the budget."""
 
 
-class Find(_Part):
+class Find(StrictModel):
     """Superlinear costs of one sort with one cause, or a guest that failed."""
 
     kind: str
@@ -131,7 +128,7 @@ class Find(_Part):
     Empty if that was not measured.
     """
     prediction: CostPrediction | None = None
-    elsewhere: dict[str, GrowthResult] = {}
+    elsewhere: dict[str, GrowthResult] = Field(default={})
     """The same cost on other kernels, by source, with one seed."""
     failed_elsewhere: dict[str, FailureResult] = {}
     """What failed on other kernels, by source."""
@@ -148,7 +145,7 @@ class Find(_Part):
         return ", ".join(f"{kind} ({', '.join(sorted(ways))})" for kind, ways in found.items())
 
 
-class Rate(_Part):
+class Rate(StrictModel):
     """How long an instruction takes on this host: the median over cases, and the median deviation."""
 
     ns: float
@@ -158,7 +155,7 @@ class Rate(_Part):
     cases: int
 
 
-class OwnersResult(_Part):
+class OwnersResult(StrictModel):
     """The time of several processes that released at once, relative to one (``hunt.owners``)."""
 
     kind: str
@@ -186,7 +183,7 @@ class OwnersResult(_Part):
         return self.waits and self.alone == "linear"
 
 
-class HuntResult(_Part):
+class HuntResult(StrictModel):
     """The whole result."""
 
     schema_version: int = 1

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import read_text
+from kteardown.model.workload import StrictModel
 
 _WORD = re.compile(r"[\w.,:@/+&|()*\[\]-]*", re.ASCII)
 _SHA = re.compile(r"[0-9a-f]{64}")
 
 
-class SlurmConfig(BaseModel):
+class SlurmConfig(StrictModel):
     """The section ``[slurm]``; docs/cluster.md has an example."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     partition: str = ""
     """Empty: the default partition of the cluster."""
@@ -86,10 +85,8 @@ class SlurmConfig(BaseModel):
         return value
 
 
-class Config(BaseModel):
+class Config(StrictModel):
     """The whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     slurm: SlurmConfig = SlurmConfig()
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kteardown.errors import InputError
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Name
+from kteardown.model.workload import Name, StrictModel
 from kteardown.paths import data_dir
 
 
@@ -35,10 +35,12 @@ class PublishedSource(BaseModel):
     method: str = ""
 
 
-class Figure(BaseModel):
-    """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
+class _Finite(StrictModel):
+    model_config = ConfigDict(allow_inf_nan=False)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+class Figure(_Finite):
+    """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
 
     metric: str
     param: str
@@ -93,10 +95,8 @@ class PostedRow(BaseModel):
         return self.changed.value / self.base.value - 1 if self.base.value else None
 
 
-class Claim(BaseModel):
+class Claim(_Finite):
     """One claim: a value before and after the posted change, at a point of one of our workloads."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     what: str
     before: float = Field(gt=0)
@@ -106,7 +106,7 @@ class Claim(BaseModel):
     """The resolution of both values, such as 1 of times that were logged in whole ms; 0: not known."""
     metric: str = ""
     """The metric of ours that is the same; empty if no workload measures it."""
-    point: dict[Name, ParamValue] = {}
+    point: dict[Name, ParamValue] = Field(default={})
     """The values of parameters at which it was posted; ``cpus`` is the number of CPUs that it is about."""
     per: str = ""
     """The claim is the cost of one more of this parameter, which is compared with the slope of ours."""
@@ -129,10 +129,8 @@ class Claim(BaseModel):
         return self.before - half, self.after + half
 
 
-class Run(BaseModel):
+class Run(_Finite):
     """How a posting is replicated: what is run with the posted patch."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     patch: str = ""
     """The message id of the patch, or of the cover letter of the series; empty if it was never posted."""
@@ -142,19 +140,17 @@ class Run(BaseModel):
     """Only the first so many patches of the series; 0: all."""
     workload: Name
     clock: Clock = "instructions"
-    params: dict[Name, tuple[ParamValue, ...]] = {}
+    params: dict[Name, tuple[ParamValue, ...]] = Field(default={})
     differs: str = ""
     """What differs from what was posted, such as a smaller size."""
 
 
-class Posting(BaseModel):
+class Posting(_Finite):
     """A file of ``postings/``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: str
     source: PublishedSource
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = Field(default={})
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
     run: Run | None = None

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
-from kteardown.model.clock import Clock
+from kteardown.model.clock import Clock, value_unit
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.model.value_unit import value_unit
-from kteardown.model.workload import Better
+from kteardown.model.workload import Better, StrictModel
 
 Reading = Literal["disagree", "exact only", "wall only", "agree", "undecided"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 """In the order of reports: what a reader must not miss is first."""
 
 
-class _BothModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class OneClock(_BothModel):
+class OneClock(StrictModel):
     """What one clock says about a comparison; the fields are those of ``Comparison``.
 
     ``value_unit`` is the unit of the values that were compared; empty in files that did not record it.
@@ -42,7 +35,7 @@ class OneClock(_BothModel):
         return cls.model_validate({**fields, "value_unit": value_unit(c.unit, clock)})
 
 
-class ClockReading(_BothModel):
+class ClockReading(StrictModel):
     """A comparison on both clocks.
 
     A side is None if its clock has no such comparison. ``reading`` says how the two relate: ``agree`` (both
@@ -64,7 +57,7 @@ class ClockReading(_BothModel):
     reason: str
 
 
-class ClockRate(_BothModel):
+class ClockRate(StrictModel):
     """The wall nanoseconds of one instruction, fitted over the medians of a metric of all kernels and points.
 
     ``rate`` is the geometric mean; ``residual`` the typical relative deviation of a median from it (the
@@ -80,7 +73,7 @@ class ClockRate(_BothModel):
     medians: int
 
 
-class BothClocks(_BothModel, populate_by_name=True, alias_generator=lambda n: n.rstrip("_")):
+class BothClocks(StrictModel, populate_by_name=True, alias_generator=lambda n: n.rstrip("_")):
     """The JSON of a run on both clocks: every comparison read on both, and the whole result of each clock."""
 
     schema_: int = 1

@@ -1,4 +1,4 @@
-"""The clocks of a guest."""
+"""The clocks of a guest, and the unit in which the values of a metric are on each."""
 
 from __future__ import annotations
 
@@ -8,3 +8,15 @@ from typing import Literal
 Clock = Literal["instructions", "wall"]
 CLOCKS: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
 """What each is called in texts. The exact one is first, because it is the faster one to a first answer."""
+
+IN_INSTRUCTIONS: Mapping[str, str] = {
+    "ns": "instructions",
+    "us": "1000 instructions",
+    "per_s": "per 1e9 instructions",
+}
+"""Units of time by what they are on the instruction clock, where a nanosecond is one instruction."""
+
+
+def value_unit(unit: str, clock: str) -> str:
+    """Return the unit of values of a metric whose unit in the workload's file is ``unit``."""
+    return IN_INSTRUCTIONS.get(unit, unit) if clock == "instructions" else unit

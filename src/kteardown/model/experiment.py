@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Name, SpecModel
+from kteardown.model.workload import Name, StrictModel
 
 
 def _one_or_several(value: object) -> object:
@@ -32,7 +32,7 @@ MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")
 """The properties of a guest that can be swept like a parameter of a workload."""
 
 
-class Sweep(SpecModel):
+class Sweep(StrictModel):
     """A workload of an experiment with the values of each parameter."""
 
     workload: Name
@@ -46,7 +46,7 @@ class Sweep(SpecModel):
     """
 
 
-class Design(SpecModel):
+class Design(StrictModel):
     """The number and order of boots and repetitions, which make the figures evidence."""
 
     clock: Clock = "instructions"
@@ -83,7 +83,7 @@ class Design(SpecModel):
     """Also count events of the processor in each stretch that a workload marks (``model.counts``)."""
 
 
-class MachineSpec(SpecModel):
+class MachineSpec(StrictModel):
     """The guest. ``cpus``, ``possible_cpus`` and ``numa_nodes`` may each be a list.
 
     Every value of a list has its own boots, and is a parameter of every point.
@@ -116,7 +116,7 @@ class MachineSpec(SpecModel):
         return max(value) if isinstance(value, tuple) else value
 
 
-class Quick(SpecModel):
+class Quick(StrictModel):
     """The values that ``--quick`` replaces, for a result of lower power in a few minutes."""
 
     seeds: int = Field(default=3, ge=1)
@@ -125,7 +125,7 @@ class Quick(SpecModel):
     params: dict[Name, tuple[ParamValue, ...]] = Field(default={})
 
 
-class Experiment(SpecModel):
+class Experiment(StrictModel):
     """A complete ``experiments/NAME.toml``, which a run directory stores as its specification."""
 
     name: Name
@@ -158,7 +158,7 @@ class Experiment(SpecModel):
     """
 
 
-class Series(SpecModel):
+class Series(StrictModel):
     """A patch series: its files in the order in which they apply."""
 
     name: Name

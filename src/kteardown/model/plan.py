@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from kteardown.model.experiment import Design
 from kteardown.model.point import Point
 from kteardown.model.record import LAYOUT, TWIN, ParamValue
+from kteardown.model.workload import StrictModel
 
 
-class _Planned(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PlannedTrial(_Planned):
+class PlannedTrial(StrictModel):
     """One trial: a workload at one point, with all its repetitions."""
 
     index: int
@@ -25,7 +22,7 @@ class PlannedTrial(_Planned):
     """The sampling period of its measured executions; 0 if they are not sampled."""
 
 
-class PlannedBoot(_Planned):
+class PlannedBoot(StrictModel):
     """One boot of one kernel; ``kernel`` is ``base``, one of its twins or a variant."""
 
     index: int
@@ -35,7 +32,7 @@ class PlannedBoot(_Planned):
     trials: tuple[PlannedTrial, ...]
     modules: tuple[str, ...] = ()
     """Modules that a prebuilt kernel loads in this boot besides those that every boot needs."""
-    machine: dict[str, int] = {}
+    machine: dict[str, int] = Field(default={})
     """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 
     @property
@@ -44,7 +41,7 @@ class PlannedBoot(_Planned):
         return self.block, self.kernel, self.machine
 
 
-class Plan(_Planned):
+class Plan(StrictModel):
     """Every boot in order."""
 
     boots: tuple[PlannedBoot, ...]

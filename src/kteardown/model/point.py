@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from pydantic import BaseModel, ConfigDict
-
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Workload
+from kteardown.model.workload import StrictModel, Workload
 
 Key = tuple[tuple[str, ParamValue], ...]
 """All parameters of a point, sorted by name: a dictionary key."""
 
 
-class Point(BaseModel):
+class Point(StrictModel):
     """A point of an experiment. ``shown`` are the parameters that the experiment sweeps or sets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     workload: str
     params: dict[str, ParamValue]
@@ -34,6 +30,12 @@ class Point(BaseModel):
 def key(params: Mapping[str, ParamValue]) -> Key:
     """Parameters as a dictionary key."""
     return tuple(sorted(params.items()))
+
+
+def size_of(params: Mapping[str, ParamValue], law: str) -> int:
+    """Return the value of the parameter of a growth law; 0 if there is none or it is no number."""
+    value = params.get(law, 0)
+    return value if isinstance(value, int) else 0
 
 
 def sweep_points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:

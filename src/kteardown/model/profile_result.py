@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from kteardown.model.record import ParamValue
+from kteardown.model.workload import StrictModel
 
 
-class _Profiled(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ProfiledStretch(_Profiled):
+class ProfiledStretch(StrictModel):
     """The samples of one kernel at one point: ``stretches`` repetitions in ``boots`` boots.
 
     ``stretch_ns`` is the mean length of one stretch, sampling included. ``busy_ns`` is the busy time of all
@@ -32,7 +27,7 @@ class ProfiledStretch(_Profiled):
     lost: int
 
 
-class FunctionCost(_Profiled):
+class FunctionCost(StrictModel):
     """The cost of one function on one kernel at the largest point.
 
     ``self_share`` is its share of the busy time, ``all_share`` includes its callees, and ``smallest_share``
@@ -60,7 +55,7 @@ class FunctionCost(_Profiled):
     differs: bool = False
 
 
-class ProfiledFunction(_Profiled):
+class ProfiledFunction(StrictModel):
     """One function with its costs on each kernel.
 
     ``callers`` are the functions through which more than half of its time was reached, the nearest first, on
@@ -72,7 +67,7 @@ class ProfiledFunction(_Profiled):
     costs: tuple[FunctionCost, ...]
 
 
-class Profile(_Profiled):
+class Profile(StrictModel):
     """Where the time of one workload goes, over the values of ``param``.
 
     ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that grow or

@@ -40,9 +40,11 @@ def _moment(text: str) -> str:
     return text
 
 
-class _Record(BaseModel):
+class _Open(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
+
+class _Record(_Open):
     boot: Int = -1
     attempt: Int = 0
 
@@ -70,7 +72,7 @@ class BootStart(_Record):
     """The name of the execution of a job on that node (``rundir.journal``)."""
 
 
-class KernelProblem(BaseModel):
+class KernelProblem(_Open):
     """A problem that the kernel reported in its log: ``line`` is the first line of the report.
 
     ``signature`` is what two reports of the same problem have in common, in another boot or kernel.
@@ -79,8 +81,6 @@ class KernelProblem(BaseModel):
     line table is known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
     kind: ProblemKind
     line: str
     signature: str = ""
@@ -88,15 +88,13 @@ class KernelProblem(BaseModel):
     excerpt: tuple[str, ...] = ()
 
 
-class Placed(BaseModel):
+class Placed(_Open):
     """Where on the host a guest ran under KVM.
 
     ``vcpus`` are the CPUs of the host for the virtual CPUs, each of a core of its own, whose other CPUs are
     ``siblings``; ``others`` those for QEMU's other threads; all are of ``node``. Empty and None if the host
     has too few cores. ``memory`` says in words what the guest's memory was made of.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     vcpus: tuple[Int, ...] = ()
     siblings: tuple[Int, ...] = ()
@@ -215,7 +213,7 @@ class Check(_Record):
     detail: str = ""
 
 
-class LostTime(BaseModel):
+class LostTime(_Open):
     """What the host took from a trial in real time, in seconds; None where the host has no such counter.
 
     ``run_delay_s``: a virtual CPU was runnable and the host ran something else, beyond what an idle host
@@ -224,8 +222,6 @@ class LostTime(BaseModel):
     ``throttled_s``: the CPU quota of our control group was used up. ``hot_s``: a CPU had a lower frequency
     because of its temperature.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     elapsed_s: Float
     run_delay_s: Float | None = None

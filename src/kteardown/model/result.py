@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
 
 from kteardown.model.clock import Clock
 from kteardown.model.profile_result import Profile
 from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, ProblemKind
 from kteardown.model.timing import Timing
-from kteardown.model.workload import Better
+from kteardown.model.workload import Better, StrictModel
 
 Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
 """``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
@@ -23,11 +23,7 @@ FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
 
 
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Valued(_Result):
+class _Valued(StrictModel):
     """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit`` theirs.
 
     On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in results
@@ -38,7 +34,7 @@ class _Valued(_Result):
     value_unit: str = ""
 
 
-class Summary(_Result):
+class Summary(StrictModel):
     """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
 
     ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile`` is the
@@ -155,7 +151,7 @@ class Distribution(_Valued):
     error: float
 
 
-class Prediction(_Result):
+class Prediction(StrictModel):
     """A growth law evaluated at ``at``, in the metric's unit, with its prediction interval.
 
     ``refused`` is the reason why there is no value, if the data does not support one; otherwise it is empty.
@@ -190,7 +186,7 @@ class Law(_Valued):
     exponent_ci: tuple[float, float] | None = None
     r2: float | None
     points: int
-    point: dict[str, ParamValue] = {}
+    point: dict[str, ParamValue] = Field(default={})
     predictions: tuple[Prediction, ...] = ()
     ratio: float | None = None
     ratio_ci: tuple[float, float] | None = None
@@ -199,7 +195,7 @@ class Law(_Valued):
     reason: str = ""
 
 
-class PatchSet(_Result):
+class PatchSet(StrictModel):
     """The patches of a series that a kernel has: ``patches``, counted from 1, of ``total``.
 
     ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to find
@@ -218,7 +214,7 @@ class PatchSet(_Result):
         return self.patches == tuple(range(1, self.total + 1))
 
 
-class KernelFacts(_Result):
+class KernelFacts(StrictModel):
     """One kernel of a result, as it was built and with the release that it reported when it ran."""
 
     release: str
@@ -235,17 +231,22 @@ class KernelFacts(_Result):
     unchanged: bool = False
     """Whether no object differs from that of base, although the kernel has patches."""
 
+    @property
+    def for_ablation(self) -> bool:
+        """Return whether it was built only for an ablation."""
+        return self.patch_set is not None and self.patch_set.for_ablation
+
 
 def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
     """Return the requested variants with patches of which nothing is in the kernel that was built."""
     return tuple(
         name
         for name, facts in kernels.items()
-        if facts.unchanged and facts.patch_set is not None and not facts.patch_set.for_ablation
+        if facts.unchanged and facts.patch_set is not None and not facts.for_ablation
     )
 
 
-class Unavailable(_Result):
+class Unavailable(StrictModel):
     """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not build."""
 
     kernel: str
@@ -253,7 +254,7 @@ class Unavailable(_Result):
     reason: str
 
 
-class Part(_Result):
+class Part(StrictModel):
     """The effect of one patch on one metric, as a change and as a share of the effect of the whole series.
 
     ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
@@ -270,7 +271,7 @@ class Part(_Result):
     reason: str = ""
 
 
-class PatchParts(_Result):
+class PatchParts(StrictModel):
     """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it alone."""
 
     patch: int
@@ -300,7 +301,7 @@ class Ablation(_Valued):
     unavailable: tuple[Unavailable, ...] = ()
 
 
-class Outlier(_Result):
+class Outlier(StrictModel):
     """A boot whose value is far from those of the other boots of its kernel. It is not removed.
 
     ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is the
@@ -319,7 +320,7 @@ class Outlier(_Result):
     ranges: float | None
 
 
-class Stopping(_Result):
+class Stopping(StrictModel):
     """The status of a run with a stopping rule at its last look.
 
     ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
@@ -338,7 +339,7 @@ class Stopping(_Result):
     reason: str
 
 
-class VoidTrials(_Result):
+class VoidTrials(StrictModel):
     """Trials that cannot be used, counted by kernel, workload and reason."""
 
     kernel: str
@@ -354,14 +355,14 @@ def boot_failed(outcome: Outcome) -> str:
     return f"boot: {outcome}"
 
 
-class FaultPoint(_Result):
+class FaultPoint(StrictModel):
     """A point of a workload at which a kernel failed."""
 
     workload: str
     point: dict[str, ParamValue]
 
 
-class Fault(_Result):
+class Fault(StrictModel):
     """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
 
     ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show it;
@@ -386,7 +387,7 @@ class Fault(_Result):
     excerpt: tuple[str, ...] = ()
 
 
-class Uncompared(_Result):
+class Uncompared(StrictModel):
     """A point of the plan at which nothing of a variant was compared with base, and why."""
 
     variant: str
@@ -395,7 +396,7 @@ class Uncompared(_Result):
     reason: str
 
 
-class MetricFacts(_Result):
+class MetricFacts(StrictModel):
     """A metric of the comparisons in words.
 
     ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file. The values
@@ -411,7 +412,7 @@ class MetricFacts(_Result):
     headline: bool
 
 
-class Result(_Result):
+class Result(StrictModel):
     """A whole ``result.json``."""
 
     schema_: int = 1
@@ -477,5 +478,4 @@ class Result(_Result):
 
     def is_asked_for(self, kernel: str) -> bool:
         """Return whether the kernel was requested, and not built only for an ablation."""
-        facts = self.kernels.get(kernel)
-        return facts is None or facts.patch_set is None or not facts.patch_set.for_ablation
+        return kernel not in self.kernels or not self.kernels[kernel].for_ablation

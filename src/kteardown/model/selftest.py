@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from kteardown.model.both_clocks import ClockReading
 from kteardown.model.timing import Timing
+from kteardown.model.workload import StrictModel
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Noise(_Part):
+class Noise(StrictModel):
     """What base compared with itself shows on the wall clock: the A/A interval, and what could be found."""
 
     workload: str
@@ -24,7 +19,7 @@ class Noise(_Part):
     mde: float | None
 
 
-class HostCheck(_Part):
+class HostCheck(StrictModel):
     """A check of the host for the wall clock: what it found, and what it costs if it is not ok."""
 
     name: str
@@ -34,7 +29,7 @@ class HostCheck(_Part):
     command: str = ""
 
 
-class CannotShow(_Part):
+class CannotShow(StrictModel):
     """Something that this host cannot show, why, and the command that shows it on a host that can."""
 
     what: str
@@ -42,7 +37,7 @@ class CannotShow(_Part):
     command: str
 
 
-class SelfTest(_Part):
+class SelfTest(StrictModel):
     """Everything that ``kteardown selftest`` found. ``run`` is empty without a comparison."""
 
     kteardown: str

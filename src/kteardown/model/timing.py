@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from kteardown.model.record import Placed
+from kteardown.model.workload import StrictModel
 
 Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg"]
 """``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LostShares(_Part):
+class LostShares(StrictModel):
     """The shares of their time that the trials of one kernel lost to other work of the host.
 
     ``trials`` counts those whose loss was measured; a trial that was repeated counts each time.
@@ -34,7 +29,7 @@ class LostShares(_Part):
     """How many trials were not disturbed in the end."""
 
 
-class Timing(_Part):
+class Timing(StrictModel):
     """How the time of a result was made. On the instruction clock only ``made`` is set.
 
     The processor and its settings are those of the host in the first session; None where unknown.

@@ -13,13 +13,13 @@ Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 
-class SpecModel(BaseModel):
+class StrictModel(BaseModel):
     """Base class of read-only models in which an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Parameter(SpecModel):
+class Parameter(StrictModel):
     """One parameter of a workload: an integer in a range, or one of the words in ``choices``."""
 
     help: str
@@ -31,7 +31,7 @@ class Parameter(SpecModel):
     """By choice, the programs that the guest needs besides the agent, from ``kernels.guest_programs``."""
 
 
-class Metric(SpecModel):
+class Metric(StrictModel):
     """One metric of a workload; its unit is at the end of its key."""
 
     help: str
@@ -49,7 +49,7 @@ class Metric(SpecModel):
     """False for cross-checks, which are reported but have no verdict."""
 
 
-class HistogramSpec(SpecModel):
+class HistogramSpec(StrictModel):
     """All values of a time, counted in buckets, in addition to the metrics that are computed from them.
 
     Values of all boots are merged and shown but not compared, because only a boot is a replication.
@@ -60,7 +60,7 @@ class HistogramSpec(SpecModel):
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = (50, 90, 99, 99.9)
 
 
-class Workload(SpecModel):
+class Workload(StrictModel):
     """``workloads/NAME.toml``: what a workload requires and reports.
 
     Its C files are ``agent/workloads/NAME/`` or ``agent/workloads/NAME.c``.

@@ -12,9 +12,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from kteardown.errors import InputError
+from kteardown.model.clock import value_unit
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
-from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text
 from kteardown.report.revision import revision

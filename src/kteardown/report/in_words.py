@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kteardown.model.clock import value_unit
 from kteardown.model.result import MetricFacts, Result
-from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.metric_names import metric_name

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
-from kteardown.model.point import points_of, sweep_points
+from kteardown.model.point import points_of, size_of, sweep_points
 from kteardown.model.record import BASE, LAYOUT, Outcome, TrialStart
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
@@ -184,7 +184,7 @@ def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) 
     chosen: list[PlannedTrial] = []
     for family in families.values():
         law = workloads[family[0].workload].law
-        family.sort(key=lambda trial: size if isinstance(size := trial.params.get(law, 0), int) else 0)
+        family.sort(key=lambda trial: size_of(trial.params, law))
         chosen += {n: family[n] for n in (0, len(family) // 2, len(family) - 1)}.values()
     return tuple(
         trial.model_copy(

@@ -26,7 +26,7 @@ def measurable(plan: Plan, kernels: Mapping[str, KernelFacts]) -> Plan:
     left: it is not in ``kernels``.
     """
     absent = not_built(kernels)
-    parts = {name for name, facts in kernels.items() if facts.patch_set and facts.patch_set.for_ablation}
+    parts = {name for name, facts in kernels.items() if facts.for_ablation}
     left = {boot.kernel for boot in plan.boots}.difference(absent, parts, NOT_VARIANTS)
     boots = tuple(boot for boot in plan.boots if left and boot.kernel not in absent)
     return plan.model_copy(update={"boots": boots}) if absent else plan

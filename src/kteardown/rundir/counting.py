@@ -135,7 +135,9 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     before: dict[int, list[Attempt]] = {}
     for attempt in attempts(records):
         earlier = before.setdefault(attempt.boot, [])
-        if attempt.end is not None and not _failed_repeat(earlier, attempt.end):
+        # An attempt to repeat disturbed trials may fail because of the host.
+        again = any(map(_ended_ok, earlier))
+        if attempt.end is not None and not (again and attempt.end.outcome == "infrastructure-error"):
             # Repeating a trial hides nothing of the kernel.
             found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
             result[attempt.boot] = BootRecords(
@@ -158,11 +160,6 @@ def contributing(records: Iterable[Record]) -> list[Attempt]:
         for number in (boot.attempt, *(record.attempt for record in boot.records))
     }
     return [attempt for attempt in attempts(records) if (attempt.boot, attempt.number) in used]
-
-
-def _failed_repeat(earlier: Sequence[Attempt], end: BootEnd) -> bool:
-    """Return whether an attempt to repeat disturbed trials failed because of the host."""
-    return end.outcome == "infrastructure-error" and any(_ended_ok(attempt) for attempt in earlier)
 
 
 def _ended_ok(attempt: Attempt) -> bool:
@@ -233,17 +230,14 @@ def repeats(records: Iterable[Record]) -> list[Repeat]:
     """Return every cut attempt on the instruction clock, compared with the ended one that repeated it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
     ended = {attempt.boot: attempt for attempt in every if attempt.end is not None}
-    return [
-        _repeat(cut, ended[cut.boot])
-        for cut in every
-        if cut.end is None and cut.boot in ended and cut.number < ended[cut.boot].number
-    ]
-
-
-def _repeat(cut: Attempt, ended: Attempt) -> Repeat:
-    before, after = as_guest_wrote(cut.records), as_guest_wrote(ended.records)
-    if after[: len(before)] == before:
-        return Repeat(cut, ended, same=True)
-    index = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after))
-    trial = getattr(cut.records[index], "trial", None)
-    return Repeat(cut, ended, same=False, trial=trial)
+    found = []
+    for cut in every:
+        last = ended.get(cut.boot)
+        if cut.end is None and last and cut.number < last.number:
+            before, after = as_guest_wrote(cut.records), as_guest_wrote(last.records)
+            pairs = enumerate(zip(before, after, strict=False))
+            index = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
+            same = index == len(before)
+            trial = None if same else getattr(cut.records[index], "trial", None)
+            found.append(Repeat(cut, last, same, trial))
+    return found

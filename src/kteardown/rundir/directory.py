@@ -71,11 +71,9 @@ class RunDir:
     @classmethod
     def create_at(cls, path: Path) -> RunDir:
         """Create a run directory at ``path``, of which only the last folder may exist. Raises LabError."""
-        try:
+        with writing(path):
             path.mkdir(exist_ok=True)
             (path / "console").mkdir()
-        except OSError as error:
-            raise write_failed(error, path) from error
         return cls(path)
 
     @classmethod
@@ -96,10 +94,8 @@ class RunDir:
 
     def save(self, file: Path, text: str) -> None:
         """Replace one of the run's files atomically. Raises LabError."""
-        try:
+        with writing(file):
             replace_text(file, text)
-        except OSError as error:
-            raise write_failed(error, file) from error
 
     def copy(self, source: Path, target: Path) -> None:
         """Copy ``source`` to one of the run's files, and make its folder. Raises LabError."""
@@ -110,10 +106,8 @@ class RunDir:
                 f"{source}: cannot be read: {error.strerror}", hint="check the file, then start the run anew."
             ) from error
         self.make_folder(target.parent)
-        try:
+        with writing(target):
             target.write_bytes(content)
-        except OSError as error:
-            raise write_failed(error, target) from error
 
     def keep_fragments(self, fragments: Iterable[str]) -> tuple[str, ...]:
         """Copy the fragments that are not shipped, which may change later, to the run.
@@ -135,10 +129,8 @@ class RunDir:
 
     def make_folder(self, folder: Path) -> None:
         """Make one of the run's folders, with those above it, unless it exists. Raises LabError."""
-        try:
+        with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_failed(error, folder) from error
 
     def records(self) -> list[Record]:
         """Return every record in the order in which it arrived; empty before the first one.
@@ -162,9 +154,20 @@ class RunDir:
             found = _all_records.validate_json(b"[" + b",".join(complete) + b"]", strict=True)
         except ValidationError:
             found = []
-        if len(found) != len(complete):
-            raise self._corrupt(complete)
-        return found
+        if len(found) == len(complete):
+            return found
+        number, what = len(complete), "the file does not have one record in each line"
+        for index, line in enumerate(complete, start=1):
+            try:
+                parse(line)
+            except ValidationError as error:
+                number, what = index, error.errors()[0]["msg"]
+                break
+        raise InputError(
+            f"{self.records_file}, line {number}: not a record: {what}",
+            hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
+            "the run, which repeats the missing boots. Another program has written to this file.",
+        )
 
     def ended_boots(self) -> int:
         """Return how many boots have ended, including those of the profile, without parsing the records."""
@@ -179,20 +182,6 @@ class RunDir:
         """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``."""
         environment: dict[str, Any] = json.loads(self.environment_file.read_bytes())
         return environment
-
-    def _corrupt(self, lines: list[bytes]) -> InputError:
-        number, what = len(lines), "the file does not have one record in each line"
-        for index, line in enumerate(lines, start=1):
-            try:
-                parse(line)
-            except ValidationError as error:
-                number, what = index, error.errors()[0]["msg"]
-                break
-        return InputError(
-            f"{self.records_file}, line {number}: not a record: {what}",
-            hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
-            "the run, which repeats the missing boots. Another program has written to this file.",
-        )
 
 
 def started(file: Path) -> float:
@@ -246,18 +235,22 @@ def removed_unless_whole(folder: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise LabError if the block cannot write ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise write_failed(error, path) from error
+
+
 def write_failed(error: OSError, path: Path) -> LabError:
     """Return the LabError for a failed write to ``path``."""
     if error.errno in _FULL:
+        place = path.resolve()
+        disk = next(folder for folder in (place, *place.parents) if os.path.ismount(folder))
         return LabError(
-            f"{path}: cannot be written: the disk is full ({_mount_point(path)})",
+            f"{path}: cannot be written: the disk is full ({disk})",
             hint="free some space and continue with `kteardown run --resume RUN`; all records are kept.",
         )
     return LabError(f"{path}: cannot be written: {error.strerror}", hint="check the folder and its disk.")
-
-
-def _mount_point(path: Path) -> Path:
-    place = path.resolve()
-    while not os.path.ismount(place):
-        place = place.parent
-    return place

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kteardown.errors import LabError
 from kteardown.model.record import BootEnd, BootStart, Record, parse
 from kteardown.rundir import counting
-from kteardown.rundir.directory import RunDir, write_failed
+from kteardown.rundir.directory import RunDir, writing
 
 Kind = Literal["done", "check"]
 
@@ -95,7 +95,7 @@ class Published:
         found: dict[int, list[Record]] = {}
         for record in self.boots[boot]:
             found.setdefault(record.attempt, []).append(record)
-        return [each for each in found.values() if not _failed(each[-1])]
+        return [each for each in found.values() if getattr(each[-1], "outcome", "") != "infrastructure-error"]
 
 
 class Journal:
@@ -108,11 +108,9 @@ class Journal:
 
     def create(self) -> None:
         """Make the folders. Raises LabError."""
-        try:
+        with writing(self.path):
             for name in ("attempts", "done", "check", "aside", "failed"):
                 (self.path / name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_failed(error, self.path) from error
 
     @property
     def unsettled(self) -> bool:
@@ -122,13 +120,11 @@ class Journal:
     def mark(self, *, unsettled: bool) -> None:
         """Write whether a session is using a cluster. Raises LabError."""
         file = self.path / "unsettled"
-        try:
+        with writing(file):
             if unsettled:
                 file.touch()
             else:
                 file.unlink(missing_ok=True)
-        except OSError as error:
-            raise write_failed(error, file) from error
 
     def token(self) -> str:
         """Return the token of the run, which is made with the first call. Raises LabError."""
@@ -143,7 +139,7 @@ class Journal:
     def new_attempt(self, key: str) -> tuple[int, Path]:
         """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""
         parent = self.path / "attempts" / key
-        try:
+        with writing(parent):
             parent.mkdir(exist_ok=True)
             number = max((int(each.name) for each in parent.iterdir() if each.name.isdecimal()), default=-1)
             while True:
@@ -151,8 +147,6 @@ class Journal:
                 with suppress(FileExistsError):
                     (parent / str(number)).mkdir()
                     return number, parent / str(number)
-        except OSError as error:
-            raise write_failed(error, parent) from error
 
     def attempt(self, key: str, number: int) -> Path:
         """Return the folder of an attempt."""
@@ -178,10 +172,8 @@ class Journal:
     def put_aside(self, kind: Kind, key: str) -> None:
         """Take back a result that cannot be used. Raises LabError."""
         file = self.path / kind / f"{key}.ndjson"
-        try:
+        with writing(file):
             file.rename(self.path / "aside" / f"{key}.damaged-{secrets.token_hex(4)}")
-        except OSError as error:
-            raise write_failed(error, file) from error
 
     def late(self) -> Iterator[Path]:
         """Yield the files of complete executions that were too late."""
@@ -248,10 +240,6 @@ def _read_failed(error: OSError, file: Path) -> LabError:
     return LabError(
         f"{file}: cannot be read: {error.strerror}", hint="check the file system, then resume the run."
     )
-
-
-def _failed(end: Record) -> bool:
-    return isinstance(end, BootEnd) and end.outcome == "infrastructure-error"
 
 
 def _link(file: Path, name: Path) -> bool:

@@ -8,7 +8,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from kteardown.errors import InputError
 from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
 from kteardown.rundir.counting import EXACT, TRIES
-from kteardown.rundir.directory import RunDir, write_failed
+from kteardown.rundir.directory import RunDir, write_failed, writing
 
 
 @contextmanager
@@ -29,7 +29,8 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterat
     """
     with locked(run):
         for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
-            _remove(left)
+            with writing(left):
+                left.unlink(missing_ok=True)
         writer = RecordWriter(run, machine)
         try:
             yield writer
@@ -56,13 +57,6 @@ def locked(run: RunDir) -> Iterator[None]:
         lock.release()
 
 
-def _remove(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError as error:
-        raise write_failed(error, file) from error
-
-
 class RecordWriter:
     """Appends records, each with one write and one sync. Safe to call from several threads."""
 
@@ -73,10 +67,8 @@ class RecordWriter:
         self.agent_hash = ""
         """The SHA-256 of the agent in the boots of this session."""
         self._lock = threading.Lock()
-        try:
+        with writing(run.records_file):
             self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise write_failed(error, run.records_file) from error
         try:
             self._end = self._drop_cut_line()
             self._finished: dict[int, BootEnd] = {}
@@ -143,7 +135,9 @@ class RecordWriter:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._fd)
         except OSError as error:
-            self._take_back()
+            # Best effort: readers and the next writer drop an incomplete line anyway.
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._end)
             raise write_failed(error, self._run.records_file) from error
         self._end += len(lines)
         for record in records:
@@ -165,8 +159,10 @@ class RecordWriter:
         is one that ended ok with disturbed trials, which are to be repeated.
         """
         with self._lock:
-            ends = self._finished.items()
-            return {boot: end for boot, end in ends if not self._wants_more(boot, end)}
+            ends = {
+                boot: end for boot, end in self._finished.items() if end.outcome != "infrastructure-error"
+            }
+            return {b: end for b, end in ends.items() if end.outcome != "ok" or not self._to_repeat(b)}
 
     def completed(self, boot: int) -> frozenset[int]:
         """Return the indices of the trials of ``boot`` that earlier attempts completed in real time.
@@ -200,7 +196,10 @@ class RecordWriter:
         self._attempts[record.boot] = max(record.attempt, self._attempts.get(record.boot, -1))
         attempt = (record.boot, record.attempt)
         if isinstance(record, BootStart) and self._jobs.get(record.boot, "") != record.job:
-            self._forget(record.boot)
+            # Another machine begins the boot anew.
+            self._disturbed.pop(record.boot, None)
+            for old in [old for old in self._completed if old[0] == record.boot]:
+                del self._completed[old]
         if isinstance(record, BootStart):
             self._jobs[record.boot] = record.job
         if isinstance(record, BootStart) and record.acceleration != EXACT:
@@ -215,12 +214,6 @@ class RecordWriter:
             if record.outcome != "ok":
                 self._completed.pop(attempt, None)
 
-    def _forget(self, boot: int) -> None:
-        """Forget the trials of a boot that another machine begins anew."""
-        self._disturbed.pop(boot, None)
-        for attempt in [attempt for attempt in self._completed if attempt[0] == boot]:
-            del self._completed[attempt]
-
     def _completed_of(self, boot: int) -> frozenset[int]:
         return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
 
@@ -228,10 +221,6 @@ class RecordWriter:
         times = self._disturbed.get(boot, Counter())
         disturbed = frozenset(trial for trial in times if times[trial])
         return disturbed - self._completed_of(boot) if disturbed else disturbed
-
-    def _wants_more(self, boot: int, end: BootEnd) -> bool:
-        failed = end.outcome == "infrastructure-error"
-        return failed or (end.outcome == "ok" and bool(self._to_repeat(boot)))
 
     def _open_session(self) -> int:
         """Return the number of this session; its first boot adds it to the environment."""
@@ -265,10 +254,3 @@ class RecordWriter:
             os.ftruncate(self._fd, end)
             os.fsync(self._fd)
         return end
-
-    def _take_back(self) -> None:
-        # Best effort: readers and the next writer drop an incomplete line anyway.
-        try:
-            os.ftruncate(self._fd, self._end)
-        except OSError:
-            return

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
-from kteardown.model.value_unit import IN_INSTRUCTIONS
+from kteardown.model.clock import IN_INSTRUCTIONS
 from kteardown.model.workload import Unit
 from kteardown.rundir.counting import EXACT
 

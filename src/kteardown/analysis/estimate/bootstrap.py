@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -217,7 +217,19 @@ def ratio_interval(
         spread = -spread
     weight = 1 + _DRIFT * _block_correlation(np.log(one), np.log(two)) ** 2 if paired else 1.0
     centre = math.log(changed.quantile(quantile) / base.quantile(quantile))
-    return _interval(centre, spread, boots, weight, confidence, power_quantile(boots - 1, twin=twin))
+    df = boots - 1
+    if np.ptp(spread) < _ROUNDING:
+        ratio = math.exp(centre)
+        return Interval(ratio, ratio, 1.0 if centre == 0.0 else 0.0, 0.0, 0.0, centre, df)
+    se = float(np.std(spread, ddof=1)) * calibration(boots)
+    draws = np.sort(np.where(np.abs(spread) < _ROUNDING, 0.0, spread))
+    cut = max(0, math.ceil(min(0.5, (1 - confidence) / 2 * weight) * len(draws)) - 1)
+    half = student(df, confidence) * se
+    low, high = min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
+    farthest = max(centre - low, high - centre) + power_quantile(df, twin=twin) * se
+    mde = bounded_exp(farthest) - 1
+    whole = Interval(bounded_exp(low), bounded_exp(high), 1.0, se, mde, centre, df, draws, weight)
+    return replace(whole, p=min(1.0, 2 * min(whole.p_below(0.0), whole.p_above(0.0))))
 
 
 def level_interval(
@@ -238,32 +250,15 @@ def level_interval(
     if np.ptp(figures) == 0:
         return centre, centre
     draws = np.sort(resampler.medians(figures, stream=0))
-    half = float(special.stdtrit(count - 1, (1 + confidence) / 2) * np.std(draws, ddof=1)) * calibration(
-        count
-    )
+    half = float(student(count - 1, confidence) * np.std(draws, ddof=1)) * calibration(count)
     cut = max(0, math.ceil((1 - confidence) / 2 * len(draws)) - 1)
     low, high = min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
     return (max(low, 0.0) if float(figures.min()) >= 0 else low), high
 
 
-def _interval(
-    centre: float, spread: Array, boots: int, weight: float, confidence: float, beyond: float
-) -> Interval:
-    df = boots - 1
-    if np.ptp(spread) < _ROUNDING:
-        ratio = math.exp(centre)
-        return Interval(ratio, ratio, 1.0 if centre == 0.0 else 0.0, 0.0, 0.0, centre, df)
-    se = float(np.std(spread, ddof=1)) * calibration(boots)
-    draws = np.sort(np.where(np.abs(spread) < _ROUNDING, 0.0, spread))
-    t = float(special.stdtrit(df, (1 + confidence) / 2)) * se
-    error = min(0.5, (1 - confidence) / 2 * weight)
-    cut = max(0, math.ceil(error * len(draws)) - 1)
-    low = min(centre - t, float(draws[cut]))
-    high = max(centre + t, float(draws[len(draws) - 1 - cut]))
-    farthest = max(centre - low, high - centre) + beyond * se
-    whole = Interval(_exp(low), _exp(high), 1.0, se, _exp(farthest) - 1, centre, df, draws, weight)
-    p = min(1.0, 2 * min(whole.p_below(0.0), whole.p_above(0.0)))
-    return Interval(whole.low, whole.high, p, se, whole.mde, centre, df, draws, weight)
+def student(df: float, confidence: float) -> float:
+    """Return half the width of an interval by Student's t, in standard errors."""
+    return float(special.stdtrit(df, (1 + confidence) / 2))
 
 
 def power_quantile(df: int, *, twin: bool) -> float:
@@ -311,5 +306,6 @@ def _medians(rows: Array) -> Array:
     return middle
 
 
-def _exp(x: float) -> float:
+def bounded_exp(x: float) -> float:
+    """Return exp(``x``), with ``x`` in the range that a float can have."""
     return math.exp(max(-_FARTHEST, min(_FARTHEST, x)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
+from kteardown.analysis.estimate.bootstrap import student
 from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, holm, judge
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Better
@@ -72,7 +73,7 @@ def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:
             return Estimate(ratio, None, None, None, higher=higher, reason="no spread: nothing to test")
         return Estimate(ratio, (ratio, ratio), 1.0, None, higher=higher, p_same=0.0)
     df = se**4 / sum(mean.variance**2 / (mean.n - 1) for mean in (base, changed))
-    half_width = float(special.stdtrit(df, (1 + rules.confidence) / 2)) * se
+    half_width = student(df, rules.confidence) * se
     return Estimate(
         ratio,
         (math.exp(centre - half_width), math.exp(centre + half_width)),

@@ -48,18 +48,13 @@ def find_outliers(groups: Sequence[Mapping[int, float]], within: float) -> list[
         outside = np.maximum(low - logs, logs - high)
         is_outlier = (outside > FENCE * (high - low)) & (np.abs(logs - middle) > np.log1p(within))
         for row in np.flatnonzero(is_outlier.any(axis=1)):
-            found[indices[row]] = _outliers_of(
-                groups[indices[row]], is_outlier[row], outside[row], float(high[row, 0] - low[row, 0])
+            group, spread = groups[indices[row]], float(high[row, 0] - low[row, 0])
+            median = float(np.median(list(group.values())))
+            found[indices[row]] = tuple(
+                OutlierBoot(block, value, median, float(distance / spread) if spread > 0 else None)
+                for (block, value), beyond, distance in zip(
+                    group.items(), is_outlier[row], outside[row], strict=True
+                )
+                if beyond
             )
     return found
-
-
-def _outliers_of(
-    group: Mapping[int, float], is_outlier: Sequence[bool], outside: Sequence[float], spread: float
-) -> tuple[OutlierBoot, ...]:
-    median = float(np.median(list(group.values())))
-    return tuple(
-        OutlierBoot(block, value, median, float(distance / spread) if spread > 0 else None)
-        for (block, value), outside_fence, distance in zip(group.items(), is_outlier, outside, strict=True)
-        if outside_fence
-    )

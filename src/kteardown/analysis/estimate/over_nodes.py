@@ -17,25 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
 
-from kteardown.analysis.estimate.bootstrap import power_quantile
+from kteardown.analysis.estimate.bootstrap import bounded_exp, power_quantile, student
 from kteardown.analysis.estimate.verdict import Estimate, Rules
-
-_FARTHEST = 600.0
-"""Larger logarithms would exceed the range of a float."""
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """The mean of the log ratios over nodes, its standard error, and the degrees of freedom of that."""
-
-    centre: float
-    se: float
-    df: int
 
 
 def over_nodes(
@@ -52,18 +40,18 @@ def over_nodes(
     mean = _mean(list(groups.values()))
     if mean is None or found.ci is None or found.exact:
         return found
-    half = float(special.stdtrit(mean.df, (1 + rules.confidence) / 2)) * mean.se
-    edge = math.log1p(rules.same_within)
-    away = mean.centre if found.higher else -mean.centre
-    p = 1.0 if away <= 0 else 2 * _tail(mean, away)
-    outside = max(_tail(mean, edge - mean.centre), _tail(mean, edge + mean.centre))
-    farthest = half + power_quantile(mean.df, twin=True) * mean.se
+    centre, se, df = mean
+    half, edge = student(df, rules.confidence) * se, math.log1p(rules.same_within)
+    away = centre if found.higher else -centre
+    p = 1.0 if away <= 0 else 2 * float(special.stdtr(df, -away / se))
+    outside = max(float(special.stdtr(df, -distance / se)) for distance in (edge - centre, edge + centre))
+    farthest = half + power_quantile(df, twin=True) * se
     return replace(
         found,
-        ci=(min(found.ci[0], _exp(mean.centre - half)), max(found.ci[1], _exp(mean.centre + half))),
+        ci=(min(found.ci[0], bounded_exp(centre - half)), max(found.ci[1], bounded_exp(centre + half))),
         p=max(found.p or 0.0, p),
         p_same=max(found.p_same or 0.0, outside),
-        mde=max(found.mde or 0.0, _exp(farthest) - 1),
+        mde=max(found.mde or 0.0, bounded_exp(farthest) - 1),
     )
 
 
@@ -72,8 +60,11 @@ def log_ratios(base: Mapping[int, float], changed: Mapping[int, float]) -> dict[
     return {block: math.log(changed[block] / base[block]) for block in base if block in changed}
 
 
-def _mean(groups: Sequence[Sequence[float]]) -> _Mean | None:
-    """Return the mean over nodes; None with one node, or if no node has two blocks that differ."""
+def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
+    """Return the mean of the log ratios over nodes, its standard error, and the degrees of freedom of that.
+
+    None with one node, or if no node has two blocks that differ.
+    """
     count, blocks = len(groups), sum(map(len, groups))
     if count < 2 or blocks == count:
         return None
@@ -87,12 +78,4 @@ def _mean(groups: Sequence[Sequence[float]]) -> _Mean | None:
     weights = 1 / (between + inside / sizes)
     centre = float(weights @ means / weights.sum())
     variance = float(weights @ (means - centre) ** 2) / ((count - 1) * float(weights.sum()))
-    return _Mean(centre, math.sqrt(variance), count - 1) if variance > 0 else None
-
-
-def _tail(mean: _Mean, distance: float) -> float:
-    return float(special.stdtr(mean.df, -distance / mean.se))
-
-
-def _exp(x: float) -> float:
-    return math.exp(max(-_FARTHEST, min(_FARTHEST, x)))
+    return (centre, math.sqrt(variance), count - 1) if variance > 0 else None

@@ -25,14 +25,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from kteardown.analysis.estimate.bootstrap import Array, Boots, Resampler, calibration, power_quantile
-from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, both_exact, is_within
+from kteardown.analysis.estimate.bootstrap import (
+    Array,
+    Boots,
+    Resampler,
+    bounded_exp,
+    calibration,
+    power_quantile,
+    student,
+)
+from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, both_exact, exact_estimate
 from kteardown.model.clock import Clock
 
 _ROUNDING = 1e-12
 """Logarithms with a smaller difference differ by rounding only."""
 _NO_RATIO = "tested by differences, without an interval: not all values are above zero"
-_FARTHEST = 600.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,10 @@ def estimate_over_points(
     logs = np.log(np.where(equal, 1.0, changed)) - np.log(np.where(equal, 1.0, base))
     figures = weights @ logs
     if exact:
-        return OverPoints(_of_exact(float(figures[0]), bool(equal.all()), rules), used, len(blocks), 0.0, 0.0)
+        centre, identical = float(figures[0]), bool(equal.all())
+        ratio, zero = 1.0 if identical else math.exp(centre), abs(centre) < _ROUNDING
+        found = exact_estimate(ratio, rules, higher=centre > 0, zero=zero, identical=identical)
+        return OverPoints(found, used, len(blocks), 0.0, 0.0)
     if len(blocks) < 2:
         unit = "seed" if clock == "instructions" else "boot"
         found = Estimate(math.exp(figures[0]), None, None, None, reason=f"one {unit} gives no interval")
@@ -135,31 +145,17 @@ def _student(centre: float, se: float, boots: int, rules: Rules, *, twin: bool) 
         near = abs(centre) <= math.log1p(rules.same_within)
         moved = abs(centre) > _ROUNDING
         return Estimate(ratio, (ratio, ratio), float(not moved), 0.0, higher=higher, p_same=float(not near))
-    half = float(special.stdtrit(df, (1 + rules.confidence) / 2)) * se
+    half = student(df, rules.confidence) * se
     farthest = half + power_quantile(df, twin=twin) * se
     limit = math.log1p(rules.same_within)
     outside = max(special.stdtr(df, (centre - limit) / se), special.stdtr(df, (-limit - centre) / se))
     return Estimate(
         ratio,
-        (_exp(centre - half), _exp(centre + half)),
+        (bounded_exp(centre - half), bounded_exp(centre + half)),
         float(2 * special.stdtr(df, -abs(centre) / se)),
-        _exp(farthest) - 1,
+        bounded_exp(farthest) - 1,
         higher=higher,
         p_same=float(outside),
-    )
-
-
-def _of_exact(centre: float, identical: bool, rules: Rules) -> Estimate:
-    ratio = 1.0 if identical else math.exp(centre)
-    return Estimate(
-        ratio,
-        (ratio, ratio),
-        1.0 if abs(centre) < _ROUNDING else 0.0,
-        0.0,
-        exact=True,
-        identical=identical,
-        higher=centre > 0,
-        p_same=0.0 if is_within(ratio, rules.same_within) else 1.0,
     )
 
 
@@ -195,7 +191,3 @@ def _error_inside(
             draws += sign * weight * np.log(np.maximum(drawn, 1e-300))
     spread = np.std(draws, ddof=1)
     return 0.0 if spread < _ROUNDING else float(spread) * calibration(len(points[0].base.samples))
-
-
-def _exp(x: float) -> float:
-    return math.exp(max(-_FARTHEST, min(_FARTHEST, x)))

@@ -133,7 +133,8 @@ def estimate(
     higher = after > before
     ratio = after / before if before > 0 and after >= 0 else None
     if clock == "instructions" and both_exact(base, changed):
-        return _of_exact(ratio, higher=higher, same=before == after, within=rules.same_within)
+        same = before == after
+        return exact_estimate(ratio, rules, higher=higher, zero=same, identical=same)
     if min(base.flat.min(), changed.flat.min()) <= 0:
         return _by_rank(base.quantiles(quantile), changed.quantiles(quantile), ratio, higher)
     wall = clock == "wall"
@@ -173,7 +174,7 @@ def judge(
     alpha = 1 - rules.confidence
     if found.p is None:
         return "inconclusive", found.reason
-    if _within(found, rules.same_within):
+    if found.identical or (found.ci and all(is_within(end, rules.same_within) for end in found.ci)):
         return "same", "identical" if found.identical else f"within {rules.same_within * 100:g}%"
     if found.p >= alpha:
         reason = found.reason or "the interval includes 0%"
@@ -209,16 +210,18 @@ def both_exact(base: Boots, changed: Boots) -> bool:
     }
 
 
-def _of_exact(ratio: float | None, *, higher: bool, same: bool, within: float) -> Estimate:
-    ci = (ratio, ratio) if ratio is not None else None
-    near = same or (ratio is not None and is_within(ratio, within))
+def exact_estimate(
+    ratio: float | None, rules: Rules, *, higher: bool, zero: bool, identical: bool
+) -> Estimate:
+    """Return the estimate of an exact ratio, whose interval is itself; ``zero``: there is no change."""
+    near = zero or (ratio is not None and is_within(ratio, rules.same_within))
     return Estimate(
         ratio,
-        ci,
-        1.0 if same else 0.0,
+        None if ratio is None else (ratio, ratio),
+        1.0 if zero else 0.0,
         0.0,
         exact=True,
-        identical=same,
+        identical=identical,
         higher=higher,
         p_same=0.0 if near else 1.0,
     )
@@ -246,12 +249,6 @@ def _by_rank(
         reason="rank test without an interval: not all samples are above zero",
         higher=higher,
     )
-
-
-def _within(found: Estimate, margin: float) -> bool:
-    if found.identical or found.ci is None:
-        return found.identical
-    return is_within(found.ci[0], margin) and is_within(found.ci[1], margin)
 
 
 def _within_twin(null: Estimate, found: Estimate, alpha: float) -> bool:

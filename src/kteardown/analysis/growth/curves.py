@@ -13,12 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
+from kteardown.analysis.estimate.bootstrap import Array, student
 from kteardown.model.result import LawModel
-
-Array = NDArray[np.float64]
 
 PARSIMONY = 1e-3
 """A law whose relative error is below one thousandth is not rejected for a law with more parameters."""
@@ -128,7 +125,7 @@ def power(costs: Costs, confidence: float) -> FittedLaw:
     best = int(np.argmin(rss))
     df = len(costs.x) - 3
     floor = max(float(rss[best]), len(costs.x) * PARSIMONY**2)
-    t = float(special.stdtrit(df, (1 + confidence) / 2))
+    t = student(df, confidence)
     inside = np.flatnonzero(rss <= floor * (1 + t * t / df))
     low, high = int(inside[0]), int(inside[-1])
     bounded = low > 0 and high < len(_EXPONENTS) - 1

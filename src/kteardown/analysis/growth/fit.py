@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration
+from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration, student
 from kteardown.analysis.growth.curves import (
     PARSIMONY,
     Costs,
@@ -85,7 +84,7 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
         return None
     curves = candidates(data)
     flat, line = curves[:2]
-    steepness = _student(points - 2, confidence) * slope_error(line, data)
+    steepness = student(points - 2, confidence) * slope_error(line, data)
     half = max(steepness, _between_boots(slope(data.x, data.rows, data.weights(data.y)), confidence))
     per_unit_ci = (float(line.coefficients[1]) - half, float(line.coefficients[1]) + half)
     if points >= _MIN_POINTS_FOR_EXPONENT:
@@ -119,16 +118,11 @@ def _choose(curves: Sequence[FittedLaw], data: Costs, per_unit_ci: tuple[float, 
         # of rounding errors, which can all have the same sign.
         grows = not per_unit_ci[0] <= 0 <= per_unit_ci[1] and flat.rss > points * PARSIMONY**2
         chosen = line if grows else flat
-    return None if chosen is flat and not _is_constant(flat, data, per_unit_ci) else chosen
-
-
-def _is_constant(flat: FittedLaw, data: Costs, per_unit_ci: tuple[float, float]) -> bool:
-    """Return whether the costs show that the objects have no part in them: a test of equivalence.
-
-    That growth was not found is no proof: few points or large noise have the same effect.
-    """
+    # That growth was not found is no proof: few points or large noise have the same effect. So that a cost is
+    # constant is a test of equivalence.
     of_objects = max(abs(end) for end in per_unit_ci) * float(np.max(data.x))
-    return of_objects <= CONSTANT_SHARE * abs(float(flat.coefficients[0]))
+    constant = of_objects <= CONSTANT_SHARE * abs(float(flat.coefficients[0]))
+    return None if chosen is flat and not constant else chosen
 
 
 def predict(found: Fit, at: float, confidence: float) -> Prediction:
@@ -190,7 +184,7 @@ def _ends(curve: FittedLaw, costs: Costs, at: float, confidence: float) -> tuple
     inverse = np.linalg.pinv(gradient / scales)
     df = points - gradient.shape[1]
     noise = curve.variance(points, gradient.shape[1])
-    t = _student(df, confidence)
+    t = student(df, confidence)
     one_more = t * math.sqrt(noise) / float(costs.weights(np.array([value]))[0])
     scatter = t * math.sqrt(noise) * float(np.linalg.norm(there @ inverse))
     residuals = weights * (costs.rows - curve.values(costs.x))
@@ -205,10 +199,6 @@ def _between_boots(figures: Array, confidence: float) -> float:
     if boots < 2 or np.ptp(figures) == 0:
         return 0.0
     draws = Resampler(seed=1).medians(figures, stream=0)
-    bell = _student(boots - 1, confidence) * float(np.std(draws, ddof=1)) * calibration(boots)
+    bell = student(boots - 1, confidence) * float(np.std(draws, ddof=1)) * calibration(boots)
     ends = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return max(bell, float(np.max(np.abs(ends - np.median(figures)))))
-
-
-def _student(df: int, confidence: float) -> float:
-    return float(special.stdtrit(df, (1 + confidence) / 2))

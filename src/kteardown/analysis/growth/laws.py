@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.growth.fit import Fit, fit, predict
-from kteardown.analysis.growth.slope_ratio import SlopeRatio, families
-from kteardown.model.point import Point
+from kteardown.analysis.growth.slope_ratio import SlopeRatio, families, rows_of
+from kteardown.model.point import Key, Point
 from kteardown.model.result import Law, Prediction, Verdict
 
 _FURTHER = 2.0
@@ -28,23 +29,43 @@ def laws(
     ``predict_at`` has the values at which to predict, by parameter. ``verdicts`` are those of ``slopes``.
     """
     result: list[Law] = []
-    ratios = {
-        (s.workload, s.metric, s.variant, s.rest): _ratio_fields(s, verdict, reason)
+    ratios: dict[tuple[str, str, str, Key], dict[str, Any]] = {
+        (s.workload, s.metric, s.variant, s.rest): {
+            "ratio": tidy(s.found.ratio),
+            "ratio_ci": tidy_pair(s.found.ci),
+            "ratio_p": tidy(s.found.p),
+            "verdict": verdict,
+            "reason": reason,
+        }
         for s, (verdict, reason) in zip(slopes, verdicts, strict=True)
     }
     for workload, metric, spec in compared(data.experiment, data.workloads):
         param = data.workloads[workload].law
         for others, family in families(data.expected, workload, param).items():
-            rest = {name: value for name, value in family[0].shown.items() if name != param}
             for kernel in kernels:
                 sizes, rows = _costs(data.collected, kernel, family, param, metric)
                 found = fit(sizes, rows, data.rules.confidence) if rows else None
-                if found is not None:
-                    fields = {"workload": workload, "kernel": kernel, "metric": metric, "unit": spec.unit}
-                    predictions = _predictions(found, sizes, predict_at.get(param, ()), data.rules.confidence)
-                    about = {"param": param, "point": rest, "predictions": predictions}
-                    ratio = ratios.get((workload, metric, kernel, others), {})
-                    result.append(Law.model_validate({**fields, **about, **_fields(found), **ratio}))
+                if found is None:
+                    continue
+                law = Law(
+                    workload=workload,
+                    kernel=kernel,
+                    metric=metric,
+                    unit=spec.unit,
+                    param=param,
+                    point={name: value for name, value in family[0].shown.items() if name != param},
+                    predictions=_predictions(found, sizes, predict_at.get(param, ()), data.rules.confidence),
+                    model=found.model,
+                    per_unit=tidy(found.per_unit),
+                    per_unit_ci=tidy_pair(found.per_unit_ci),
+                    intercept=tidy(found.intercept),
+                    exponent=tidy(found.exponent),
+                    exponent_ci=tidy_pair(found.exponent_ci),
+                    r2=tidy(found.r2),
+                    points=found.points,
+                    **ratios.get((workload, metric, kernel, others), {}),
+                )
+                result.append(law)
     return tuple(result)
 
 
@@ -70,29 +91,4 @@ def _costs(
         if found is not None and isinstance(size, int):
             sizes.append(size)
             medians.append(found.medians)
-    common = sorted(set.intersection(*(set(blocks) for blocks in medians))) if medians else []
-    return sizes, [[blocks[block] for blocks in medians] for block in common]
-
-
-def _ratio_fields(slopes: SlopeRatio, verdict: Verdict, reason: str) -> dict[str, object]:
-    found = slopes.found
-    return {
-        "ratio": tidy(found.ratio),
-        "ratio_ci": tidy_pair(found.ci),
-        "ratio_p": tidy(found.p),
-        "verdict": verdict,
-        "reason": reason,
-    }
-
-
-def _fields(found: Fit) -> dict[str, object]:
-    return {
-        "model": found.model,
-        "per_unit": tidy(found.per_unit),
-        "per_unit_ci": tidy_pair(found.per_unit_ci),
-        "intercept": tidy(found.intercept),
-        "exponent": tidy(found.exponent),
-        "exponent_ci": tidy_pair(found.exponent_ci),
-        "r2": tidy(found.r2),
-        "points": found.points,
-    }
+    return sizes, list(rows_of(medians).values())

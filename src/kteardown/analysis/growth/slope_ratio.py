@@ -11,15 +11,16 @@ if base grows significantly; otherwise there is no ratio.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.dataset import Dataset, headlines
-from kteardown.analysis.estimate.bootstrap import Array
+from kteardown.analysis.estimate.bootstrap import student
 from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, is_within
 from kteardown.analysis.growth.curves import Costs, slope
 from kteardown.analysis.growth.fit import MIN_POINTS
@@ -52,10 +53,10 @@ def slope_ratios(data: Data) -> list[SlopeRatio]:
     for workload, metric, spec in headlines(data.experiment, data.workloads):
         param = data.workloads[workload].law
         for rest, family in families(data.expected, workload, param).items():
-            lines = _Lines(family, param, metric, data.rules)
-            twins = SupportingResults(lines.ratio(TWIN, data.collected), lines.ratio(LAYOUT, data.moved))
+            ratio = partial(_ratio, family, param, metric, data.rules)
+            twins = SupportingResults(ratio(TWIN, data.collected), ratio(LAYOUT, data.moved))
             for variant in data.asked_for:
-                found = lines.ratio(variant, data.collected)
+                found = ratio(variant, data.collected)
                 if found is not None:
                     result.append(SlopeRatio(workload, metric, variant, rest, spec.better, found, twins))
     return result
@@ -77,8 +78,9 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
     if len(blocks) < 2:
         return Estimate(None, None, None, None, reason="one boot gives no interval")
     x = np.asarray(sizes, dtype=np.float64)
-    one, two = (_slopes(x, np.array([side[block] for block in blocks])) for side in (base, changed))
-    t = float(special.stdtrit(len(blocks) - 1, (1 + rules.confidence) / 2))
+    rows = [np.array([side[block] for block in blocks]) for side in (base, changed)]
+    one, two = (slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs.of(x, side)])
+    t = student(len(blocks) - 1, rules.confidence)
     covariance = np.cov(one, two) / len(blocks)
     a, b = float(np.mean(one)), float(np.mean(two))
     scale = _ROUNDING * max(abs(a), abs(b))
@@ -110,37 +112,26 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
     )
 
 
-def _slopes(x: Array, rows: Array) -> Array:
-    costs = Costs.of(x, rows)
-    return slope(x, rows, costs.weights(costs.y))
+def _ratio(
+    family: Sequence[Point], param: str, metric: str, rules: Rules, kernel: str, collected: Dataset
+) -> Estimate | None:
+    """Compare the lines of ``kernel`` and base over ``param``; None if fewer than three sizes have both."""
+    sizes: list[float] = []
+    before: list[dict[int, float]] = []
+    after: list[dict[int, float]] = []
+    for point in family:
+        base, changed = (collected.boots(name, point, metric) for name in (BASE, kernel))
+        size = point.params[param]
+        if base is not None and changed is not None and isinstance(size, int):
+            sizes.append(size)
+            before.append(base.medians)
+            after.append(changed.medians)
+    if len(set(sizes)) < MIN_POINTS or not any(any(medians.values()) for medians in before):
+        return None
+    return estimate_slopes(sizes, rows_of(before), rows_of(after), rules)
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """The straight lines of a metric over ``param``, at the points of ``family``."""
-
-    family: Sequence[Point]
-    param: str
-    metric: str
-    rules: Rules
-
-    def ratio(self, kernel: str, collected: Dataset) -> Estimate | None:
-        """Compare ``kernel`` with base; None if fewer than three sizes have data of both."""
-        sizes: list[float] = []
-        before: list[dict[int, float]] = []
-        after: list[dict[int, float]] = []
-        for point in self.family:
-            base, changed = (collected.boots(name, point, self.metric) for name in (BASE, kernel))
-            size = dict(point.full)[self.param]
-            if base is not None and changed is not None and isinstance(size, int):
-                sizes.append(size)
-                before.append(base.medians)
-                after.append(changed.medians)
-        if len(set(sizes)) < MIN_POINTS or not any(any(medians.values()) for medians in before):
-            return None
-        return estimate_slopes(sizes, _rows(before), _rows(after), self.rules)
-
-
-def _rows(medians: Sequence[dict[int, float]]) -> Rows:
-    common = set.intersection(*(set(blocks) for blocks in medians))
+def rows_of(medians: Sequence[Mapping[int, float]]) -> Rows:
+    """Return the rows of the blocks that have every size, from the medians by block at each size."""
+    common = set[int].intersection(*(set(blocks) for blocks in medians)) if medians else set()
     return {block: [blocks[block] for blocks in medians] for block in sorted(common)}

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.profile.stacks import (
     FunctionCosts,
-    Key,
     Stretches,
     TimeGrowth,
     collect,
@@ -16,6 +15,7 @@ from kteardown.analysis.profile.stacks import (
     quantile,
 )
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import Key, size_of
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.record import BASE, ParamValue
 from kteardown.model.workload import Workload
@@ -64,7 +64,10 @@ def _profile(
 ) -> Profile:
     law = workload.law
     by_kernel = {
-        kernel: sorted((FunctionCosts(s) for s in found if s.kernel == kernel), key=lambda c: _size(c, law))
+        kernel: sorted(
+            (FunctionCosts(s) for s in found if s.kernel == kernel),
+            key=lambda c: size_of(dict(c.stretches.key), law),
+        )
         for kernel in kernels
     }
     series = {kernel: _KernelCosts(costs, law) for kernel, costs in by_kernel.items() if costs}
@@ -97,7 +100,7 @@ class _KernelCosts:
     def __init__(self, costs: Sequence[FunctionCosts], law: str) -> None:
         self.costs = costs
         self.largest = costs[-1]
-        self.sizes = [float(_size(c, law)) for c in costs]
+        self.sizes = [float(size_of(dict(c.stretches.key), law)) for c in costs]
         self.objects = self.sizes[-1] or 1.0
         """The number of objects at the largest point, by which its times are divided."""
 
@@ -174,8 +177,3 @@ def _stretch(costs: FunctionCosts, names: Collection[str]) -> ProfiledStretch:
             "lost": sum(s.lost for s in periods),
         }
     )
-
-
-def _size(costs: FunctionCosts, law: str) -> int:
-    value = dict(costs.stretches.key).get(law, 0)
-    return value if isinstance(value, int) else 0

@@ -19,14 +19,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
-from kteardown.model.record import ParamValue, ProfileStretch, Stack, TrialStart
+from kteardown.model.point import Key, key
+from kteardown.model.record import ProfileStretch, Stack, TrialStart
 from kteardown.rundir.counting import BootRecords, trials
 
 IDLE_TASK = "[idle task]"
 NO_INTERRUPTS = "[no interrupts]"
-
-Key = tuple[tuple[str, ParamValue], ...]
-"""All parameters of a point, sorted by name."""
 
 _CALLERS = 2
 _OFTEN = 10
@@ -96,8 +94,8 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
         running: dict[int, Stretches] = {}
         for record in boot.records:
             if isinstance(record, TrialStart) and record.trial in usable:
-                key = (boot.start.kernel, record.workload, tuple(sorted(record.params.items())))
-                running[record.trial] = found.setdefault(key, Stretches(*key))
+                place = (boot.start.kernel, record.workload, key(record.params))
+                running[record.trial] = found.setdefault(place, Stretches(*place))
             elif isinstance(record, ProfileStretch) and record.trial in running:
                 running[record.trial].begin(record, boot.start.block)
             elif isinstance(record, Stack) and record.trial in running:
@@ -154,8 +152,18 @@ class FunctionCosts:
             frames = frames_of(text)
             if is_idle(frames):
                 idle += weight.ns
-            else:
-                self._stack(frames, weight)
+                continue
+            function = innermost(frames)
+            own = self._self[function]
+            own.count += weight.count
+            own.ns += weight.ns
+            own.variance += weight.variance
+            for frame in set(frames):
+                self._all[frame] += weight.ns
+            if frames[-1] == NO_INTERRUPTS:
+                self._no_interrupt_ns[function] += weight.ns
+            depth = len(frames) - 1 - frames[::-1].index(function)
+            self._callers[function][frames[:depth][::-1]] += weight.ns
         self.busy_ns = sum(weight.ns for weight in self._self.values()) / stretches.count
         self.idle_ns = idle / stretches.count
         self.samples = sum(weight.count for weight in stretches.stacks.values())
@@ -236,19 +244,6 @@ class FunctionCosts:
             return 0.0
         means = [self.stretches.by_boot[block][function] / number for block, number in boots.items()]
         return variance(means) / len(means)
-
-    def _stack(self, frames: tuple[str, ...], weight: Weight) -> None:
-        function = innermost(frames)
-        own = self._self[function]
-        own.count += weight.count
-        own.ns += weight.ns
-        own.variance += weight.variance
-        for frame in set(frames):
-            self._all[frame] += weight.ns
-        if frames[-1] == NO_INTERRUPTS:
-            self._no_interrupt_ns[function] += weight.ns
-        depth = len(frames) - 1 - frames[::-1].index(function)
-        self._callers[function][frames[:depth][::-1]] += weight.ns
 
 
 @dataclass(frozen=True)
