@@ -201,8 +201,14 @@ def _is_proven(
 
     ``enough``: with several CPUs, "all" and "none" are of more boots than this.
     """
+
+    def has_several_cpus(boot: BootRecords) -> bool:
+        # A boot that failed early does not say it; base does.
+        reported = (record for other in (boot, *_alike(boot, base)) for record in other.records)
+        return any(isinstance(record, Hello) and record.cpus_online > 1 for record in reported)
+
     return any(
-        not _has_several_cpus(one.boot, base)
+        not has_several_cpus(one.boot)
         or (one.kind in _IN_ANY_ORDER and part is None)
         or _boots_of_all(part, one, mine, variant, base) > enough
         for one in mine
@@ -263,12 +269,6 @@ def _count(boots: Iterable[BootRecords]) -> int:
 def _alike(boot: BootRecords, boots: Sequence[BootRecords]) -> list[BootRecords]:
     """Return the boots on the same machine of the sweep."""
     return [other for other in boots if other.start.machine == boot.start.machine]
-
-
-def _has_several_cpus(boot: BootRecords, base: Sequence[BootRecords]) -> bool:
-    """Return whether several CPUs ran in the guest. A boot that failed early does not say it; base does."""
-    reported = (record for other in (boot, *_alike(boot, base)) for record in other.records)
-    return any(isinstance(record, Hello) and record.cpus_online > 1 for record in reported)
 
 
 def _passed(boot: BootRecords, base: Sequence[BootRecords]) -> set[_Part]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Literal
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from kteardown.hunt.catalogue import Cost
 from kteardown.hunt.curve import Curve
 from kteardown.hunt.measure import case_of
 from kteardown.hunt.plan import Case
-from kteardown.model.record import Outcome
+from kteardown.hunt.result import FailureResult
 from kteardown.rundir.counting import BootRecords, Trial, trials
 
 METRICS: dict[Cost, str] = {
@@ -28,17 +27,6 @@ FLOORS: dict[Cost, float] = {"sync": 20_000, "deferred": 60_000, "make": 40_000,
 is left of a stretch with tens of them; free memory is counted without the lists of each CPU."""
 
 
-@dataclass(frozen=True)
-class FailedTrial:
-    """A trial that gave no figures. ``outcome`` is that of its boot, or ``failed`` if a call failed."""
-
-    objects: int
-    outcome: Outcome | Literal["failed", "void"]
-    detail: str
-    boot: int
-    attempt: int
-
-
 @dataclass
 class MeasuredCase:
     """One case on one kernel. Figures are medians over the repetitions of a trial."""
@@ -47,7 +35,7 @@ class MeasuredCase:
     kernel: str
     figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     """By metric, then by seed and number of objects."""
-    failures: list[FailedTrial] = field(default_factory=list)
+    failures: list[FailureResult] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     """Numbers of objects that were expected to exceed the budget; one may have been measured later."""
 
@@ -95,7 +83,7 @@ def _take(into: MeasuredCase, boot: BootRecords, trial: Trial) -> None:
     if not trial.usable:
         outcome = "failed" if trial.status == "failed" else "void" if trial.status else boot.end.outcome
         detail = trial.detail or boot.end.detail
-        into.failures.append(FailedTrial(objects, outcome, detail, boot.boot, boot.attempt))
+        into.failures.append(FailureResult(outcome=outcome, objects=objects, detail=detail))
         return
     if "beyond_budget_count" in trial.samples:
         into.left_out.add(objects)

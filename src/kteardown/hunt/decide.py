@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import get_args
 
 import numpy as np
 
 from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import FailedTrial, MeasuredCase
+from kteardown.hunt.costs import MeasuredCase
 from kteardown.hunt.curve import Curve
-from kteardown.hunt.explain import Function
 from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, may_be_steep, screen
 from kteardown.hunt.law import law
 from kteardown.hunt.plan import Case
@@ -42,7 +40,7 @@ def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
     return {
         each.case: max(each.sizes)
         for each in screened
-        if each.sizes and any(_asks_for(cost, curve) for cost, curve in _curves(each).items())
+        if each.sizes and any(_asks_for(*costs) for costs in _curves(each).items())
     }
 
 
@@ -66,7 +64,7 @@ def case_results(
     kinds: Sequence[Kind],
     screened: Mapping[Case, MeasuredCase],
     confirmed: Mapping[Case, MeasuredCase],
-    causes: Mapping[Case, Mapping[Cost, Function]],
+    causes: Mapping[Case, Mapping[Cost, FunctionResult]],
     elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
 ) -> list[CaseResult]:
     """Return the verdicts of all cases, from the confirmation where there is one."""
@@ -74,15 +72,12 @@ def case_results(
     return [
         _case_result(known[case.kind], first, confirmed.get(case)).model_copy(
             update={
-                "causes": {
-                    cost: FunctionResult(**asdict(found), place=found.place)
-                    for cost, found in causes.get(case, {}).items()
-                },
+                "causes": dict(causes.get(case, {})),
                 "elsewhere": {
                     source: _growths(each, confirmed=True) for source, each in elsewhere.get(case, {}).items()
                 },
                 "failed_elsewhere": {
-                    source: _failure(each.failures[0])
+                    source: each.failures[0]
                     for source, each in elsewhere.get(case, {}).items()
                     if each.failures
                 },
@@ -97,9 +92,27 @@ def finds(
     cases: Sequence[CaseResult], confirmed: Mapping[Case, MeasuredCase], kinds: Sequence[Kind]
 ) -> list[Find]:
     """Return the finds, the worst first."""
-    known, kb_each = {kind.name: kind for kind in kinds}, _kb_each(cases)
-    of_guest = ((case, [each for each in case.failed if each.outcome in _GUEST_FAILED]) for case in cases)
-    found = [_failed(case, failures[0]) for case, failures in of_guest if failures]
+    known = {kind.name: kind for kind in kinds}
+    # The memory that an object takes: one of the ways of its kind has it at all sizes.
+    memory: dict[str, tuple[int, float]] = {}
+    found = []
+    for case in cases:
+        held = case.growth.get("held")
+        if held is not None and held.costs[-1]:
+            memory[case.kind] = max(memory.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1]))
+        failed = next((failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None)
+        if failed:
+            of_guest = Find(
+                kind=case.kind,
+                way=case.way,
+                user=case.user,
+                object=case.object,
+                cost=None,
+                failure=_text(failed),
+                failed=failed,
+            )
+            found.append(of_guest)
+    kb_each = {kind: kb / size for kind, (size, kb) in memory.items()}
     for case in cases:
         of = Case(case.kind, case.way, case.user)
         for cost, growth in case.growth.items():
@@ -140,7 +153,7 @@ def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -
     watched = {
         name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
     }
-    failed = tuple(_failure(failure) for each in both for failure in each.failures)
+    failed = tuple(failure for each in both for failure in each.failures)
     return CaseResult(
         kind=kind.name,
         part=kind.part,
@@ -193,20 +206,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _failure(found: FailedTrial) -> FailureResult:
-    return FailureResult(outcome=found.outcome, objects=found.objects, detail=found.detail)
-
-
-def _kb_each(cases: Iterable[CaseResult]) -> dict[str, float]:
-    """Return the memory that an object takes, by kind: one of its ways has it at all sizes."""
-    found: dict[str, tuple[int, float]] = {}
-    for case in cases:
-        held = case.growth.get("held")
-        if held is not None and held.costs[-1]:
-            found[case.kind] = max(found.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1]))
-    return {kind: kb / size for kind, (size, kb) in found.items()}
-
-
 def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> CostPrediction | None:
     allowed, fitted = limits.largest(kind.limit, kind.most, user, kb_each), law(curve)
     if allowed is None or fitted is None or allowed[0] < curve.sizes[-1]:
@@ -217,18 +216,6 @@ def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> C
 
 def _text(failure: FailureResult) -> str:
     return f"{failure.brief}: {failure.detail}"
-
-
-def _failed(case: CaseResult, failure: FailureResult) -> Find:
-    return Find(
-        kind=case.kind,
-        way=case.way,
-        user=case.user,
-        object=case.object,
-        cost=None,
-        failure=_text(failure),
-        failed=failure,
-    )
 
 
 def _merged(found: Sequence[Find]) -> list[Find]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kteardown.analysis.profile.stacks import FunctionCosts, Stretches, collect, growth
 from kteardown.hunt.measure import case_of
 from kteardown.hunt.plan import Case
+from kteardown.hunt.result import FunctionResult
 from kteardown.rundir.counting import BootRecords
 
 _STEEP = 1.5
@@ -30,33 +30,22 @@ per-CPU memory is not among them: it searches.
 """
 
 
-@dataclass(frozen=True)
-class Function:
-    """A function and how its own time grows. ``share`` is that of all time at the largest size.
-
-    ``callers``: the nearest first. ``no_interrupts``: the share of its time in which the CPU took no
-    interrupts; such time is attributed to the function that enables them again.
-    """
-
-    name: str
-    share: float
-    exponent: float | None
-    callers: tuple[str, ...]
-    no_interrupts: float
-
-    @property
-    def place(self) -> str:
-        """Where the time was spent, which two kinds have in common if they are the same find."""
-        chain = (self.name, *self.callers)
-        return f"{next(filter(_says_what, chain), self.name)}()"
-
-
 def _says_what(function: str) -> bool:
     """Return whether the name of a function says what is done, and not only how."""
     return not _ENABLES.search(function) and not _ON_BEHALF.fullmatch(function)
 
 
-def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:
+def function_of(
+    name: str, share: float, exponent: float | None, callers: tuple[str, ...], no_interrupts: float
+) -> FunctionResult:
+    """Return a function with the place of its time: itself, or the nearest caller that says what is done."""
+    place = f"{next(filter(_says_what, (name, *callers)), name)}()"
+    return FunctionResult(
+        name=name, share=share, exponent=exponent, callers=callers, no_interrupts=no_interrupts, place=place
+    )
+
+
+def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult]:
     """Return for each case the function whose own time grew most, among those that grow steeply if any do."""
     by_case: dict[Case, dict[int, Stretches]] = {}
     for stretches in collect(boots):
@@ -65,18 +54,18 @@ def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, Function]:
     return {case: found for case, sizes in by_case.items() if (found := _growing(sizes)) is not None}
 
 
-def _growing(sizes: dict[int, Stretches]) -> Function | None:
+def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
     numbers = sorted(sizes)
     costs = [FunctionCosts(sizes[number]) for number in numbers]
     last = costs[-1]
     before = costs[-2] if len(costs) > 1 else None
-    found: list[tuple[bool, float, Function]] = []
+    found: list[tuple[bool, float, FunctionResult]] = []
     for name in last.functions - {_USER}:
         times = [each.own(name) for each in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
         callers = () if _says_what(name) else last.chain_to(name, _says_what)
-        function = Function(
+        function = function_of(
             name,
             last.share(name),
             fitted.exponent if fitted else None,

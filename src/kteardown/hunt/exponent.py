@@ -60,9 +60,13 @@ def exponent(curve: Curve, first: int, second: int, confidence: float) -> Expone
     # Rounded outwards: the bounds themselves are rejected, and so is everything beyond them.
     low = POWERS[max(not_more[0] - 1, 0) if len(not_more) else -1]
     high = POWERS[min(not_less[-1] + 1, len(POWERS) - 1) if len(not_less) else 0]
+    grown, more = float(one.mean()), float(two.mean())
+    value = math.inf if more > 0 else math.nan
+    if grown > 0:
+        value = float(np.interp(more / grown, ratios, POWERS))
     return Exponent(
         tuple(dict.fromkeys(ends)),
-        _solve(float(one.mean()), float(two.mean()), ratios),
+        value,
         -math.inf if low == POWERS[0] else float(low),
         math.inf if high == POWERS[-1] else float(high),
     )
@@ -89,9 +93,3 @@ def half_width(figures: Array, confidence: float) -> Array:
         return np.zeros(figures.shape[1:])
     t = float(special.stdtrit(seeds - 1, confidence))
     return np.asarray(t * np.std(figures, axis=0, ddof=1) / math.sqrt(seeds))
-
-
-def _solve(one: float, two: float, ratios: Array) -> float:
-    if one <= 0:
-        return math.inf if two > 0 else math.nan
-    return float(np.interp(two / one, ratios, POWERS))

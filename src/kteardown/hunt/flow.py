@@ -15,7 +15,7 @@ from kteardown import version
 from kteardown.hunt import decide, locks
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds, possible
 from kteardown.hunt.costs import MeasuredCase, measured
-from kteardown.hunt.explain import Function, growing_functions
+from kteardown.hunt.explain import growing_functions
 from kteardown.hunt.folder import HuntFolder, Request, plan_of
 from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
 from kteardown.hunt.owners import scalings
@@ -32,7 +32,7 @@ from kteardown.hunt.plan import (
     real_time_plan,
     screen_plan,
 )
-from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate
+from kteardown.hunt.result import CaseResult, Find, FunctionResult, HuntResult, OwnersResult, Rate
 from kteardown.hunt.tables import summary
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import DEFAULT_ARCH, Arch
@@ -196,9 +196,9 @@ def _causes(
     confirmed: Mapping[Case, MeasuredCase],
     steep: Mapping[Case, Sequence[Cost]],
     options: Options,
-) -> dict[Case, dict[Cost, Function]]:
+) -> dict[Case, dict[Cost, FunctionResult]]:
     """Profile each find at its three largest sizes, and return the function that is responsible."""
-    causes: dict[Case, dict[Cost, Function]] = {}
+    causes: dict[Case, dict[Cost, FunctionResult]] = {}
     for cost, watch in _PROFILED.items():
         sizes = {case: confirmed[case].sizes[-3:] for case, costs in steep.items() if cost in costs}
         if not sizes:

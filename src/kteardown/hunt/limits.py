@@ -111,6 +111,4 @@ def largest(limit: str, most: int, user: str, kb_each: float | None = None) -> t
     value = None if known is None else known.ordinary if user == "ordinary" else known.root
     if most and (value is None or most < value):
         return most, "the kind itself"
-    if known is None or value is None:
-        return None
-    return (value, known.set_by) if value <= PREDICTED_AT_MOST else (PREDICTED_AT_MOST, known.set_by)
+    return None if known is None or value is None else (min(value, PREDICTED_AT_MOST), known.set_by)

@@ -116,7 +116,12 @@ def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
 
     With more objects, the way that failed would fail as well.
     """
-    return rest_of_failed(plan, run.boots(), outcomes=_FAILED, leave_out=_same_way)
+    return rest_of_failed(
+        plan,
+        run.boots(),
+        outcomes=_FAILED,
+        leave_out=lambda one, failed: one.params["way"] == failed.params["way"],
+    )
 
 
 def without_figures(plan: Plan, boots: Iterable[BootRecords]) -> list[tuple[int, str]]:
@@ -138,10 +143,6 @@ def without(boot: BootRecords, parts: Collection[tuple[int, str]]) -> BootRecord
     }
     kept = (record for record in boot.records if getattr(record, "trial", None) not in left_out)
     return replace(boot, records=tuple(kept))
-
-
-def _same_way(trial: PlannedTrial, failed: PlannedTrial) -> bool:
-    return trial.params["way"] == failed.params["way"]
 
 
 def case_of(params: Mapping[str, int | str]) -> Case:

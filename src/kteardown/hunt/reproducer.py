@@ -47,6 +47,10 @@ def report_text(find: Find, result: HuntResult) -> str:
             f"({find.object}); {way}:\n\n    {find.failure}\n"
         )
     each = [(n, cost / n) for n, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None]
+    # It prints the times of making and release, and no others.
+    shows = f"shows it without any other file, run as {_user(find.user)}"
+    if find.cost not in ("sync", "make"):
+        shows = f"makes and releases the objects, run as {_user(find.user)}; this cost it does not measure"
     unit = "kB" if find.cost == "held" else "instructions"
     # The program makes so many objects, then twice and four times as many.
     objects = max(1, growth.sizes[-1] // 4)
@@ -76,7 +80,7 @@ def report_text(find: Find, result: HuntResult) -> str:
             for source, failed in find.failed_elsewhere.items()
         ),
         "",
-        f"The program {find.kind}.c {_shows(find)}:",
+        f"The program {find.kind}.c {shows}:",
         "",
         f"    gcc -O2 -o {find.kind} {find.kind}.c && ./{find.kind} {objects} {find.way}",
         "",
@@ -120,13 +124,6 @@ def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path])
         return "" if header in seen else _inlined(header, folder, own, seen)
 
     return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
-
-
-def _shows(find: Find) -> str:
-    """Return what the program of a find is for; it prints the times of making and release, and no others."""
-    if find.cost in ("sync", "make"):
-        return f"shows it without any other file, run as {_user(find.user)}"
-    return f"makes and releases the objects, run as {_user(find.user)}; this cost it does not measure"
 
 
 def _user(user: str) -> str:

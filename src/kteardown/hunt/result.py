@@ -30,7 +30,13 @@ class GrowthResult(StrictModel):
 
 
 class FunctionResult(StrictModel):
-    """The function that is responsible (``hunt.explain``)."""
+    """The function that is responsible, and how its own time grows (``hunt.explain``).
+
+    ``share`` is that of all time at the largest size. ``callers``: the nearest first. ``no_interrupts``: the
+    share of its time in which the CPU took no interrupts; such time is attributed to the function that
+    enables them again. ``place``: where the time was spent, which two kinds have in common if they are the
+    same find.
+    """
 
     name: str
     share: float
@@ -63,7 +69,7 @@ class CostPrediction(StrictModel):
 
 
 class FailureResult(StrictModel):
-    """A trial that gave no figures: a guest that failed, or a call in it (``hunt.costs.FailedTrial``)."""
+    """A trial that gave no figures: a guest that failed, or a call in it."""
 
     outcome: str
     objects: int
@@ -93,7 +99,7 @@ class CaseResult(StrictModel):
     """By superlinear cost, the function that is responsible."""
     elsewhere: dict[str, dict[Cost, GrowthResult]] = Field(default={})
     """By source, what the costs are on other kernels, with one seed."""
-    failed_elsewhere: dict[str, FailureResult] = {}
+    failed_elsewhere: dict[str, FailureResult] = Field(default={})
     """By source, what failed first on other kernels."""
     idle_ns: float | None
     """How long the guest was idle during the release of the largest number, in instructions of the clock."""
@@ -130,7 +136,7 @@ class Find(StrictModel):
     prediction: CostPrediction | None = None
     elsewhere: dict[str, GrowthResult] = Field(default={})
     """The same cost on other kernels, by source, with one seed."""
-    failed_elsewhere: dict[str, FailureResult] = {}
+    failed_elsewhere: dict[str, FailureResult] = Field(default={})
     """What failed on other kernels, by source."""
     also: tuple[str, ...] = ()
     """Other cases in which the same function is responsible: the same find."""
@@ -195,7 +201,7 @@ class HuntResult(StrictModel):
     against: tuple[str, ...]
     agent_hash: str = ""
     """SHA-256 of the agent; empty in earlier results, as the next field."""
-    image_hashes: dict[str, str] = {}
+    image_hashes: dict[str, str] = Field(default={})
     """By source, SHA-256 of the kernel's image."""
     locks: str = ""
     """The source of the kernel that counted how long locks were held; empty: none."""

@@ -82,21 +82,14 @@ def finds_table(result: HuntResult) -> Table:
 
 def screened_table(result: HuntResult) -> Table | None:
     """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is finished."""
-    rows = tuple(
+    each = "each: instructions (memory: kB) for one object, at the smallest and at the largest number"
+    rows = [
         _growth_row(case, cost, growth)
         for case in result.cases
         for cost, growth in case.growth.items()
         if growth.verdict == "superlinear" and not growth.confirmed
-    )
-    if not result.unconfirmed or not rows:
-        return None
-    columns = ("way", *_COLUMNS[1:6])
-    notes = ("each: instructions (memory: kB) for one object, at the smallest and at the largest number",)
-    return Table(
-        "Superlinear in the screen, from one seed",
-        Block(columns, rows, left=frozenset(("way", "cost"))),
-        notes=notes,
-    )
+    ]
+    return _growth_table("Superlinear in the screen, from one seed", rows if result.unconfirmed else [], each)
 
 
 def undecided_table(result: HuntResult) -> Table | None:
@@ -106,20 +99,22 @@ def undecided_table(result: HuntResult) -> Table | None:
     """
     ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
     known = {(way.partition(",")[0], cost) for way, cost in ways}
-    rows = tuple(
+    rows = [
         _growth_row(case, cost, growth)
         for case in result.cases
         for cost, growth in case.growth.items()
         if growth.rising and growth.confirmed and cost != "held" and (case.kind, cost) not in known
-    )
-    if not rows:
-        return None
+    ]
+    note = "a larger --budget with --kinds decides; the exponent is that of the last doubling"
+    return _growth_table("Undecided: may grow faster than the number of objects", rows, note)
+
+
+def _growth_table(title: str, rows: Sequence[tuple[Cell, ...]], note: str) -> Table | None:
     columns = ("way", *_COLUMNS[1:6])
-    notes = ("a larger --budget with --kinds decides; the exponent is that of the last doubling",)
-    return Table(
-        "Undecided: may grow faster than the number of objects",
-        Block(columns, rows, left=frozenset(("way", "cost"))),
-        notes=notes,
+    return (
+        Table(title, Block(columns, tuple(rows), left=frozenset(("way", "cost"))), notes=(note,))
+        if rows
+        else None
     )
 
 

@@ -44,21 +44,21 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
 
     Raises InputError if a workload uses the name of one of them.
     """
-    bare = uncounted(experiment)
-    return {name: known if name in bare else _with_counts(known) for name, known in workloads.items()}
-
-
-def _with_counts(workload: Workload) -> Workload:
-    metrics, invariants = workload.metrics, workload.invariants
-    taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
-    if taken:
-        raise InputError(
-            f"workload {workload.name!r} has a metric or an invariant {min(taken)} of its own, which is the "
-            "name of one of design.counts (--counts)",
-            hint="rename it in the workload, or leave out the counts.",
-        )
-    counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
-    return workload.model_copy(update=counted)
+    bare, found = uncounted(experiment), dict(workloads)
+    for name, workload in workloads.items():
+        if name in bare:
+            continue
+        metrics, invariants = workload.metrics, workload.invariants
+        taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
+        if taken:
+            raise InputError(
+                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is the "
+                "name of one of design.counts (--counts)",
+                hint="rename it in the workload, or leave out the counts.",
+            )
+        counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
+        found[name] = workload.model_copy(update=counted)
+    return found
 
 
 def without_counts(experiment: Experiment) -> Experiment:

@@ -92,7 +92,13 @@ def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
     """
     workloads = load_workloads(experiment)
     fields = experiment.model_dump()
-    chosen = _chosen(fields["workloads"], names)
+    have = [sweep.workload for sweep in experiment.workloads]
+    for name in names:
+        if name not in have:
+            raise InputError(
+                f"--workload {name}: the experiment does not run it{did_you_mean(name, have)}",
+                hint=f"choose one of: {', '.join(have)}.",
+            )
     theirs = {parameter for name in names for parameter in workloads[name].parameters}
     quick = {
         name: values
@@ -102,7 +108,7 @@ def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
     laws = {workloads[name].law for name in names}
     return {
         "config": fragments(experiment, workloads),
-        "workloads": chosen,
+        "workloads": [sweep for sweep in fields["workloads"] if sweep["workload"] in names],
         "quick": {**fields["quick"], "params": quick},
         "predict": {name: sizes for name, sizes in experiment.predict.items() if name in laws},
     }
@@ -169,17 +175,6 @@ def _check_design(experiment: Experiment, asked: Overrides) -> None:
             "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",
             hint="add --clock wall.",
         )
-
-
-def _chosen(sweeps: Sequence[dict[str, object]], names: Sequence[str]) -> list[dict[str, object]]:
-    have = [str(sweep["workload"]) for sweep in sweeps]
-    for name in names:
-        if name not in have:
-            raise InputError(
-                f"--workload {name}: the experiment does not run it{did_you_mean(name, have)}",
-                hint=f"choose one of: {', '.join(have)}.",
-            )
-    return [sweep for sweep in sweeps if sweep["workload"] in names]
 
 
 def _set_params(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Sequence
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -180,17 +181,13 @@ class Posting(_Finite):
 
         Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``.
         """
-        at, base, changed = (_list(self._value(key)) for key in (figure.at, figure.base, figure.changed))
+        keys = (figure.at, figure.base, figure.changed)
+        values: list[Any] = [reduce(getitem, key.split("."), self.result) for key in keys]
+        at, base, changed = (value if isinstance(value, list) else [value] for value in values)
         return [
             PostedRow(at=x, base=_posted(b), changed=_posted(c))
             for x, b, c in zip(at, base, changed, strict=True)
         ]
-
-    def _value(self, key: str) -> Any:
-        place: Any = self.result
-        for part in key.split("."):
-            place = place[part]
-        return place
 
 
 def posting_names() -> list[str]:
@@ -225,10 +222,6 @@ def read_posting(path: Path) -> Posting:
         where = f"{key}: " if key else ""
         message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
         raise InputError(f"{path}: {where}{message}", hint="correct this key.") from error
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _posted(value: Any) -> Posted:

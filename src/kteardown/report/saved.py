@@ -10,9 +10,8 @@ from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.in_words import in_words
 from kteardown.report.sentence import sentence
-from kteardown.rundir import saved_result
 from kteardown.rundir.counting import trials
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import ResultHead, RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.visible import visible
@@ -28,8 +27,8 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None =
 
 
 def read(run: RunDir) -> Result | None:
-    """Return the saved analysis; None if it cannot be read or is not current (``rundir.saved_result``)."""
-    text = saved_result.current(run)
+    """Return the saved analysis; None if it cannot be read or is not current (``RunDir.current_result``)."""
+    text = run.current_result()
     try:
         return None if text is None else json.loads(text)
     except InputError:
@@ -52,8 +51,8 @@ def answer(run: RunDir) -> str:
 
     It is read without the rest of the result, which may be large.
     """
-    text = saved_result.current(run)
-    return "" if text is None else saved_result.sentence(text)
+    text = run.current_result()
+    return "" if text is None else ResultHead.model_validate_json(text).sentence
 
 
 def answer_of(found: RunFolder) -> str:

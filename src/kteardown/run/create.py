@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from kteardown import version
 from kteardown.errors import InputError
 from kteardown.kernels import build, layout_twin
+from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.experiment import Experiment
@@ -22,9 +23,8 @@ from kteardown.model.result import Result
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run import run_kernels
-from kteardown.run.forecast import Forecast
+from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import make_plan, plan_profile
-from kteardown.run.past_boots import forecast_of
 from kteardown.run.resolve import Resolved
 from kteardown.rundir import snapshot
 from kteardown.rundir.directory import RunDir, removed_unless_whole
@@ -72,7 +72,7 @@ def build_first(resolved: Resolved, reporter: Reporter, *, measured_later: bool 
     requests = _requests(resolved, reporter)
     later = [request for request in requests[1:] if request.name != LAYOUT]
     at_once = resolved.experiment.design.clock == "wall" and not measured_later
-    if at_once or not run_kernels.deferrable(later):
+    if at_once or any(kernel.optional or is_prebuilt(kernel.source) for kernel in later):
         return _build(requests, reporter)
     missing = {request.name for request in build.missing(later, cache_dir=cache_dir())}
     build.check_patches([r for r in later if r.name in missing], cache_dir=cache_dir(), reporter=reporter)
@@ -176,24 +176,15 @@ def spreads(experiment: Experiment, runs: Iterable[RunDir]) -> dict[tuple[str, s
     """
     found: dict[tuple[str, str], Spread] = {}
     for run in list(runs)[: -_RUNS - 1 : -1]:
+        try:
+            result = Result.model_validate_json(run.result_file.read_bytes())
+        except (OSError, ValidationError):
+            continue
         own: dict[tuple[str, str], Spread] = {}
-        for metric in _read(run, experiment):
-            name, spread = metric
-            if name not in own or own[name].metric < spread.metric:
-                own[name] = spread
+        for m in result.metric_verdicts if result.clock == experiment.design.clock else ():
+            if m.statistic == "median" and m.spread is not None and m.point_spread is not None:
+                name = (m.workload, m.metric)
+                if name not in own or own[name].metric < m.spread:
+                    own[name] = Spread(m.spread, m.point_spread, run.name)
         found = {**own, **found}
     return found
-
-
-def _read(run: RunDir, wanted: Experiment) -> list[tuple[tuple[str, str], Spread]]:
-    try:
-        result = Result.model_validate_json(run.result_file.read_bytes())
-    except (OSError, ValidationError):
-        return []
-    if result.clock != wanted.design.clock:
-        return []
-    return [
-        ((m.workload, m.metric), Spread(m.spread, m.point_spread, run.name))
-        for m in result.metric_verdicts
-        if m.statistic == "median" and m.spread is not None and m.point_spread is not None
-    ]

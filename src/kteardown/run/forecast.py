@@ -1,4 +1,4 @@
-"""Forecast how long a plan will take, from earlier boots. Pure: reads no file.
+"""Forecast how long a plan will take, from the boots of earlier runs.
 
 The forecast for a trial is the median of the earlier trials at its point. Between measured points it is
 interpolated, and beyond them extrapolated by a straight line. Making the objects often takes longer than
@@ -13,13 +13,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from pydantic import ValidationError
+
+from kteardown.errors import InputError
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
+from kteardown.model.point import size_of
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs
 
+_RUNS = 4
+"""How many of the newest runs of a workload are read: enough for a forecast, and fast to read."""
 Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
 """Workload, point and number of executions: trials with the same place take equally long."""
 
@@ -131,7 +139,10 @@ def forecast(
     used = [boot for boot in alike if any(trial.workload in names for trial in boot.trials)]
     known = {trial.workload for boot in used for trial in boot.trials}
     trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
-    curves = {name: _curve(name, workloads[name].law, used) for name in names & known}
+    curves = {
+        name: _Curve(workloads[name].law, tuple(t for b in used for t in b.trials if t.workload == name))
+        for name in names & known
+    }
     found = {at: curves[t.workload].at(t) for at, t in trials.items() if t.workload in curves}
     overhead = median([boot.overhead_s for boot in used] or [0.0])
     seconds = None
@@ -168,29 +179,15 @@ class _Curve:
         executions = trial.warmup + trial.repetitions
         by_size: dict[int, list[SeenTrial]] = {}
         for seen in near:
-            by_size.setdefault(_size(seen.params, self.law), []).append(seen)
+            by_size.setdefault(size_of(seen.params, self.law), []).append(seen)
         known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
-        size = _size(trial.params, self.law)
+        size = size_of(trial.params, self.law)
         same = nearest == len(others) and size in by_size
         return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
 
 
-def jobs_of(experiment: Experiment, jobs: int | None) -> int:
-    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
-    return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1
-
-
-def _curve(name: str, law: str, boots: Iterable[SeenBoot]) -> _Curve:
-    return _Curve(law, tuple(trial for boot in boots for trial in boot.trials if trial.workload == name))
-
-
 def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> int:
     return sum(seen.get(name) == value for name, value in wanted.items())
-
-
-def _size(params: Mapping[str, ParamValue], law: str) -> int:
-    value = params.get(law, 0)
-    return value if isinstance(value, int) else 0
 
 
 def _seconds(group: Sequence[SeenTrial], executions: int) -> float:
@@ -211,3 +208,55 @@ def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
     above = next((n for n, (value, _) in enumerate(known) if value >= size), len(known) - 1)
     (x0, y0), (x1, y1) = known[max(above, 1) - 1], known[max(above, 1)]
     return max(0.0, y0 + (y1 - y0) * (size - x0) / (x1 - x0))
+
+
+def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
+    """Return the boots of the newest of ``runs`` that have the clock and architecture of ``experiment``.
+
+    Of each of its workloads so many runs are read. ``runs`` and the returned boots are oldest first. A run
+    that cannot be read is ignored.
+    """
+    left = dict.fromkeys(_workloads(experiment), _RUNS)
+    found: list[list[SeenBoot]] = []
+    for run in reversed(list(runs)):
+        missing = {name for name, count in left.items() if count}
+        if not missing:
+            break
+        names, boots = _read(run, experiment, missing)
+        found.insert(0, boots)
+        for name in names & missing:
+            left[name] -= 1 if boots else 0
+    return [boot for boots in found for boot in boots]
+
+
+def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str], list[SeenBoot]]:
+    """Return the workloads and the boots of a run; none if it has no workload that is missing."""
+    try:
+        experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
+        clock, arch = experiment.design.clock, experiment.machine.arch
+        alike = (clock, arch) == (wanted.design.clock, wanted.machine.arch)
+        if not alike or not _workloads(experiment) & missing:
+            return set(), []
+        plan = Plan.model_validate_json(run.plan_file.read_bytes())
+        boots = [seen_boot(run.name, boot, plan, clock, arch) for boot in run.boots()]
+        return _workloads(experiment), [boot for boot in boots if boot is not None]
+    except (OSError, ValidationError, InputError):
+        return set(), []
+
+
+def _workloads(experiment: Experiment) -> set[str]:
+    return {sweep.workload for sweep in experiment.workloads}
+
+
+def forecast_of(
+    experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
+) -> Forecast:
+    """Return the forecast for ``plan`` from the earlier runs on this host."""
+    clock, arch = experiment.design.clock, experiment.machine.arch
+    earlier = seen(experiment, all_runs())
+    return forecast(plan, workloads, earlier, clock=clock, arch=arch, jobs=jobs_of(experiment, jobs))
+
+
+def jobs_of(experiment: Experiment, jobs: int | None) -> int:
+    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
+    return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1

@@ -43,7 +43,9 @@ def make_lab(
     own = own_sources(snapshot.workloads, experiment.folder)
     agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own)
     backend = places.backend(on, spec.arch)
-    best = places.acceleration(experiment, backend) or choose_acceleration(experiment, reporter)
+    # On the wall clock all nodes of a cluster must use the same.
+    of_nodes = backend.config.wall if backend and experiment.design.clock == "wall" else None
+    best = of_nodes or choose_acceleration(experiment, reporter)
     if counted:
         for name in uncounted(experiment):
             reporter.note(f"--counts: {name} is not counted, because it marks no stretch")

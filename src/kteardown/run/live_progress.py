@@ -82,6 +82,11 @@ class Follower:
         boots = self._boots.values()
         trials = self._trials()
         planned = sum(len(boot.trials) for boot in plan.boots)
+        done, left_s = trials - self._before, None
+        if self._began is not None and done > 0 and planned > trials:
+            # At the speed of this session.
+            passed = ((now or datetime.now(UTC)) - self._began).total_seconds()
+            left_s = max(0.0, passed) * (planned - trials) / done
         ends = [boot.outcome for boot in boots if boot.outcome is not None]
         return Progress(
             boots=len(ends),
@@ -94,7 +99,7 @@ class Follower:
                 for number, boot in sorted(self._boots.items())
                 if boot.outcome is None and boot.start.session == self._session
             ),
-            left_s=self._left(trials, planned, now or datetime.now(UTC)),
+            left_s=left_s,
             medians=_medians(list(boots)),
         )
 
@@ -168,13 +173,6 @@ class Follower:
         self._offset += len(whole)
         return whole.splitlines()
 
-    def _left(self, trials: int, planned: int, now: datetime) -> float | None:
-        """Return the expected seconds left, at the speed of this session."""
-        done = trials - self._before
-        if self._began is None or done <= 0 or planned <= trials:
-            return None
-        return max(0.0, (now - self._began).total_seconds()) * (planned - trials) / done
-
 
 def _all_records(attempt: Attempt) -> Sequence[Record]:
     return (attempt.start, *attempt.records, *([attempt.end] if attempt.end else []))
@@ -194,13 +192,13 @@ def _boot(before: Sequence[Attempt], last: Attempt) -> _Boot:
 
 
 def _medians_by_trial(found: Iterable[Trial]) -> dict[int, dict[Place, float]]:
-    return {trial.index: _trial_medians(trial) for trial in found if trial.status}
-
-
-def _trial_medians(trial: Trial) -> dict[Place, float]:
-    point = tuple(trial.params.items())
-    samples = trial.samples if trial.usable else {}
-    return {(trial.workload, metric, point): statistics.median(values) for metric, values in samples.items()}
+    medians: dict[int, dict[Place, float]] = {}
+    for trial in found:
+        if trial.status:
+            samples, point = trial.samples if trial.usable else {}, tuple(trial.params.items())
+            places = {(trial.workload, name, point): statistics.median(of) for name, of in samples.items()}
+            medians[trial.index] = places
+    return medians
 
 
 def _medians(boots: Sequence[_Boot]) -> dict[Place, dict[str, float]]:

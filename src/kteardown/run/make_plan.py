@@ -145,33 +145,28 @@ def _block(
         for machine in machines
         for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
     ]
-    trials = _trials(experiment, workloads, rng)
-    return [
-        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=trials, machine=machine)
-        for n, (kernel, machine) in enumerate(order)
-    ]
-
-
-def _trials(
-    experiment: Experiment, workloads: Mapping[str, Workload], rng: random.Random
-) -> tuple[PlannedTrial, ...]:
     design = experiment.design
-    result: list[PlannedTrial] = []
+    trials: list[PlannedTrial] = []
     for sweep in experiment.workloads:
         todo = sweep_points(sweep, workloads[sweep.workload])
         if sweep.shuffle:
             rng.shuffle(todo)
         for point in todo:
-            result.append(
+            trials.append(
                 PlannedTrial(
-                    index=len(result),
+                    index=len(trials),
                     workload=sweep.workload,
                     params=point,
                     warmup=design.warmup,
                     repetitions=design.repetitions,
                 )
             )
-    return tuple(result)
+    return [
+        PlannedBoot(
+            index=first + n, block=block, kernel=kernel, seed=seed, trials=tuple(trials), machine=machine
+        )
+        for n, (kernel, machine) in enumerate(order)
+    ]
 
 
 def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) -> tuple[PlannedTrial, ...]:

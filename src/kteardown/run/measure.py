@@ -23,9 +23,8 @@ from kteardown.run import lab as labs
 from kteardown.run import run_kernels
 from kteardown.run.execute import execute
 from kteardown.run.executors.port import Lab
-from kteardown.run.forecast import Forecast
+from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
-from kteardown.run.past_boots import forecast_of
 from kteardown.rundir.completeness import measurable, up_to
 from kteardown.rundir.journal import Journal
 from kteardown.rundir.snapshot import Snapshot, load, load_kernels
@@ -79,7 +78,11 @@ def _measure(
 
     missing = run_kernels.missing_kernels(snapshot.run)
     if missing:
-        early = _booted_with(due, snapshot, {request.name for request in missing})
+        # The boots of kernels that are already built; on the wall clock a build would disturb them.
+        exact = snapshot.experiment.design.clock == "instructions"
+        not_yet = {TWIN, *(request.name for request in missing)}
+        now = tuple(boot for boot in due.boots if exact and boot.kernel not in not_yet)
+        early = due.model_copy(update={"boots": now})
         with ThreadPoolExecutor(1) as pool:
             booting = pool.submit(boot, early)
             try:
@@ -171,14 +174,6 @@ def _due(snapshot: Snapshot, after: Result | None) -> Plan:
     added = [boot for boot in planned.boots if boot.block >= blocks_of(design)]
     due = up_to(planned, next_look(design, after)).boots
     return planned.model_copy(update={"boots": (*due, *added)})
-
-
-def _booted_with(due: Plan, snapshot: Snapshot, missing: set[str]) -> Plan:
-    """Return the boots of kernels that are already built; on the wall clock a build would disturb them."""
-    if snapshot.experiment.design.clock == "wall":
-        return due.model_copy(update={"boots": ()})
-    boots = tuple(boot for boot in due.boots if boot.kernel not in missing and boot.kernel != TWIN)
-    return due.model_copy(update={"boots": boots})
 
 
 def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:

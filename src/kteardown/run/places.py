@@ -8,13 +8,11 @@ from pathlib import Path
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.config import config_file, load_config
 from kteardown.model.arch import Arch
-from kteardown.model.experiment import Experiment
 from kteardown.run.executors.cluster import ClusterBackend
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.order import Ordering
 from kteardown.run.executors.slurm import Slurm
-from kteardown.rundir.directory import write_failed
-from kteardown.vm.job import Acceleration
+from kteardown.rundir.directory import writing
 
 LOCAL = "local"
 _NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
@@ -46,24 +44,16 @@ def backend(on: str, arch: Arch) -> ClusterBackend | None:
     return ClusterBackend(slurm(on), config, Ordering(config, qemu))
 
 
-def acceleration(experiment: Experiment, found: ClusterBackend | None) -> Acceleration | None:
-    """Return the acceleration that all nodes must use; None if this host decides."""
-    wall = experiment.design.clock == "wall"
-    return found.config.wall if found is not None and wall else None
-
-
 def remembered(run: Path, on: str | None) -> str:
     """Return where the run at ``run`` is executed, and remember it: empty for this host. Raises LabError."""
     file = run / "on"
     if on is None:
         return file.read_text().strip() if file.is_file() else ""
-    try:
+    with writing(file):
         if on != LOCAL:
             file.write_text(f"{on}\n")
         else:
             file.unlink(missing_ok=True)
-    except OSError as error:
-        raise write_failed(error, file) from error
     return "" if on == LOCAL else on
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,7 +58,15 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     base = base_of(experiment)
     kernels = [base]
     whole: list[Selection] = []
-    for kernel, chosen in _apart([kernel_of(variant, base) for variant in experiment.variants]):
+    variants = [kernel_of(variant, base) for variant in experiment.variants]
+    named = Counter(kernel.name for kernel, _ in variants)
+    for found, series in variants:
+        kernel, chosen = found, series
+        if series and named[found.name] > 1:
+            # With its revision, a series has a name of its own.
+            chosen = series.with_revision
+            name = chosen.label + found.name.removeprefix(found.series)
+            kernel = replace(found, name=name, series=chosen.label, patch_set=chosen.patch_set)
         kernels.append(kernel)
         if chosen and kernel.source == base.source and len(chosen.files) > 1:
             whole += [chosen] if chosen.patches == chosen.files else []
@@ -80,24 +89,6 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     return Resolved(
         experiment, load_workloads(experiment), load_posting(experiment.reference), tuple(kernels)
     )
-
-
-def _apart(
-    found: Sequence[tuple[KernelRequest, Selection | None]],
-) -> list[tuple[KernelRequest, Selection | None]]:
-    """Return the variants with the revisions of series in their names, where they are called the same."""
-    names = [kernel.name for kernel, _ in found]
-    return [
-        (_renamed(kernel, chosen.with_revision), chosen.with_revision)
-        if chosen is not None and names.count(kernel.name) > 1
-        else (kernel, chosen)
-        for kernel, chosen in found
-    ]
-
-
-def _renamed(kernel: KernelRequest, chosen: Selection) -> KernelRequest:
-    name = chosen.label + kernel.name.removeprefix(kernel.series)
-    return replace(kernel, name=name, series=chosen.label, patch_set=chosen.patch_set)
 
 
 def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selection | None]:

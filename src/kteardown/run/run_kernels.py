@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import TypeAdapter
+
 from kteardown.errors import InputError
-from kteardown.kernels import backports, build, cache_folder, layout_twin, prebuilt
-from kteardown.kernels.request import Built, Exact, KernelImage, KernelRequest
+from kteardown.kernels import backports, build, cache_folder, layout_twin
+from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import PatchSet, Unavailable
+from kteardown.model.result import Unavailable
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.executors.port import Bootable
 from kteardown.run.resolve import Resolved
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, read_json
+
+_kernel_request = TypeAdapter(KernelRequest)
 
 
 def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
@@ -151,39 +155,18 @@ def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
     folder = run.path / "series" / _file_name(request.name)
     for patch in request.patches:
         run.copy(patch, folder / patch.name)
-    return {
-        "source": request.source,
-        "series": request.series,
-        "patches": [f"{folder.relative_to(run.path)}/{patch.name}" for patch in request.patches],
-        "fragments": run.keep_fragments(request.fragments),
-        "arch": request.arch,
-        "patch_set": request.patch_set.model_dump() if request.patch_set else None,
-        "optional": request.optional,
-        "exact": asdict(request.exact) if request.exact else None,
-    }
+    patches = tuple(folder.relative_to(run.path) / patch.name for patch in request.patches)
+    fragments = run.keep_fragments(request.fragments)
+    fields: dict[str, Any] = _kernel_request.dump_python(
+        replace(request, patches=patches, fragments=fragments), mode="json", exclude={"name", "backports"}
+    )
+    return fields
 
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
-    patch_set, exact = fields["patch_set"], fields["exact"]
-    return KernelRequest(
-        name=name,
-        source=fields["source"],
-        patches=tuple(run.path / patch for patch in fields["patches"]),
-        series=fields["series"],
-        fragments=run.kept_fragments(fields["fragments"]),
-        arch=fields["arch"],
-        patch_set=PatchSet.model_validate(patch_set) if patch_set else None,
-        optional=fields["optional"],
-        exact=Exact(**exact) if exact else None,
-    )
-
-
-def deferrable(requests: Sequence[KernelRequest]) -> bool:
-    """Return whether these kernels can be built while others boot.
-
-    They can if none of them is optional or ready-made.
-    """
-    return not any(request.optional or prebuilt.is_prebuilt(request.source) for request in requests)
+    found = _kernel_request.validate_python({"name": name, **fields})
+    patches = tuple(run.path / patch for patch in found.patches)
+    return replace(found, patches=patches, fragments=run.kept_fragments(found.fragments))
 
 
 def _file_name(kernel: str) -> str:

@@ -24,7 +24,7 @@ from kteardown.paths import cache_dir
 from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.order import python_command, python_path
-from kteardown.rundir.directory import write_failed
+from kteardown.rundir.directory import writing
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
 from kteardown.vm.installed_qemu import qemu_version
@@ -105,14 +105,25 @@ def survey(
     """
     name = f"kt-survey-{secrets.token_hex(4)}"
     folder = root / f".{name}"
-    try:
+    with writing(folder):
         folder.mkdir(parents=True)
-    except OSError as error:
-        raise write_failed(error, folder) from error
     try:
         nodes = scheduler.nodes()
         for node in nodes:
-            scheduler.submit(_submission(node, name, folder, config))
+            files = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
+            submission = Submission(
+                name=name,
+                comment=node.name,
+                command=python_command(config, "kteardown.run.survey", *files),
+                output=str(folder / f"{node.name}.log"),
+                exclusive=False,
+                memory_mb=_JOB_MB,
+                minutes=2,
+                python_path=python_path(config),
+                node=node.name,
+                any_qemu=True,
+            )
+            scheduler.submit(submission)
         left = limit_s
         while left > 0 and not all((folder / f"{node.name}.json").is_file() for node in nodes):
             sleep(_PAUSE_S)
@@ -129,22 +140,6 @@ def survey(
         with suppress(LabError, UnreachableError):
             scheduler.cancel(name)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _submission(node: Node, name: str, folder: Path, config: SlurmConfig) -> Submission:
-    arguments = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
-    return Submission(
-        name=name,
-        comment=node.name,
-        command=python_command(config, "kteardown.run.survey", *arguments),
-        output=str(folder / f"{node.name}.log"),
-        exclusive=False,
-        memory_mb=_JOB_MB,
-        minutes=2,
-        python_path=python_path(config),
-        node=node.name,
-        any_qemu=True,
-    )
 
 
 def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:

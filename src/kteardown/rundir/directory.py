@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.fragments import is_fragment_path
@@ -28,6 +28,13 @@ CLOCKS_FILE = "clocks.json"
 """The file of a folder that has a run directory for each clock."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
+
+
+class ResultHead(BaseModel):
+    """What is needed of a ``result.json`` of any version to see whether it is current."""
+
+    ended_boots: int | None = None
+    sentence: str = ""
 
 
 class RunDir:
@@ -173,6 +180,14 @@ class RunDir:
         """Return how many boots have ended, including those of the profile, without parsing the records."""
         files = (self.records_file, self.profile.records_file)
         return sum(file.read_bytes().count(b'"type":"boot_end"') for file in files if file.is_file())
+
+    def current_result(self) -> bytes | None:
+        """Return ``result.json``; None if it is missing or damaged, or if boots have ended since then."""
+        try:
+            text = self.result_file.read_bytes()
+            return text if ResultHead.model_validate_json(text).ended_boots == self.ended_boots() else None
+        except (OSError, ValidationError):
+            return None
 
     def boots(self) -> list[BootRecords]:
         """Return every boot that ended, with its records that count, by boot number. Raises InputError."""

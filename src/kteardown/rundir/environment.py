@@ -74,7 +74,8 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None 
         f"{_label(name)}: {_word(first.get(name))} / {_word(second.get(name))}"
         for name in dict.fromkeys((*first, *second))
         if _in_both(name, a, b)
-        and not _cannot_matter(name, arch)
+        and name not in _IGNORED
+        and (arch is None or not name.startswith("qemu.") or name == f"qemu.{arch}")
         and not _same(name, first.get(name), second.get(name))
     ]
 
@@ -117,13 +118,16 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
 
 def _agents(run: RunDir) -> list[str]:
     """Return the hash of the agent of each session; empty if it was not recorded."""
-    sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
-    return [session.get("agent_hash", "") for session in sessions]
+    return [session.get("agent_hash", "") for session in _sessions_of(run)]
+
+
+def _sessions_of(run: RunDir) -> list[dict[str, Any]]:
+    return run.environment().get("sessions", []) if run.environment_file.is_file() else []
 
 
 def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     """Yield a note for each session on a host that differs from that of the first session."""
-    sessions = run.environment().get("sessions", []) if run.environment_file.is_file() else []
+    sessions = _sessions_of(run)
     first_boots: dict[int, Attempt] = {}
     for attempt in tried:
         if attempt.start.session < len(sessions):
@@ -169,10 +173,9 @@ def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
 def _unlike_nodes(run: RunDir) -> Iterator[str]:
     for each in Journal(run).compared():
         if not each.same:
-            where = "before its first trial" if each.trial is None else f"in trial {each.trial}"
             yield (
                 f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-                f"{where}: one of these nodes is at fault, or this guest is not deterministic"
+                f"{each.where}: one of these nodes is at fault, or this guest is not deterministic"
             )
 
 
@@ -196,11 +199,10 @@ def _guests_of_different_kernels(hellos: Sequence[tuple[str, dict[str, Any]]]) -
 
 
 def _debugging(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    aids: dict[str, list[str]] = {}
+    aids: dict[str, dict[str, None]] = {}
     for kernel, facts in hellos:
         for aid in facts["debug"]:
-            if kernel not in aids.setdefault(aid, []):
-                aids[aid].append(kernel)
+            aids.setdefault(aid, {})[kernel] = None
     for aid, kernels in aids.items():
         yield f"{aid}, which costs time everywhere, is on in {', '.join(kernels)}"
 
@@ -281,11 +283,6 @@ def _in_both(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     if head in _PREFIXES or not rest:
         return True
     return isinstance(a[head], Mapping) and isinstance(b[head], Mapping) and _in_both(rest, a[head], b[head])
-
-
-def _cannot_matter(name: str, arch: str | None) -> bool:
-    other_qemu = arch is not None and name.startswith("qemu.") and name != f"qemu.{arch}"
-    return name in _IGNORED or other_qemu
 
 
 def _same(name: str, a: object, b: object) -> bool:

@@ -85,22 +85,20 @@ def find_runs(name: str) -> RunFolder:
                 hint=f"name the run without a clock: {found.name}.",
             )
         return RunFolder.of(own[0])
-    return RunFolder.open(Path(name)) if "/" in name else _by_name(name)
-
-
-def _by_name(name: str) -> RunFolder:
+    if "/" in name:
+        return RunFolder.open(Path(name))
     runs = all_folders()
-    found = runs[-1:] if name == "last" else [run for run in runs if run.name.startswith(name)]
-    exact = [run for run in found if run.name == name]
-    if len(exact or found) != 1:
-        many = ", ".join(run.name for run in found)
+    fitting = runs[-1:] if name == "last" else [run for run in runs if run.name.startswith(name)]
+    exact = [run for run in fitting if run.name == name]
+    if len(exact or fitting) != 1:
+        many = ", ".join(run.name for run in fitting)
         raise InputError(
             f"{name!r} fits several runs: {many}" if many else f"no run {name!r} in {runs_dir()}",
             hint="choose one of `kteardown list runs`, or `last` for the newest."
             if runs
             else "start a run, as in `kteardown run freezer --quick`, or set KTEARDOWN_RUNS to your runs.",
         )
-    return RunFolder.open((exact or found)[0].path)
+    return RunFolder.open((exact or fitting)[0].path)
 
 
 def all_runs() -> Sequence[RunDir]:

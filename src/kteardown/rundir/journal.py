@@ -22,6 +22,7 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,6 +78,11 @@ class Compared(_Model):
     """The name of the second execution."""
     trial: int | None = None
     """The first trial that differs, if the boots differ in a trial."""
+
+    @property
+    def where(self) -> str:
+        """Return where they differ, in words."""
+        return "before its first trial" if self.trial is None else f"in trial {self.trial}"
 
 
 @dataclass(frozen=True)
@@ -274,8 +280,10 @@ def compare(first: Published, second: Published) -> list[Compared]:
     found = []
     for boot, records in first.boots.items():
         one, other = _comparable(records), _comparable(second.boots.get(boot, ()))
-        pairs = (n for n in range(max(len(one), len(other))) if one[n : n + 1] != other[n : n + 1])
-        differs = next(pairs, None)
+        unlike = ((a or b) for a, b in zip_longest(one, other) if a != b)
+        line = next(unlike, None)
+        # How a boot ended is no JSON, and some records are of no trial.
+        trial = json.loads(line).get("trial") if line and line.startswith("{") else None
         start = records[0]
         assert isinstance(start, BootStart)
         found.append(
@@ -285,8 +293,8 @@ def compare(first: Published, second: Published) -> list[Compared]:
                 kernel=start.kernel,
                 nodes=(first.receipt.node, second.receipt.node),
                 second=second.receipt.name,
-                same=differs is None,
-                trial=None if differs is None else _trial(one[differs : differs + 1] or other[differs:]),
+                same=line is None,
+                trial=trial if isinstance(trial, int) else None,
             )
         )
     return found
@@ -299,11 +307,3 @@ def _comparable(records: Sequence[Record]) -> list[str]:
         lines += [record.model_dump_json() for record in counting.as_guest_wrote(boot.records)]
         lines.append(boot.end.outcome)
     return lines
-
-
-def _trial(lines: Sequence[str]) -> int | None:
-    try:
-        trial = json.loads(lines[0]).get("trial")
-    except (ValueError, IndexError):
-        return None
-    return trial if isinstance(trial, int) else None

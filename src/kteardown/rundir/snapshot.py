@@ -84,6 +84,12 @@ def load(run: RunDir) -> Snapshot:
         raise _damaged(run.workloads_file, f"the workload {name} is missing")
     _read(run.environment_file, _Environment)
     unavailable = run.unavailable_file
+    later = rests(plan)
+    notes = [
+        f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
+        f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
+        for kernel, count in Counter(boot.kernel for boot in plan.boots if boot.index in later).items()
+    ]
     return Snapshot(
         run=run,
         experiment=experiment,
@@ -92,19 +98,8 @@ def load(run: RunDir) -> Snapshot:
         plan=plan,
         kernels=load_kernels(run),
         unavailable=_read(unavailable, list[Unavailable]) if unavailable.is_file() else [],
-        notes=_notes_on_rests(plan),
+        notes=notes,
     )
-
-
-def _notes_on_rests(plan: Plan) -> list[str]:
-    """Return a note for each kernel of which a boot hung and the rest of its trials ran in another guest."""
-    later = rests(plan)
-    kernels = Counter(boot.kernel for boot in plan.boots if boot.index in later)
-    return [
-        f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
-        f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
-        for kernel, count in kernels.items()
-    ]
 
 
 def load_plan(run: RunDir) -> Plan:

@@ -30,14 +30,15 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
     ended = [attempt for attempt in tried if attempt.end is not None]
     host = sessions[0]
     cpu, mitigations = host.get("cpu") or {}, host.get("mitigations")
+    vulnerable = sum(text.startswith("Vulnerable") for text in (mitigations or {}).values())
     settled = (r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled))
     loads = [load for a in ended if a.end is not None for load in (a.start.host_load, a.end.host_load)]
     return Timing(
         made=made,
         hypervisor=host.get("hypervisor"),
         **{"processor" if name == "model" else name: cpu.get(name) for name in _SETTINGS},
-        mitigated=None if mitigations is None else len(mitigations) - _vulnerable(mitigations),
-        vulnerable=None if mitigations is None else _vulnerable(mitigations),
+        mitigated=None if mitigations is None else len(mitigations) - vulnerable,
+        vulnerable=None if mitigations is None else vulnerable,
         clocksource=tuple(dict.fromkeys(name.removesuffix("-early") for name in settled)),
         load=(min(loads), statistics.median(loads), max(loads)) if loads else None,
         placed=tuple(dict.fromkeys(a.end.placed for a in ended if a.end is not None and a.end.placed)),
@@ -57,10 +58,6 @@ def _made(attempt: Attempt, sessions: Sequence[Mapping[str, Any]]) -> Made:
         return "mttcg"
     host = sessions[min(attempt.start.session, len(sessions) - 1)]
     return "nested kvm" if host.get("hypervisor") else "kvm"
-
-
-def _vulnerable(mitigations: Mapping[str, str]) -> int:
-    return sum(text.startswith("Vulnerable") for text in mitigations.values())
 
 
 def _lost(tried: Sequence[Attempt], ended: Sequence[BootRecords]) -> tuple[LostShares, ...]:

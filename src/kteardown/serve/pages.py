@@ -30,7 +30,6 @@ from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
 from kteardown.report.side import Side, read
 from kteardown.report.table import Cell
-from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs
@@ -325,7 +324,7 @@ class Pages:
 
 
 def _result_of(run: RunDir) -> bytes:
-    text = saved_result.current(run)
+    text = run.current_result()
     if text is None:
         raise InputError(
             f"{run.name} has no result yet of all its boots",

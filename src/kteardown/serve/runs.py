@@ -25,7 +25,6 @@ from kteardown.report.formatting import without_options
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.run.live_progress import Follower, Progress
-from kteardown.rundir import saved_result
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs
 from kteardown.rundir.snapshot import load
@@ -206,7 +205,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=_KEPT)
 def _current(folder: Path, _stamped: tuple[tuple[int, int] | None, ...]) -> bool:
-    return saved_result.current(RunDir(folder)) is not None
+    return RunDir(folder).current_result() is not None
 
 
 @lru_cache(maxsize=_KEPT)

@@ -18,7 +18,7 @@ import duckdb
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.record import Record
-from kteardown.rundir import counting, saved_result
+from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import read_json
 from kteardown.sql import views
@@ -171,7 +171,7 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     records = run.records()
     files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
     connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
-    if saved_result.current(run) is not None:
+    if run.current_result() is not None:
         connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, _json_or_none(run.result_file)])
     if not records:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kteardown.analysis.profile.summarize import ProfileSummary, profiles_of
+from kteardown.analysis.conclude import ProfileSummary, profiles_of
 from kteardown.inputs.load import load_experiment
 from kteardown.model.record import (
     BootEnd,

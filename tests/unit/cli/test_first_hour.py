@@ -20,7 +20,7 @@ from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply, on_clocks
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
-from kteardown.run import create, past_boots
+from kteardown.run import create, forecast
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
@@ -139,8 +139,8 @@ def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None
 
 def test_a_forecast_looks_for_runs_of_each_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The records of simulated runs have no times.
-    monkeypatch.setattr(past_boots, "seen_boot", lambda run, *_: SimpleNamespace(run=run))
+    monkeypatch.setattr(forecast, "seen_boot", lambda run, *_: SimpleNamespace(run=run))
     old = write_run(tmp_path, freezer(zombies=(0, 3000), boots=2, cgroup=True))
     newer = [write_run(tmp_path, freezer(zombies=(0, 3000), boots=2)) for _ in range(5)]
-    found = past_boots.seen(freezer(cgroup=True), [old, *newer])
+    found = forecast.seen(freezer(cgroup=True), [old, *newer])
     assert {boot.run for boot in found} == {old.name, *(run.name for run in newer[1:])}

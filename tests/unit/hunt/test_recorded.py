@@ -8,8 +8,8 @@ import pytest
 
 from kteardown.hunt import decide, limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import FailedTrial, MeasuredCase, measured
-from kteardown.hunt.explain import Function, growing_functions
+from kteardown.hunt.costs import MeasuredCase, measured
+from kteardown.hunt.explain import function_of, growing_functions
 from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text, waiting_text
 from kteardown.hunt.result import (
@@ -231,8 +231,8 @@ def test_before_the_confirmation_the_screen_is_shown() -> None:
 
 def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     hung, refused = MeasuredCase(FLOCKS, "kernel"), MeasuredCase(ZOMBIES, "kernel")
-    hung.failures.append(FailedTrial(4608, "hang", "no record: for 60 s", boot=0, attempt=0))
-    refused.failures.append(FailedTrial(72, "failed", "fork(): hang on", boot=0, attempt=0))
+    hung.failures.append(FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s"))
+    refused.failures.append(FailureResult(outcome="failed", objects=72, detail="fork(): hang on"))
     cases = decide.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {}, {}, {})
     (find,) = decide.finds(cases, {}, KINDS)
     assert find.failed == FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s")
@@ -267,7 +267,7 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
 def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
     name: str, callers: tuple[str, ...], place: str | None
 ) -> None:
-    function = Function(name, 0.9, 1.9, callers, 0.5)
+    function = function_of(name, 0.9, 1.9, callers, 0.5)
     assert function.place == (place or f"{name}()")
 
 
@@ -297,7 +297,7 @@ def test_kinds_are_one_find_if_what_they_have_in_common_takes_much_of_the_time(
 def test_a_find_says_what_other_kernels_did_and_what_failed_there() -> None:
     confirmed = stage("confirm")
     failed = MeasuredCase(FLOCKS, "other", {"sync_ns": {(1001, 72): 1e5, (1001, 144): 4e5}})
-    failed.failures.append(FailedTrial(288, "panic", "Oops: 0000", boot=0, attempt=0))
+    failed.failures.append(FailureResult(outcome="panic", objects=288, detail="Oops: 0000"))
     elsewhere = {FLOCKS: {"debian-image:7.3": failed}}
     cases = decide.case_results(KINDS, stage("screen"), confirmed, {}, elsewhere)
     found = decide.finds(cases, confirmed, KINDS)
@@ -393,7 +393,7 @@ def test_the_report_names_the_function_that_the_table_names(
     assert find.function
     update = {"name": name, "callers": callers, "no_interrupts": off}
     function = find.function.model_copy(
-        update={**update, "place": Function(name, 0.5, 2.0, callers, off).place}
+        update={**update, "place": function_of(name, 0.5, 2.0, callers, off).place}
     )
     find = find.model_copy(update={"function": function})
     assert f"\n{sentence}\n" in report_text(find, result_of([], [find]))

@@ -10,9 +10,8 @@ from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, TrialEnd
-from kteardown.run.forecast import Forecast, SeenBoot, SeenTrial, forecast, place, seen_boot
+from kteardown.run.forecast import Forecast, SeenBoot, SeenTrial, forecast, place, seen, seen_boot
 from kteardown.run.make_plan import make_plan
-from kteardown.run.past_boots import seen
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer

@@ -51,9 +51,11 @@ def adjust(families: Sequence[Family]) -> list[Family]:
     state = _State([family for family in families if family.tested])
     highest = 0.0
     while highest < 1 and (best := state.best()) is not None:
-        at, ratio = best
+        (number, place), ratio = best
         highest = min(1.0, max(highest, ratio))
-        state.adjusted[at] = highest
+        state.adjusted[number, place] = highest
+        if place is not None:
+            state.left[number].pop(0)
     metric = {n: 1.0 for n, family in enumerate(state.families) if family.metric is not None}
     result, number = [], 0
     for family in families:
@@ -95,7 +97,8 @@ class _State:
         self.families = families
         self._share = 1 / max(1, len(families))
         self.adjusted: dict[_Place, float] = {}
-        self._left = [
+        # Of each family the points that are not rejected yet, the next one first.
+        self.left = [
             sorted((p, place) for place, p in enumerate(family.points) if p is not None)
             for family in families
         ]
@@ -105,13 +108,15 @@ class _State:
 
         None if every hypothesis is rejected.
         """
-        waiting = [n for n, f in enumerate(self.families) if f.metric is not None and not self._passed(n)]
+        waiting = [
+            n for n, f in enumerate(self.families) if f.metric is not None and (n, None) not in self.adjusted
+        ]
         found: list[tuple[float, int, int, _Place]] = []
         of_metric, of_points = self._weights(waiting)
         for number in waiting:
             p = self.families[number].metric or 0.0
             found.append((p / of_metric[number], 0, number, (number, None)))
-        for number, left in enumerate(self._unrejected()):
+        for number, left in enumerate(self.left):
             if left:
                 p, place = left[0]
                 found.append((p * len(left) / of_points[number], 1, number, (number, place)))
@@ -120,21 +125,12 @@ class _State:
         ratio, _, _, at = min(found)
         return at, ratio
 
-    def _passed(self, number: int) -> bool:
-        return (number, None) in self.adjusted
-
-    def _unrejected(self) -> list[list[tuple[float, int]]]:
-        return [
-            [item for item in left if (number, item[1]) not in self.adjusted]
-            for number, left in enumerate(self._left)
-        ]
-
     def _weights(self, waiting: Sequence[int]) -> tuple[dict[int, float], list[float]]:
         """Return the part of alpha of each waiting metric, and of the points of each family together."""
         share = self._share
         to_metrics, of_points = 0.0, []
         of_metric = dict.fromkeys(waiting, 0.0)
-        for number, (family, left) in enumerate(zip(self.families, self._unrejected(), strict=True)):
+        for number, (family, left) in enumerate(zip(self.families, self.left, strict=True)):
             own = 0.0
             if number in of_metric:
                 own = METRIC_PART if family.points else 1.0

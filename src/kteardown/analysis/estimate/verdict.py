@@ -240,15 +240,8 @@ def _by_rank(
         return Estimate(ratio, None, None, None, reason="one boot gives no interval", higher=higher)
     if np.ptp([*base.values(), *changed.values()]) == 0:
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
-    p = rank_sum(base, changed)
-    return Estimate(
-        ratio,
-        None,
-        p,
-        None,
-        reason="rank test without an interval: not all samples are above zero",
-        higher=higher,
-    )
+    p, reason = rank_sum(base, changed), "rank test without an interval: not all samples are above zero"
+    return Estimate(ratio, None, p, None, reason=reason, higher=higher)
 
 
 def _within_twin(null: Estimate, found: Estimate, alpha: float) -> bool:

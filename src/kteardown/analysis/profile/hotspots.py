@@ -82,6 +82,26 @@ def _profile(
             sampled = next((one for one in series.values() if one.largest.sampled(name)), None)
             callers = sampled.largest.callers(name) if sampled else ()
             functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
+    stretches = []
+    for one in (costs for costs_of_kernel in by_kernel.values() for costs in costs_of_kernel):
+        periods = one.stretches.periods
+        whole = one.busy_ns + one.idle_ns
+        stretch = ProfiledStretch.model_validate(
+            {
+                "kernel": one.stretches.kernel,
+                "point": _shown(one.stretches, {law, *chosen}),
+                "boots": len(one.stretches.boots),
+                "stretches": len(periods),
+                "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
+                "busy_ns": tidy(one.busy_ns),
+                "idle_share": tidy(one.idle_ns / whole) if whole else 0.0,
+                "period_ns": max(s.period_ns for s in periods),
+                "cpus": max(s.cpus for s in periods),
+                "samples": one.samples,
+                "lost": sum(s.lost for s in periods),
+            }
+        )
+        stretches.append(stretch)
     return Profile(
         workload=workload.name,
         param=law,
@@ -89,7 +109,7 @@ def _profile(
         confidence=confidence,
         least_share=LEAST_SHARE,
         margin=MARGIN,
-        stretches=tuple(_stretch(costs, {law, *chosen}) for one in by_kernel.values() for costs in one),
+        stretches=tuple(stretches),
         functions=tuple(functions),
     )
 
@@ -156,24 +176,3 @@ def _cost(
 
 def _shown(stretches: Stretches, names: Collection[str], *, but: str = "") -> dict[str, ParamValue]:
     return {name: value for name, value in stretches.key if name in names and name != but}
-
-
-def _stretch(costs: FunctionCosts, names: Collection[str]) -> ProfiledStretch:
-    stretches = costs.stretches
-    periods = stretches.periods
-    whole = costs.busy_ns + costs.idle_ns
-    return ProfiledStretch.model_validate(
-        {
-            "kernel": stretches.kernel,
-            "point": _shown(stretches, names),
-            "boots": len(stretches.boots),
-            "stretches": len(periods),
-            "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
-            "busy_ns": tidy(costs.busy_ns),
-            "idle_share": tidy(costs.idle_ns / whole) if whole else 0.0,
-            "period_ns": max(s.period_ns for s in periods),
-            "cpus": max(s.cpus for s in periods),
-            "samples": costs.samples,
-            "lost": sum(s.lost for s in periods),
-        }
-    )

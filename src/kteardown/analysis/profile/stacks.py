@@ -262,21 +262,18 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> TimeGrowth | No
     function was not sampled there. None with fewer than two different sizes.
     """
     known = [
-        (math.log(n), math.log(t.ns), t.se / t.ns)
+        (1 / max(t.se / t.ns, 1e-9) ** 2, math.log(n), math.log(t.ns))
         for n, t in zip(sizes, times, strict=True)
         if t.ns > 0 and n > 0
     ]
-    if len({x for x, _, _ in known}) < 2:
+    if len({x for _, x, _ in known}) < 2:
         return None
-    weights = [1 / max(se, 1e-9) ** 2 for _, _, se in known]
-    total = sum(weights)
-    mean_x = sum(w * x for w, (x, _, _) in zip(weights, known, strict=True)) / total
-    mean_y = sum(w * y for w, (_, y, _) in zip(weights, known, strict=True)) / total
-    spread = sum(w * (x - mean_x) ** 2 for w, (x, _, _) in zip(weights, known, strict=True))
-    slope = sum(w * (x - mean_x) * (y - mean_y) for w, (x, y, _) in zip(weights, known, strict=True)) / spread
-    residual = sum(
-        w * (y - mean_y - slope * (x - mean_x)) ** 2 for w, (x, y, _) in zip(weights, known, strict=True)
-    )
+    total = sum(w for w, _, _ in known)
+    mean_x = sum(w * x for w, x, _ in known) / total
+    mean_y = sum(w * y for w, _, y in known) / total
+    spread = sum(w * (x - mean_x) ** 2 for w, x, _ in known)
+    slope = sum(w * (x - mean_x) * (y - mean_y) for w, x, y in known) / spread
+    residual = sum(w * (y - mean_y - slope * (x - mean_x)) ** 2 for w, x, y in known)
     free = len(known) - 2
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
     return TimeGrowth(slope, birge / math.sqrt(spread))

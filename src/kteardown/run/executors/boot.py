@@ -40,7 +40,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootResul
     host = None if lab.acceleration == EXACT else HostWatch()
 
     def on_line(raw: bytes) -> None:
-        record = _completed(_parse(raw), boot, host, began, lab.lost_limit)
+        record = _completed(raw, boot, host, began, lab.lost_limit)
         if isinstance(record, TrialEnd):
             watch.done(boot, record.trial)
         elif isinstance(record, TrialStart):
@@ -97,9 +97,17 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
 
 
 def _completed(
-    record: Record, boot: PlannedBoot, host: HostWatch | None, began: float, limit: float | None
+    raw: bytes, boot: PlannedBoot, host: HostWatch | None, began: float, limit: float | None
 ) -> Record:
-    """Return ``record`` with what the lab adds to it; the host is watched from start to end of a trial."""
+    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError.
+
+    The host is watched from start to end of a trial.
+    """
+    try:
+        record: Record = parse(raw)
+    except ValidationError:
+        _, text = plain_line(raw[:200].decode(errors="backslashreplace"))
+        return AgentError(detail=f"not a record: {text}")
     if isinstance(record, TrialStart):
         if host:
             host.begin()
@@ -165,12 +173,3 @@ def _job(
         numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
         on_vcpus=host.vcpus if host else None,
     )
-
-
-def _parse(raw: bytes) -> Record:
-    """Parse a line of the agent. An unparsable line becomes an AgentError."""
-    try:
-        return parse(raw)
-    except ValidationError:
-        _, text = plain_line(raw[:200].decode(errors="backslashreplace"))
-        return AgentError(detail=f"not a record: {text}")

@@ -26,8 +26,8 @@ from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.run.executors.order import Ordering, python_path
 from kteardown.run.executors.port import Ended, Executor, Piece, Setting
-from kteardown.rundir.directory import RunDir, write_failed
-from kteardown.rundir.journal import Compared, Journal, Kind, Published, compare, read_published
+from kteardown.rundir.directory import RunDir, writing
+from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published
 from kteardown.rundir.writer import RecordWriter
 
 _T = TypeVar("_T")
@@ -63,6 +63,8 @@ _UNKNOWN_S = 5.0
 """How long after it was submitted a job must be unknown before it is taken for lost."""
 _BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _LEAVE_S = 60.0
+_QEMU_MB = 512
+"""The memory of a job beyond that of its guest."""
 _SAY_AGAIN_S = 3600.0
 
 
@@ -309,7 +311,14 @@ class _Cluster:
                 self._collect("check")
                 self._look()
                 self._drop_hopeless_checks()
-            self._compare_late()
+            # Executions that were complete after the first one.
+            known = {each.second for each in self._journal.compared()}
+            for file in self._journal.late():
+                with suppress(ValueError, OSError):
+                    second = read_published(file, self._journal.path)
+                    first = self._first(second.receipt.key)
+                    if first and second.receipt.name not in known:
+                        self._compare(first, second)
         self._leave_nothing()
         self._journal.mark(unsettled=False)
 
@@ -423,17 +432,11 @@ class _Cluster:
             self._compared.add(first.receipt.key)
         for each in found:
             if not each.same:
-                self._note(_disagree(each))
-
-    def _compare_late(self) -> None:
-        """Compare executions that were complete after the first one."""
-        known = {each.second for each in self._journal.compared()}
-        for file in self._journal.late():
-            with suppress(ValueError, OSError):
-                second = read_published(file, self._journal.path)
-                first = self._first(second.receipt.key)
-                if first and second.receipt.name not in known:
-                    self._compare(first, second)
+                self._note(
+                    f"boot {each.boot} of {each.kernel} differed {each.where} between "
+                    f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is not "
+                    "deterministic"
+                )
 
     def _first(self, key: str) -> Published | None:
         """Return the result of a piece that counts; None if it was damaged since it was read."""
@@ -461,11 +464,9 @@ class _Cluster:
         ordering, setting = self._backend.ordering, self._setting
         order = ordering.order(setting, work.piece, work.key, work.attempt, work.kind, self._journal.path)
         file = folder / "order.json"
-        try:
-            # Not synced: without its order a job fails, and is submitted again.
+        # Not synced: without its order a job fails, and is submitted again.
+        with writing(file):
             file.write_text(order.model_dump_json(indent=1))
-        except OSError as error:
-            raise write_failed(error, file) from error
         home = self._homes.get(work.piece[0].index, "")
         usable = set(self._nodes) - self._avoid - set(work.avoid)
         # Slurm refuses the name of a node that it does not have, as after a move to another cluster.
@@ -476,7 +477,7 @@ class _Cluster:
             command=ordering.command(file),
             output=str(folder / "output.log"),
             exclusive=order.exclusive,
-            memory_mb=ordering.memory_mb(setting.plan.memory_mb),
+            memory_mb=setting.plan.memory_mb + _QEMU_MB,
             minutes=work.minutes,
             qemu=order.qemu,
             python_path=python_path(self._config),
@@ -492,12 +493,6 @@ class _Cluster:
         if self._backend.stopped:
             raise KeyboardInterrupt
         self._backend.sleep(self._pause_s)
-        self._report_failures()
-        if self._backend.now() - self._polled >= self._config.poll_s:
-            self._polled = self._backend.now()
-            self._poll()
-
-    def _report_failures(self) -> None:
         failures = self._journal.failures({(work.key, work.attempt) for work in self._work.values()})
         for work in list(self._work.values()):
             failure = failures.get((work.key, work.attempt))
@@ -506,6 +501,9 @@ class _Cluster:
             if failure.host:
                 self._refused(failure.node, failure.reason)
             self._again(work, f"{failure.node}: {failure.reason}")
+        if self._backend.now() - self._polled >= self._config.poll_s:
+            self._polled = self._backend.now()
+            self._poll()
 
     def _refused(self, node: str, why: str) -> None:
         """Avoid a node that cannot run the jobs. Raises LabError if none could since the session began."""
@@ -641,14 +639,6 @@ def key_of(piece: Piece, *, exact: bool) -> str:
 def _jobs(count: int, verb: str = "") -> str:
     return (
         f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
-    )
-
-
-def _disagree(found: Compared) -> str:
-    where = "before its first trial" if found.trial is None else f"in trial {found.trial}"
-    return (
-        f"boot {found.boot} of {found.kernel} differed {where} between {' and '.join(found.nodes)}: one of "
-        "these nodes is at fault, or this guest is not deterministic"
     )
 
 

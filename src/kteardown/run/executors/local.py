@@ -96,9 +96,19 @@ class _Local:
 
 
 def run_boot(boot: PlannedBoot, setting: Setting) -> BootResult:
-    """Run a boot, and what of it was disturbed again. Raises LabError if it fails because of the host."""
+    """Run a boot, and what of it was disturbed again. Raises LabError if three attempts fail by the host."""
     while True:
-        result = _until_it_ends(boot, setting)
+        first = setting.log.next_attempt(boot.index)
+        for attempt in range(first, first + _ATTEMPTS):
+            result = attempt_boot(boot, attempt, setting)
+            if result.outcome != "infrastructure-error":
+                break
+        else:
+            raise LabError(
+                f"boot {boot.index} of {boot.kernel} failed {_ATTEMPTS} times because of the host: "
+                f"{result.detail}",
+                hint="check this host with `kteardown doctor`, then resume the run.",
+            )
         again = setting.log.to_repeat(boot.index) if result.outcome == "ok" else frozenset()
         if not again:
             return result
@@ -106,16 +116,3 @@ def run_boot(boot: PlannedBoot, setting: Setting) -> BootResult:
             f"boot {boot.index} of {boot.kernel}: other work of the host disturbed {len(again)} of "
             f"{len(boot.trials)} trials, which run again"
         )
-
-
-def _until_it_ends(boot: PlannedBoot, setting: Setting) -> BootResult:
-    """Attempt a boot until it ends for a reason other than the host. Raises LabError after three attempts."""
-    first = setting.log.next_attempt(boot.index)
-    for attempt in range(first, first + _ATTEMPTS):
-        result = attempt_boot(boot, attempt, setting)
-        if result.outcome != "infrastructure-error":
-            return result
-    raise LabError(
-        f"boot {boot.index} of {boot.kernel} failed {_ATTEMPTS} times because of the host: {result.detail}",
-        hint="check this host with `kteardown doctor`, then resume the run.",
-    )

@@ -196,7 +196,16 @@ class _Staged(Bootable):
 def _setting(order: Order, log: _Log, lock: int) -> Setting:
     stage = Stage(order.hashes, order.node_cache)
     used = {boot.kernel for boot in order.plan.boots}
-    kernels = {name: _staged(files, stage) for name, files in order.kernels.items() if name in used}
+    kernels = {
+        name: _Staged(
+            image=stage.file(files.image),
+            modules=stage.all(files.modules),
+            optional_modules={module: stage.all(paths) for module, paths in files.optional_modules.items()},
+            lines=files.image.parent,
+        )
+        for name, files in order.kernels.items()
+        if name in used
+    }
     spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
     lab = Lab(
         machine=QemuMachine(inherit=(lock,)),
@@ -208,15 +217,6 @@ def _setting(order: Order, log: _Log, lock: int) -> Setting:
         programs=tuple(stage.file(path) for path in order.programs),
     )
     return Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
-
-
-def _staged(files: KernelFiles, stage: Stage) -> Bootable:
-    return _Staged(
-        image=stage.file(files.image),
-        modules=stage.all(files.modules),
-        optional_modules={name: stage.all(paths) for name, paths in files.optional_modules.items()},
-        lines=files.image.parent,
-    )
 
 
 class Stage:
@@ -240,7 +240,16 @@ class Stage:
                 if copy.is_file() and file_hash(copy) == wanted:
                     return copy
             if file_hash(path) == wanted:
-                return path if self._cache is None else _copied(path, copy)
+                if self._cache is None:
+                    return path
+                # Whole or not at all.
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                partial = copy.with_name(f"{copy.name}.{os.getpid()}.{secrets.token_hex(3)}")
+                try:
+                    shutil.copyfile(path, partial)
+                    return partial.replace(copy)
+                finally:
+                    partial.unlink(missing_ok=True)
         except OSError as error:
             raise LabError(
                 f"{error.filename or path}: {error.strerror}",
@@ -249,18 +258,6 @@ class Stage:
         raise LabError(
             f"{path} is not the file that the run began with", hint="run the experiment again from its start."
         )
-
-
-def _copied(path: Path, place: Path) -> Path:
-    """Return ``place`` with the content of ``path``, whole or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    partial = place.with_name(f"{place.name}.{os.getpid()}.{secrets.token_hex(3)}")
-    try:
-        shutil.copyfile(path, partial)
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)
-    return place
 
 
 def _fail(order: Order, me: Me, reason: str, *, at_host: bool) -> None:

@@ -11,11 +11,8 @@ import kteardown
 from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.run.executors.node_job import KernelFiles, Order
-from kteardown.run.executors.port import Bootable, Piece, Setting
+from kteardown.run.executors.port import Piece, Setting
 from kteardown.rundir.journal import Kind
-
-_QEMU_MB = 512
-"""The memory of a job beyond that of its guest."""
 
 
 @dataclass
@@ -31,9 +28,15 @@ class Ordering:
     ) -> Order:
         """Return the order of an attempt at a piece."""
         lab = setting.lab
-        kernels = {boot.kernel: _files(setting.kernels[boot.kernel]) for boot in piece}
+        kernels = {}
+        for name in dict.fromkeys(boot.kernel for boot in piece):
+            files = setting.kernels[name]
+            more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
+            image, modules = files.image.absolute(), _absolute(files.modules)
+            kernels[name] = KernelFiles(image=image, modules=modules, optional_modules=more)
         agent, programs = lab.agent.absolute(), _absolute(lab.programs)
         used = [*(path for files in kernels.values() for path in files.files()), agent, *programs]
+        self._hashes |= {path: file_hash(path) for path in used if path not in self._hashes}
         return Order(
             key=key,
             attempt=attempt,
@@ -43,7 +46,7 @@ class Ordering:
             kernels=kernels,
             agent=agent,
             programs=programs,
-            hashes={str(path): self._hash(path) for path in used},
+            hashes={str(path): self._hashes[path] for path in used},
             arch=lab.arch,
             acceleration=lab.acceleration,
             kernel_args=lab.kernel_args,
@@ -59,23 +62,6 @@ class Ordering:
     def command(self, order: Path) -> list[str]:
         """Return the command of a job."""
         return python_command(self.config, "kteardown.run.executors.node_job", str(order))
-
-    def memory_mb(self, guest_mb: int) -> int:
-        """Return the memory of a job."""
-        return guest_mb + _QEMU_MB
-
-    def _hash(self, path: Path) -> str:
-        if path not in self._hashes:
-            self._hashes[path] = file_hash(path)
-        return self._hashes[path]
-
-
-def _files(kernel: Bootable) -> KernelFiles:
-    return KernelFiles(
-        image=kernel.image.absolute(),
-        modules=_absolute(kernel.modules),
-        optional_modules={name: _absolute(paths) for name, paths in kernel.optional_modules.items()},
-    )
 
 
 def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -25,8 +25,6 @@ _TRANSIENT = re.compile(
     r"|Resource temporarily unavailable|Transport endpoint|Slurm backup controller in standby|munge",
     re.IGNORECASE,
 )
-_WHOLE_NODE = ("--exclusive", "--mem=0")
-"""With all of its memory, also where the cluster has a smaller default."""
 _FIELDS = "%i|%T|%N|%k|%r"
 
 
@@ -52,6 +50,8 @@ class Slurm:
         config = self._config
         build = [f"qemu-{job.qemu[:12]}"] if config.qemu_feature and not job.any_qemu else []
         features = [*([] if job.any_qemu else [config.constraint]), *build]
+        # Without patterns, which Slurm would replace.
+        output = job.output.replace("\\", "\\\\").replace("%", "%%")
         constraint = "&".join(f"({each})" if "|" in each else each for each in features if each)
         given = {
             "partition": self._partition,
@@ -64,7 +64,7 @@ class Slurm:
         return [
             *("sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--chdir=/"),
             *(f"--job-name={job.name}", f"--comment={job.comment}", f"--time={job.minutes}"),
-            *(f"--output={_pattern(job.output)}", "--open-mode=append", "--input=/dev/null"),
+            *(f"--output={output}", "--open-mode=append", "--input=/dev/null"),
             # The memory of a job that has its node for itself is all of it, also where a default is less.
             *(
                 ["--exclusive", "--mem=0"]
@@ -98,11 +98,6 @@ def script(command: Sequence[str], python_path: str = "") -> str:
     """Return the script of a job: one command, every word of it quoted."""
     path = f"export PYTHONPATH={shlex.quote(python_path)}\n" if python_path else ""
     return f"#!/bin/sh\n{path}exec {shlex.join(command)}\n"
-
-
-def _pattern(path: str) -> str:
-    """Return a path in which Slurm replaces nothing."""
-    return path.replace("\\", "\\\\").replace("%", "%%")
 
 
 def _run(argv: Sequence[str], text: str | None = None) -> str:
