@@ -73,7 +73,7 @@ def analyse(
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     main = [boot for boot in boots if boot.start.block < limit]
-    data = _data(experiment, workloads, kernels, points, main, _layout_blocks(used), confidence)
+    data = _data(experiment, workloads, kernels, points, main, used, confidence)
     failed = faults(main, data.variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
     found = compare_all(data, slopes, failed)
@@ -112,11 +112,13 @@ def _data(
     kernels: Mapping[str, KernelFacts],
     points: Sequence[Point],
     main: Sequence[BootRecords],
-    moved: Sequence[BootRecords],
+    used: Sequence[BootRecords],
     confidence: float | None,
 ) -> Data:
-    """Return the input of all comparisons. ``moved``: boots of the layout twin, and of base in its blocks."""
+    """Return the input of all comparisons. ``used``: the boots of ``main``, and those of the layout twin."""
     design = experiment.design
+    blocks = {boot.start.block for boot in used if boot.start.kernel == LAYOUT}
+    moved = [boot for boot in used if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
     variants = [name for name in kernels if name not in (*NOT_VARIANTS, *not_built(kernels))]
     return Data(
         experiment=experiment,
@@ -147,12 +149,6 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
         and (c.metric in METRICS or workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT)
         for c in judged
     )
-
-
-def _layout_blocks(boots: Sequence[BootRecords]) -> list[BootRecords]:
-    """Return the boots of the layout twin, and those of base in the same blocks."""
-    blocks = {boot.start.block for boot in boots if boot.start.kernel == LAYOUT}
-    return [boot for boot in boots if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
 
 
 def _in_every_block(data: Data) -> list[str]:

@@ -5,7 +5,7 @@ A run that stops when certain is analysed at the look that its records reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +14,14 @@ from kteardown.analysis.analyse import analyse
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.disturbance import disturbance_notes
 from kteardown.analysis.profile.hotspots import profiles
-from kteardown.analysis.profile.stacks import Stretches, collect, folded
-from kteardown.model.experiment import Design, Experiment
+from kteardown.analysis.profile.stacks import collect, folded
+from kteardown.model.experiment import Design
 from kteardown.model.plan import blocks_of
 from kteardown.model.profile_result import Profile
 from kteardown.model.record import BASE
 from kteardown.model.result import Result
-from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import trials
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.rundir.timing import timing_of
@@ -111,23 +110,21 @@ class ProfileSummary:
 
 
 def profiles_of(snapshot: Snapshot) -> ProfileSummary:
-    """Summarize the profiled boots of a run; empty if it has none. Raises InputError."""
+    """Summarize the profiled boots of a run; empty if it has none. Raises InputError.
+
+    A file of stacks is called ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the
+    experiment sets.
+    """
     boots, experiment, workloads = snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
     found = profiles(boots, experiment, workloads, kernels)
-    files = {_file_name(s, experiment, workloads): folded(s) for s in collect(boots)}
-    return ProfileSummary(found, files, tuple(_problems(boots, found)))
-
-
-def _file_name(stretches: Stretches, experiment: Experiment, workloads: Mapping[str, Workload]) -> str:
-    """Return ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the experiment sets."""
-    sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
-    shown = {*experiment.machine.swept, *sweep.params, workloads[stretches.workload].law}
-    words = [f"{name}={value}" for name, value in stretches.key if name in shown]
-    return "-".join((stretches.kernel, stretches.workload, *words)).replace("/", "_") + ".folded"
-
-
-def _problems(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[str]:
+    files = {}
+    for stretches in collect(boots):
+        sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
+        shown = {*experiment.machine.swept, *sweep.params, workloads[stretches.workload].law}
+        words = [f"{name}={value}" for name, value in stretches.key if name in shown]
+        name = "-".join((stretches.kernel, stretches.workload, *words)).replace("/", "_")
+        files[f"{name}.folded"] = folded(stretches)
     notes = [
         f"the profiled boot of {boot.start.kernel}: {boot.end.outcome}: {boot.end.detail}"
         for boot in boots
@@ -147,4 +144,4 @@ def _problems(boots: Sequence[BootRecords], found: Sequence[Profile]) -> list[st
         for stretch in profile.stretches
         if stretch.lost
     ]
-    return list(dict.fromkeys(notes))
+    return ProfileSummary(found, files, tuple(dict.fromkeys(notes)))

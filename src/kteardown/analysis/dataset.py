@@ -35,7 +35,28 @@ class Dataset:
         self._ended: dict[tuple[str, int], tuple[str, set[tuple[str, Key]]]] = {}
         self._boots: dict[tuple[str, str, Key, str], Boots] = {}
         for boot in boots:
-            self._boot(boot)
+            kernel, block = boot.start.kernel, boot.start.block
+            outcome = boot.end.outcome
+            # With several machines a block has a boot of this kernel on each, and each has points of its own.
+            before, ended = self._ended.get((kernel, block), (_NO_END, set()))
+            why = before if outcome == "ok" else boot_failed(outcome)
+            self._ended[kernel, block] = (why, ended)
+            for record in boot.records:
+                if isinstance(record, Hello):
+                    self.releases.setdefault(kernel, record.release)
+            for trial in trials(boot.records):
+                full = key(trial.params)
+                if trial.status:
+                    ended.add((trial.workload, full))
+                    if not trial.usable:
+                        self._voids[kernel, trial.workload, full, trial.status, trial.detail] += 1
+                for metric, values in trial.samples.items() if trial.usable else ():
+                    self.metrics.add((trial.workload, metric))
+                    of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
+                    of_metric.setdefault(block, []).extend(values)
+                for metric, found in trial.histograms.items() if trial.usable else ():
+                    merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
+                    merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
         """Return the samples of one metric of one kernel at one point, by block; None if it has no samples.
@@ -86,30 +107,6 @@ class Dataset:
             )
             for kernel, workload, full, status, detail in keys
         )
-
-    def _boot(self, boot: BootRecords) -> None:
-        kernel, block = boot.start.kernel, boot.start.block
-        outcome = boot.end.outcome
-        # With several machines a block has a boot of this kernel on each, and each has points of its own.
-        before, ended = self._ended.get((kernel, block), (_NO_END, set()))
-        why = before if outcome == "ok" else boot_failed(outcome)
-        self._ended[kernel, block] = (why, ended)
-        for record in boot.records:
-            if isinstance(record, Hello):
-                self.releases.setdefault(kernel, record.release)
-        for trial in trials(boot.records):
-            full = key(trial.params)
-            if trial.status:
-                ended.add((trial.workload, full))
-                if not trial.usable:
-                    self._voids[kernel, trial.workload, full, trial.status, trial.detail] += 1
-            for metric, values in trial.samples.items() if trial.usable else ():
-                self.metrics.add((trial.workload, metric))
-                of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
-                of_metric.setdefault(block, []).extend(values)
-            for metric, found in trial.histograms.items() if trial.usable else ():
-                merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
-                merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
 
 def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:

@@ -17,7 +17,7 @@ from kteardown.analysis.estimate.over_points import OverPoints, PointBoots, esti
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import Estimate, SupportingResults, explained_by_twin, judge
 from kteardown.analysis.growth.slope_ratio import SlopeRatio
-from kteardown.model.point import Point, weight_of
+from kteardown.model.point import weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import Comparison, MetricVerdict, Verdict
 
@@ -173,14 +173,13 @@ def _planned(data: Data, pair: Pair) -> int:
     A point is not one of them if both kernels recorded other metrics there, and neither this one.
     """
     figure = pair.figure
-
-    def possible(point: Point) -> bool:
-        sides = (BASE, pair.variant)
-        return any(data.collected.boots(name, point, figure.metric) for name in sides) or not all(
-            data.collected.measured(name, point) for name in sides
-        )
-
-    return sum(point.workload == figure.point.workload and possible(point) for point in data.expected)
+    sides, collected = (BASE, pair.variant), data.collected
+    return sum(
+        any(collected.boots(name, point, figure.metric) for name in sides)
+        or not all(collected.measured(name, point) for name in sides)
+        for point in data.expected
+        if point.workload == figure.point.workload
+    )
 
 
 def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> float | None:

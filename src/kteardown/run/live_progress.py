@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -117,7 +118,15 @@ class Follower:
     def _read_new_records(self) -> None:
         """Read what was written since the last call, and update the boots that have new records."""
         changed: dict[int, None] = {}
-        for line in self._new_lines():
+        text = b""
+        with suppress(FileNotFoundError), self._run.records_file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size < self._offset:
+                self._forget()
+            stream.seek(self._offset)
+            text = stream.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
             try:
                 record = parse(line)
             except ValidationError:
@@ -159,19 +168,6 @@ class Follower:
                 self._boots[number] = _boot(kept[:-1], kept[-1])
             else:
                 del self._records[number], self._boots[number]
-
-    def _new_lines(self) -> list[bytes]:
-        try:
-            with self._run.records_file.open("rb") as stream:
-                if os.fstat(stream.fileno()).st_size < self._offset:
-                    self._forget()
-                stream.seek(self._offset)
-                text = stream.read()
-        except FileNotFoundError:
-            return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.splitlines()
 
 
 def _all_records(attempt: Attempt) -> Sequence[Record]:

@@ -8,10 +8,10 @@ from typing import Any
 from kteardown.analysis.compared_pairs import Data
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair
-from kteardown.analysis.growth.fit import Fit, fit, predict
+from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.growth.slope_ratio import SlopeRatio, families, rows_of
 from kteardown.model.point import Key, Point
-from kteardown.model.result import Law, Prediction, Verdict
+from kteardown.model.result import Law, Verdict
 
 _FURTHER = 2.0
 """Without requested values, predict at this multiple of the largest measured value."""
@@ -47,6 +47,7 @@ def laws(
                 found = fit(sizes, rows, data.rules.confidence) if rows else None
                 if found is None:
                     continue
+                wanted = predict_at.get(param) or (_FURTHER * max(sizes),)
                 law = Law(
                     workload=workload,
                     kernel=kernel,
@@ -54,7 +55,12 @@ def laws(
                     unit=spec.unit,
                     param=param,
                     point={name: value for name, value in family[0].shown.items() if name != param},
-                    predictions=_predictions(found, sizes, predict_at.get(param, ()), data.rules.confidence),
+                    predictions=tuple(
+                        p.model_copy(
+                            update={name: tidy(getattr(p, name)) for name in ("value", "low", "high")}
+                        )
+                        for p in (predict(found, at, data.rules.confidence) for at in wanted)
+                    ),
                     model=found.model,
                     per_unit=tidy(found.per_unit),
                     per_unit_ci=tidy_pair(found.per_unit_ci),
@@ -67,16 +73,6 @@ def laws(
                 )
                 result.append(law)
     return tuple(result)
-
-
-def _predictions(
-    found: Fit, sizes: Sequence[float], wanted: Sequence[float], confidence: float
-) -> tuple[Prediction, ...]:
-    """Return the predictions at ``wanted``, or at twice the largest size, rounded like all results."""
-    exact = [predict(found, at, confidence) for at in wanted or (_FURTHER * max(sizes),)]
-    return tuple(
-        p.model_copy(update={"value": tidy(p.value), "low": tidy(p.low), "high": tidy(p.high)}) for p in exact
-    )
 
 
 def _costs(

@@ -137,7 +137,29 @@ def run_order(order: Order, me: Me) -> bool:
         qemu = check_qemu(order)
         log = _Log(own, me)
         try:
-            setting = _setting(order, log, lock)
+            stage = Stage(order.hashes, order.node_cache)
+            used = {boot.kernel for boot in order.plan.boots}
+            kernels = {
+                name: _Staged(
+                    image=stage.file(files.image),
+                    modules=stage.all(files.modules),
+                    optional_modules={each: stage.all(more) for each, more in files.optional_modules.items()},
+                    lines=files.image.parent,
+                )
+                for name, files in order.kernels.items()
+                if name in used
+            }
+            spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
+            lab = Lab(
+                machine=QemuMachine(inherit=(lock,)),
+                agent=stage.file(order.agent),
+                arch=order.arch,
+                acceleration=order.acceleration,
+                kernel_args=order.kernel_args,
+                lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
+                programs=stage.all(order.programs),
+            )
+            setting = Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
             for boot in order.plan.boots:
                 run_boot(boot, setting)
         finally:
@@ -191,32 +213,6 @@ class _Staged(Bootable):
 
     def source_lines(self, arch: Arch) -> SourceLines:
         return SourceLines(self.lines, arch)
-
-
-def _setting(order: Order, log: _Log, lock: int) -> Setting:
-    stage = Stage(order.hashes, order.node_cache)
-    used = {boot.kernel for boot in order.plan.boots}
-    kernels = {
-        name: _Staged(
-            image=stage.file(files.image),
-            modules=stage.all(files.modules),
-            optional_modules={module: stage.all(paths) for module, paths in files.optional_modules.items()},
-            lines=files.image.parent,
-        )
-        for name, files in order.kernels.items()
-        if name in used
-    }
-    spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
-    lab = Lab(
-        machine=QemuMachine(inherit=(lock,)),
-        agent=stage.file(order.agent),
-        arch=order.arch,
-        acceleration=order.acceleration,
-        kernel_args=order.kernel_args,
-        lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
-        programs=tuple(stage.file(path) for path in order.programs),
-    )
-    return Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
 
 
 class Stage:
