@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
 from kteardown.model.result import Result
-from kteardown.model.samples import Samples
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups
+from kteardown.report.comparison_groups import Group, groups
 from kteardown.report.formatting import (
     change,
     decimals,
@@ -27,12 +26,25 @@ from kteardown.report.table import Cell
 
 @dataclass(frozen=True)
 class DataRow:
-    """One row with the variant and metric that it is about. ``verdict`` is empty if it has none."""
+    """One row with the variant that it is about. ``verdict`` is empty if it has none."""
 
     variant: str
-    metric: str
     verdict: str
     cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class DataRows:
+    """The rows about one metric; ``name`` has its unit."""
+
+    metric: str
+    name: str
+    rows: tuple[DataRow, ...]
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -42,65 +54,58 @@ class LongTable:
     title: str
     columns: tuple[str, ...]
     left: frozenset[str]
-    rows: tuple[DataRow, ...]
+    bodies: tuple[DataRows, ...]
 
 
 def comparison_table(result: Result, workloads: Mapping[str, Workload]) -> LongTable:
     """Return every comparison of requested variants with its interval, twins and reason."""
     wall = result.clock == "wall"
     extra = ("A/A", "mde", "rank p") if wall else ("mde",)
-    columns = ("variant", "metric", "point", "base", "changed", "change", *extra, "verdict", "reason")
-    left = frozenset(("variant", "metric", "point", "verdict", "reason"))
+    columns = ("variant", "point", "base", "changed", "change", *extra, "verdict", "reason")
+    bodies = tuple(_compared(result, group, wall=wall) for group in groups(result, workloads))
     return LongTable(
-        "Every change in figures", columns, left, tuple(_comparisons(result, workloads, wall=wall))
+        "Every change in figures", columns, frozenset(("variant", "point", "verdict", "reason")), bodies
     )
 
 
-def _comparisons(result: Result, workloads: Mapping[str, Workload], *, wall: bool) -> Iterator[DataRow]:
-    for group in groups(result, workloads):
-        unit = scale(
-            group.comparisons[0].unit,
-            result.clock,
-            [side.compared for c in group.comparisons for side in (c.base, c.changed)],
+def _compared(result: Result, group: Group, *, wall: bool) -> DataRows:
+    values = [side.compared for c in group.comparisons for side in (c.base, c.changed)]
+    unit = scale(group.comparisons[0].unit, result.clock, values)
+    digits = decimals(group.comparisons)
+    rows = []
+    for c in group.comparisons:
+        null = (Cell(interval(c.null_ci, digits) if c.null_ci else "-"),) if wall else ()
+        ranks = (Cell(probability(c.p_rank)),) if wall else ()
+        cells = (
+            Cell(c.variant),
+            Cell(point_text(c.point)),
+            Cell(unit.text(c.base.compared)),
+            Cell(unit.text(c.changed.compared)),
+            Cell(change(c, digits), c.verdict),
+            *null,
+            Cell(detectable(c.mde)),
+            *ranks,
+            Cell(c.verdict, c.verdict),
+            Cell(with_remedy(c.reason)),
         )
-        digits = decimals(group.comparisons)
-        for c in group.comparisons:
-            null = (Cell(interval(c.null_ci, digits) if c.null_ci else "-"),) if wall else ()
-            ranks = (Cell(probability(c.p_rank)),) if wall else ()
-            cells = (
-                Cell(c.variant),
-                Cell(f"{group.name} ({unit.unit})"),
-                Cell(point_text(c.point)),
-                Cell(unit.text(c.base.compared)),
-                Cell(unit.text(c.changed.compared)),
-                Cell(change(c, digits), c.verdict),
-                *null,
-                Cell(detectable(c.mde)),
-                *ranks,
-                Cell(c.verdict, c.verdict),
-                Cell(with_remedy(c.reason)),
-            )
-            yield DataRow(c.variant, c.metric, c.verdict, cells)
+        rows.append(DataRow(c.variant, c.verdict, cells))
+    return DataRows(group.metric, f"{group.name} ({unit.unit})", tuple(rows))
 
 
 def samples_table(material: Material) -> LongTable:
     """Return a summary of the samples of each kernel at each point."""
-    columns = ("kernel", "metric", "point", "boots", "samples", "smallest", "median", "mean", "largest", "sd")
-    left = frozenset(("kernel", "metric", "point"))
-    rows = tuple(_samples(s, material) for s in material.evidence.samples)
-    return LongTable("The samples of each kernel in figures", columns, left, rows)
-
-
-def _samples(s: Samples, material: Material) -> DataRow:
-    values = [value for boot in s.boots.values() for value in boot]
-    unit = scale(s.unit, material.result.clock, values)
-    statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
-    cells = (
-        Cell(s.kernel),
-        Cell(f"{metric_name(material.workloads, s.workload, s.metric)} ({unit.unit})"),
-        Cell(point_text(s.point)),
-        Cell(f"{len(s.boots)}"),
-        Cell(f"{len(values):,}"),
-        *(Cell(unit.text(value)) for value in statistics),
+    columns = ("kernel", "point", "boots", "samples", "smallest", "median", "mean", "largest", "sd")
+    found: dict[tuple[str, str, str], list[DataRow]] = {}
+    for s in material.evidence.samples:
+        values = [value for boot in s.boots.values() for value in boot]
+        unit = scale(s.unit, material.result.clock, values)
+        statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
+        texts = (s.kernel, point_text(s.point), f"{len(s.boots)}", f"{len(values):,}")
+        cells = (*map(Cell, texts), *(Cell(unit.text(value)) for value in statistics))
+        found.setdefault((s.workload, s.metric, unit.unit), []).append(DataRow(s.kernel, "", cells))
+    bodies = tuple(
+        DataRows(metric, f"{metric_name(material.workloads, workload, metric)} ({unit})", tuple(rows))
+        for (workload, metric, unit), rows in found.items()
     )
-    return DataRow(s.kernel, s.metric, "", cells)
+    title = "The samples of each kernel in figures"
+    return LongTable(title, columns, frozenset(("kernel", "point")), bodies)

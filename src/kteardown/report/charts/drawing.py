@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from kteardown.report.charts.figure import Axis, Chart, Flame, Frame, Mark, Plot, Rows, Series
 from kteardown.report.charts.palette import LIGHT
@@ -30,7 +30,6 @@ _STROKES = ("cross", "x")
 """The symbols that are lines, without an inside."""
 _WITHOUT = ("bar", "dot", "median", "")
 """What is no symbol."""
-_PALE = ' opacity=".5"'
 _EDGE_PX, _WIDTH_PX = 24, 1000
 """Of a file: the space around the chart, and the width of the part that is as wide as the place on a page."""
 _LABEL_PX, _VALUE_PX = 220, 240
@@ -204,11 +203,10 @@ class _Canvas:
         places = [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
         drawn = ""
         if one.symbol == "dot":
-            dots = "".join(f"M{place}h0" for place in places)
-            drawn += f'<path d="{dots}" stroke-width="{one.size:.2g}"{_PALE if one.pale else ""}/>'
+            drawn += f'<path d="{self._dots(one)}" stroke-width="{one.size:.2g}"/>'
         elif one.symbol in ("bar", "median"):
             drawn += self._columns(one)
-        if one.dash is not None and places:
+        if one.dash is not None and len(places) > 1:
             dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
             drawn += f'<path d="M{"L".join(places)}" stroke-width="{one.width:g}"{dashes}/>'
         intervals = "".join(
@@ -220,8 +218,13 @@ class _Canvas:
             drawn += f'<path class="{"ends of-bar" if one.symbol == "bar" else "ends"}" d="{intervals}"/>'
         return drawn
 
+    def _dots(self, one: Series) -> str:
+        """Return all dots as a path in whole pixels, in which every place is relative to the one before."""
+        places = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
+        return "".join(f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *places]))
+
     def _columns(self, one: Series) -> str:
-        """Return bars, or medians whose tooltips are shown on the whole column."""
+        """Return bars, or medians whose tooltips, if they have any, are shown on the whole column."""
         width = 1000 * (self.x.share(one.size) - self.x.share(0))
         bars, lines, hits = "", "", ""
         for mark in one.marks:
@@ -229,11 +232,12 @@ class _Canvas:
             top, bottom = sorted((y, self.down(mark.base)))
             place = f'x="{x}" y="{top:g}" width="{width:.3g}" height="{max(1.0, bottom - top):.4g}"'
             bars += f'<rect class="bar" {place}>{_title(mark)}</rect>'
-            lines += f"M{x + width / 4:.4g} {y:g}h{width / 2:.3g}"
-            hits += f'<rect x="{x}">{_title(mark)}</rect>'
+            lines += f"M{x + width / 4:.0f} {y:.0f}h{width / 2:.0f}"
+            hits += f'<rect x="{x}">{_title(mark)}</rect>' if mark.text else ""
         if one.symbol == "bar":
             return bars
-        return f'<path class="median" d="{lines}"/><g class="hits" style="--width:{width:.3g}px">{hits}</g>'
+        tooltips = f'<g class="hits" style="--width:{width:.3g}px">{hits}</g>' if hits else ""
+        return f'<path class="median" d="{lines}"/>{tooltips}'
 
     def _symbols(self, one: Series) -> str:
         use = f'<use href="#m-{one.symbol.removesuffix("-open")}"'
@@ -266,9 +270,10 @@ def _names(names: Sequence[str]) -> str:
 
 def _swatch(one: Series) -> str:
     """Return the line and the mark of a series, for a legend."""
+    dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
     return (
-        f'<svg class="{_paint(one.symbol)}" width="30" height="12" aria-hidden="true"'
-        f'{_look(one)}><path class="line" d="M1 6H29" stroke-dasharray="{one.dash}"/>'
+        f'<svg class="{_paint(one.symbol)}" width="30" height="12" aria-hidden="true" '
+        f'style="color:var(--{one.colour})"><path class="line" d="M1 6H29"{dashes}/>'
         f'<use href="#m-{one.symbol.removesuffix("-open")}" x="15" y="6"/></svg>'
     )
 
@@ -278,8 +283,12 @@ def _look(one: Series) -> str:
     return f' style="color:var(--{one.colour})"{_variant(one)}'
 
 
+def _variant(one: Series) -> str:
+    return f' data-variant="{escape(one.variant)}"' if one.variant else ""
+
+
 def _title(mark: Mark) -> str:
-    return f"<title>{escape(mark.text)}</title>"
+    return f"<title>{escape(mark.text)}</title>" if mark.text else ""
 
 
 def _paint(symbol: str) -> str:
@@ -287,10 +296,6 @@ def _paint(symbol: str) -> str:
     if symbol in _STROKES:
         return "stroke"
     return "hollow" if symbol.endswith("-open") else "solid"
-
-
-def _variant(one: Series) -> str:
-    return f' data-variant="{escape(one.variant)}"' if one.variant else ""
 
 
 def _flame(frames: Sequence[Frame]) -> str:

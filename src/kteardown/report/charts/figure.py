@@ -51,7 +51,6 @@ class Series:
     size: float = 0.0
     variant: str = ""
     in_legend: bool = True
-    pale: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,15 @@ class Plot:
     series: tuple[Series, ...]
 
     def logarithmic(self) -> Plot | None:
-        """Return the plot with logarithmic axes, which have only positive numbers; None if no number is."""
+        """Return the plot with logarithmic axes, which have only positive numbers; None if no number is.
+
+        Its marks have no texts, which the plot with linear axes has.
+        """
         x, y = (replace(axis, title=f"{axis.title}, logarithmic", log=True) for axis in (self.x, self.y))
         series = [
-            replace(one, marks=tuple(mark for mark in one.marks if mark.x > 0 and mark.y > 0))
+            replace(
+                one, marks=tuple(replace(mark, text="") for mark in one.marks if mark.x > 0 and mark.y > 0)
+            )
             for one in self.series
         ]
         return Plot(x, y, tuple(series)) if any(one.marks for one in series) else None

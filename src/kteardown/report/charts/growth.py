@@ -169,7 +169,12 @@ def _extrapolation(law: Law, measured: Series, unit: Scale) -> list[Series]:
         return []
     last = measured.marks[-1]
     plain = replace(measured, in_legend=False, dash=DOTTED, width=1)
-    line = replace(plain, name=f"{law.kernel}, to its law", marks=(Mark(last.x, last.y), marks[0]), symbol="")
+    line = replace(
+        plain,
+        name=f"{law.kernel}, to its law",
+        marks=(Mark(last.x, last.y), Mark(marks[0].x, marks[0].y)),
+        symbol="",
+    )
     ahead = replace(
         plain, name=f"{law.kernel}, extrapolated by its law", marks=tuple(marks), symbol=_PREDICTED
     )

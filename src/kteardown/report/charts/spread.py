@@ -9,7 +9,7 @@ from statistics import median
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
 from kteardown.report.charts.figure import Axis, Chart, Gallery, Mark, Plot, Series, colour, slug
-from kteardown.report.formatting import Scale, number, point_text, scale
+from kteardown.report.formatting import Scale, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.metric_names import distinct_names, metric_name
 
@@ -17,7 +17,7 @@ _WIDTH = 0.84
 """The part of the room of a kernel that its boots take."""
 _INSIDE = 0.62
 """The part of the room of a boot that its repetitions take."""
-_MOST_LISTED = 8
+_MOST_LISTED = 3
 """The tooltip of a boot has all of its values if they are no more than this."""
 
 
@@ -52,7 +52,7 @@ def _chart(material: Material, samples: Sequence[Samples]) -> Chart:
     return Chart(
         name=slug("samples", first.workload, first.metric, point_text(first.point)),
         title=f"Every sample of {name}{at}",
-        about=_about(samples, name, unit, at),
+        about=f"Every sample of {name}{at} in {unit.unit}; figures in the table below.",
         drawn=Plot(
             Axis(names=tuple(_column(s) for s in samples)),
             Axis(f"{name}, {unit.unit}; {first.better} is better"),
@@ -67,22 +67,22 @@ def _column(s: Samples) -> str:
 
 
 def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Series]:
-    """Return the samples of a kernel, those of every second boot paler, and the median of each boot."""
+    """Return the samples of a kernel, and the median of each boot."""
     count, by = len(s.boots), unit.divisor
     room = min(_WIDTH / count, 0.2)
-    dots: tuple[list[Mark], list[Mark]] = ([], [])
-    medians = []
+    dots, medians = [], []
     for position, (block, values) in enumerate(s.boots.items()):
         middle = at + (position - (count - 1) / 2) * room
         step = room * _INSIDE / max(1, len(values) - 1)
         start = middle - step * (len(values) - 1) / 2
-        dots[position % 2].extend(Mark(start + step * n, value / by) for n, value in enumerate(values))
-        medians.append(Mark(middle, median(values) / by, _boot(block, values, unit)))
+        dots += [Mark(start + step * n, value / by) for n, value in enumerate(values)]
+        # Of other metrics there are very many charts; the table has their figures.
+        text = _boot(block, values, unit) if s.headline else ""
+        medians.append(Mark(middle, median(values) / by, text))
     size = max(4.0, min(8.0, 300 / max(1, s.count) ** 0.5))
     shade = colour(s.kernel, kernels)
-    plain = Series(s.kernel, shade, tuple(dots[0]), "dot", size=size, variant=s.kernel, in_legend=False)
-    pale = replace(plain, marks=tuple(dots[1]), pale=True)
-    return [plain, pale, replace(plain, marks=tuple(medians), symbol="median", size=room * 0.8)]
+    plain = Series(s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False)
+    return [plain, replace(plain, marks=tuple(medians), symbol="median", size=room * 0.8)]
 
 
 def _boot(block: int, values: Sequence[float], unit: Scale) -> str:
@@ -90,12 +90,3 @@ def _boot(block: int, values: Sequence[float], unit: Scale) -> str:
         return f"block {block}: {', '.join(map(unit.text, values))}"
     low, middle, high = (unit.text(value) for value in (min(values), median(values), max(values)))
     return f"block {block}: {len(values)} from {low} to {high}, median {middle}"
-
-
-def _about(samples: Sequence[Samples], name: str, unit: Scale, at: str) -> str:
-    parts = []
-    for s in samples:
-        values = [value for boot in s.boots.values() for value in boot]
-        low, high = number(min(values) / unit.divisor), number(max(values) / unit.divisor)
-        parts.append(f"{s.kernel} {len(values)} samples of {len(s.boots)} boots from {low} to {high}")
-    return f"Every sample of {name}{at} in {unit.unit}: {'; '.join(parts)}."

@@ -36,7 +36,7 @@ function applyFilters() {
   filters = chosen();
   let shown = 0, known = 0;
   for (const element of all("main [data-variant], main [data-metric], .f[data-verdict]")) {
-    const { variant, metric, verdict } = element.dataset;
+    const { variant, verdict } = element.dataset, { metric } = element.closest("[data-metric]")?.dataset ?? {};
     const row = element.tagName === "TR";
     const visible = filters.variant(variant) && filters.metric(metric) && (!(row || element.matches(".f")) || filters.verdict(verdict));
     element.toggleAttribute("hidden", !visible);
