@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from kteardown.errors import InputError
 from kteardown.model.clock import Clock
-from kteardown.model.record import ParamValue
+from kteardown.model.record import Float, Int, ParamValue
 from kteardown.model.workload import Name, StrictModel
 from kteardown.paths import data_dir
 
@@ -75,33 +75,30 @@ class Figure(_Finite):
 class Posted(BaseModel):
     """One value as posted, with its standard deviation if it was posted."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    value: float
-    sd: float | None = None
+    value: Float
+    sd: Float | None = None
 
 
 class PostedRow(BaseModel):
     """The posted values at one value of the parameter."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    at: ParamValue
+    at: Int | str
     base: Posted
     changed: Posted
 
     @property
     def change(self) -> float | None:
-        """Changed / base - 1; None if base is zero."""
-        return self.changed.value / self.base.value - 1 if self.base.value else None
+        """Changed / base - 1; None if base is zero, or so small that no number is large enough."""
+        change = self.changed.value / self.base.value - 1 if self.base.value else math.inf
+        return change if math.isfinite(change) else None
 
 
 class Claim(_Finite):
     """One claim: a value before and after the posted change, at a point of one of our workloads."""
 
     what: str
-    before: float = Field(gt=0)
-    after: float = Field(gt=0)
+    before: Float = Field(gt=0)
+    after: Float = Field(gt=0)
     unit: str
     step: float = Field(default=0, ge=0)
     """The resolution of both values, such as 1 of times that were logged in whole ms; 0: not known."""
@@ -164,8 +161,9 @@ class Posting(_Finite):
             try:
                 self.rows(figure)
             except (KeyError, TypeError, ValueError) as error:
+                reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
                 raise ValueError(
-                    f"figures.{number}: {figure.base} over {figure.at}: {error}; name lists of the same "
+                    f"figures.{number}: {figure.base} over {figure.at}: {reason}; name lists of the same "
                     "length under [result] with the keys at, base and changed"
                 ) from error
         return self
@@ -179,7 +177,8 @@ class Posting(_Finite):
     def rows(self, figure: Figure) -> list[PostedRow]:
         """Return the values of ``figure``, one row for each value of its parameter.
 
-        Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``.
+        Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``, or if a
+        value is not a number.
         """
         keys = (figure.at, figure.base, figure.changed)
         values: list[Any] = [reduce(getitem, key.split("."), self.result) for key in keys]
@@ -218,10 +217,10 @@ def read_posting(path: Path) -> Posting:
         return Posting.model_validate({"name": path.stem, **fields})
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        where = f"{key}: " if key else ""
-        message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
-        raise InputError(f"{path}: {where}{message}", hint="correct this key.") from error
+        key = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
+        message = first["msg"].removeprefix("Value error, ")
+        at = f"{key}: {message[:1].lower()}{message[1:]}" if key else message
+        raise InputError(f"{path}: {at}", hint="correct this key.") from error
 
 
 def _posted(value: Any) -> Posted:

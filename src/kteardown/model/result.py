@@ -23,7 +23,11 @@ FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
 
 
-class _Valued(StrictModel):
+class _Result(StrictModel):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class _Valued(_Result):
     """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit`` theirs.
 
     On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in results
@@ -34,7 +38,7 @@ class _Valued(StrictModel):
     value_unit: str = ""
 
 
-class Summary(StrictModel):
+class Summary(_Result):
     """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
 
     ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile`` is the
@@ -151,7 +155,7 @@ class Distribution(_Valued):
     error: float
 
 
-class Prediction(StrictModel):
+class Prediction(_Result):
     """A growth law evaluated at ``at``, in the metric's unit, with its prediction interval.
 
     ``refused`` is the reason why there is no value, if the data does not support one; otherwise it is empty.
@@ -195,7 +199,7 @@ class Law(_Valued):
     reason: str = ""
 
 
-class PatchSet(StrictModel):
+class PatchSet(_Result):
     """The patches of a series that a kernel has: ``patches``, counted from 1, of ``total``.
 
     ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to find
@@ -214,7 +218,7 @@ class PatchSet(StrictModel):
         return self.patches == tuple(range(1, self.total + 1))
 
 
-class KernelFacts(StrictModel):
+class KernelFacts(_Result):
     """One kernel of a result, as it was built and with the release that it reported when it ran."""
 
     release: str
@@ -246,7 +250,7 @@ def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
     )
 
 
-class Unavailable(StrictModel):
+class Unavailable(_Result):
     """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not build."""
 
     kernel: str
@@ -254,7 +258,7 @@ class Unavailable(StrictModel):
     reason: str
 
 
-class Part(StrictModel):
+class Part(_Result):
     """The effect of one patch on one metric, as a change and as a share of the effect of the whole series.
 
     ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
@@ -271,7 +275,7 @@ class Part(StrictModel):
     reason: str = ""
 
 
-class PatchParts(StrictModel):
+class PatchParts(_Result):
     """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it alone."""
 
     patch: int
@@ -301,7 +305,7 @@ class Ablation(_Valued):
     unavailable: tuple[Unavailable, ...] = ()
 
 
-class Outlier(StrictModel):
+class Outlier(_Result):
     """A boot whose value is far from those of the other boots of its kernel. It is not removed.
 
     ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is the
@@ -320,7 +324,7 @@ class Outlier(StrictModel):
     ranges: float | None
 
 
-class Stopping(StrictModel):
+class Stopping(_Result):
     """The status of a run with a stopping rule at its last look.
 
     ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
@@ -339,7 +343,7 @@ class Stopping(StrictModel):
     reason: str
 
 
-class VoidTrials(StrictModel):
+class VoidTrials(_Result):
     """Trials that cannot be used, counted by kernel, workload and reason."""
 
     kernel: str
@@ -355,14 +359,14 @@ def boot_failed(outcome: Outcome) -> str:
     return f"boot: {outcome}"
 
 
-class FaultPoint(StrictModel):
+class FaultPoint(_Result):
     """A point of a workload at which a kernel failed."""
 
     workload: str
     point: dict[str, ParamValue]
 
 
-class Fault(StrictModel):
+class Fault(_Result):
     """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
 
     ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show it;
@@ -387,7 +391,7 @@ class Fault(StrictModel):
     excerpt: tuple[str, ...] = ()
 
 
-class Uncompared(StrictModel):
+class Uncompared(_Result):
     """A point of the plan at which nothing of a variant was compared with base, and why."""
 
     variant: str
@@ -396,7 +400,7 @@ class Uncompared(StrictModel):
     reason: str
 
 
-class MetricFacts(StrictModel):
+class MetricFacts(_Result):
     """A metric of the comparisons in words.
 
     ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file. The values
@@ -412,7 +416,7 @@ class MetricFacts(StrictModel):
     headline: bool
 
 
-class Result(StrictModel):
+class Result(_Result):
     """A whole ``result.json``."""
 
     schema_: int = 1

@@ -30,6 +30,9 @@ unit = "us"
 """
 
 
+HUGE = ("inf", "-inf", "nan", "1e300")
+
+
 def test_there_are_reference_files() -> None:
     assert {"freezer", "throttle", "zsmalloc", "pipes", "memcg"} <= {path.stem for path in FILES}
 
@@ -78,6 +81,7 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
         (GOOD.replace('title = "A posting"', ""), "title"),
         (GOOD + "whatever = 1\n", "whatever"),
         (GOOD.replace("[1, 2]", "[1, inf]"), "figures.0"),
+        *((GOOD.replace("15.0", value), r"figures\.0: .* over .*: Input should be") for value in HUGE),
         ("[source", "cannot be read"),
     ],
 )

@@ -18,6 +18,7 @@ from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.errors import InputError, LabError
 from kteardown.inputs import load as inputs_load
+from kteardown.inputs.published import load_posting
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.report import saved
 from kteardown.run import run_kernels
@@ -244,6 +245,21 @@ def test_a_wrong_value_is_named_by_its_key(home: Path) -> None:
     run.plan_file.write_text(json.dumps(fields))
     with pytest.raises(InputError, match=r"plan\.json: cannot be read: boots\.1\.kernel: Field required"):
         load(run)
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "NaN", "Infinity", "1e300", "null", "[]"])
+def test_published_figures_that_are_no_numbers_are_refused(value: str, home: Path) -> None:
+    run = write_run(home / "runs")
+    posting = load_posting("freezer")
+    assert posting is not None
+    fields = json.loads(posting.model_dump_json())
+    place, _, key = posting.figures[0].base.rpartition(".")
+    assert not place
+    fields["result"][key][1] = "@"
+    run.published_file.write_text(json.dumps(fields).replace('"@"', value))
+    with pytest.raises(InputError, match=r"published\.json: cannot be read: .*figures\.0") as refused:
+        load(run)
+    assert "\n" not in refused.value.message
 
 
 @pytest.mark.parametrize("damage", ["{", "[]"])
