@@ -152,12 +152,12 @@ def test_every_format_says_it(make_run: Callable[..., RunDir], monkeypatch: pyte
     complete(run, guest(1.0, 0.0), monkeypatch)
     material = material_of_folder(RunFolder.of(run), samples=True)
     for form in TEXTS:
-        text = " ".join(TEXTS[form](material).split())  # type: ignore[arg-type]
+        text = " ".join(TEXTS[form](material).split())
         said = (
             TEXT if form in ("markdown", "json", "html", "cover", "comment", "junit") else "not in the kernel"
         )
         assert said in text, form
-    junit = TEXTS["junit"](material)  # type: ignore[arg-type]
+    junit = TEXTS["junit"](material)
     assert 'type="not built"' in junit and 'errors="1"' in junit
 
 

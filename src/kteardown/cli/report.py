@@ -10,10 +10,11 @@ import typer
 
 from kteardown.cli import options
 from kteardown.cli.gate import gate
-from kteardown.cli.run_report import each_clock, material_of_folder, print_report, written
+from kteardown.cli.run_report import material_of_folder, written
 from kteardown.errors import InputError, LabError
 from kteardown.extras import need
-from kteardown.report.material import BothMaterial, Material
+from kteardown.report.formats import text
+from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.rundir.find import find_runs
 from kteardown.visible import echo
 
@@ -114,14 +115,14 @@ def report(
         options.need_writable(output)
     material = material_of_folder(found, samples=not printed)
     if printed:
-        print_report(material)
+        text.report(material, options.output())
     else:
         _make(material, form, output, chart)
-    for one in each_clock(material):
+    for one in material.clocks:
         gate(one.name, one.result, one.workloads, fail_on)
 
 
-def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | None, chart: str) -> None:
+def _make(material: Measured, form: ReportFormat, output: Path | None, chart: str) -> None:
     if form is ReportFormat.svg or form is ReportFormat.png:
         if isinstance(material, BothMaterial):
             raise InputError(
@@ -146,7 +147,7 @@ def _make(material: Material | BothMaterial, form: ReportFormat, output: Path | 
         options.write_text(output, made)
 
 
-def _file_name(material: Material | BothMaterial) -> str:
+def _file_name(material: Measured) -> str:
     """Return the run's id as part of a file's name; that of one clock of a run on both has a slash."""
     return material.name.replace("/", "-")
 

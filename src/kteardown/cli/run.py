@@ -13,7 +13,7 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.gate import check_broken, check_built, gate
-from kteardown.cli.run_report import each_clock, material_of_folder, written
+from kteardown.cli.run_report import material_of_folder, written
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
@@ -136,7 +136,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     boot_rest(found, reporter, execution)
     material = material_of_folder(found)
     text_of, show = partial(written, material), partial(brief.render, material, options.output())
-    gates = partial(apply_gates, each_clock(material), execution.fail_on)
+    gates = partial(apply_gates, material.clocks, execution.fail_on)
     execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from kteardown.cli import options
 from kteardown.report import saved
-from kteardown.report.formats import text
-from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
+from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
 from kteardown.visible import visible
 
 
-def material_of_folder(found: RunFolder, *, samples: bool = False) -> Material | BothMaterial:
+def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
     """Return the material of a run, with its ``samples`` if the format needs them.
 
     Nothing is written. Raises InputError, GuestError.
@@ -21,27 +19,8 @@ def material_of_folder(found: RunFolder, *, samples: bool = False) -> Material |
     return materials[0] if len(materials) == 1 else side_by_side(found.name, materials[0], materials[1])
 
 
-def each_clock(material: Material | BothMaterial) -> tuple[Material, ...]:
-    """Return the material of each clock that was measured."""
-    return material.clocks if isinstance(material, BothMaterial) else (material,)
-
-
-def print_report(material: Material | BothMaterial) -> None:
-    """Print the report on standard output."""
-    if isinstance(material, BothMaterial):
-        from kteardown.report.formats import both_clocks
-
-        both_clocks.render(material, options.output())
-    else:
-        text.render(material.result, material.workloads, material.reference, options.output())
-
-
-def written(material: Material | BothMaterial, form: str) -> str:
+def written(material: Measured, form: str) -> str:
     """Return the report in one of the text formats, without control characters, which no format needs."""
-    if isinstance(material, BothMaterial):
-        from kteardown.report.formats import both_clocks
-
-        return visible(both_clocks.TEXTS[form](material))
     from kteardown.report.formats.registry import TEXTS
 
     return visible(TEXTS[form](material))

@@ -10,7 +10,6 @@ from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import parameter
 from kteardown.report.metric_names import metric_label, metric_name
-from kteardown.report.table import Cell
 
 PointKey = tuple[tuple[str, ParamValue], ...]
 """A point as a key of dictionaries: pairs of parameter and value."""
@@ -86,12 +85,12 @@ def point_key(point: Mapping[str, ParamValue]) -> PointKey:
     return tuple(point.items())
 
 
-def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the parameters whose values differ between the points, and a row of their values for each point.
 
     All parameters are returned if none differs.
     """
     names = list(dict.fromkeys(name for point in points for name in point))
     varying = [name for name in names if len({point.get(name) for point in points}) > 1] or names
-    rows = [tuple(Cell(parameter(point.get(name, "-"))) for name in varying) for point in points]
+    rows = [tuple(parameter(point.get(name, "-")) for name in varying) for point in points]
     return tuple(varying), rows

@@ -5,7 +5,6 @@ The text and Markdown formats only lay them out.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,16 @@ from kteardown.inputs.published import Posting
 from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
-from kteardown.report.formatting import CLOCKS, OTHER_CLOCK, VERDICTS, percent, point_text, tone, with_remedy
+from kteardown.report.formatting import (
+    CLOCKS,
+    OTHER_CLOCK,
+    VERDICTS,
+    percent,
+    point_text,
+    size_of,
+    tone,
+    with_remedy,
+)
 from kteardown.report.metric_names import metric_name
 from kteardown.report.revision import revisions_in
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
@@ -28,7 +36,7 @@ from kteardown.report.sections.metric_table import metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
 from kteardown.report.sections.timing_lines import timing_lines
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Cell, Table, Text
 
 _HASH = 10
 _LONG_FACT = 160
@@ -95,7 +103,7 @@ def all_tables(
 
 def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
     """Return the table of the metrics that have no table of their own: a row for each metric and variant."""
-    rows = []
+    rows: list[list[Text]] = []
     for group in groups(result, workloads):
         if is_headline(workloads, group.workload, group.metric):
             continue
@@ -109,15 +117,14 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
                 _span(c.layout_ci for c in mine if c.layout_ci),
             ]
             if mine:
-                cells = (Cell(f"{group.name} ({group.key})"), Cell(variant), Cell(counted, tone(mine)))
-                rows.append((*cells, *(Cell(span) for span in spans)))
+                rows.append([f"{group.name} ({group.key})", variant, (counted, tone(mine)), *spans])
     if not rows:
         return None
     names = ("metric", "variant", "points", "change", "A/A", "layout")
-    used = [n for n, _ in enumerate(names) if n < 4 or any(row[n].text for row in rows)]
-    columns = tuple(names[n] for n in used)
-    block = Block(columns, tuple(tuple(row[n] for n in used) for row in rows), left=frozenset(columns))
-    return Table("Other metrics", block)
+    used = [n for n, _ in enumerate(names) if n < 4 or any(row[n] for row in rows)]
+    columns = [names[n] for n in used]
+    cells: list[list[Text]] = [[row[n] for n in used] for row in rows]
+    return Table("Other metrics", Block.of(columns, cells, left=columns))
 
 
 def _span(intervals: Iterable[Sequence[float]]) -> str:
@@ -135,16 +142,11 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> Table |
         return None
     found = [(kernel, block, len(of), max(of, key=_distance)) for (kernel, block), of in boots.items()]
     found.sort(key=lambda row: -_distance(row[3]))
-    rows = tuple(
-        (
-            Cell(kernel),
-            Cell(str(block)),
-            Cell(str(count)),
-            Cell(f"{farthest.value / farthest.median:.2f}x"),
-            Cell(f"{_metric_of(farthest, workloads)} {point_text(farthest.point)}".rstrip()),
-        )
-        for kernel, block, count, farthest in found
-    )
+    rows = []
+    for kernel, block, count, far in found:
+        name = metric_name(workloads, far.workload, far.metric, far.statistic)
+        place = f"{name} {point_text(far.point)}".rstrip()
+        rows.append((kernel, str(block), str(count), f"{far.value / far.median:.2f}x", place))
     columns = ("kernel", "block", "values", "farthest / median", "metric and point")
     notes = [
         "values more than three interquartile ranges beyond the quartiles of their kernel; they are included "
@@ -152,28 +154,21 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> Table |
     ]
     if len(rows) > _OUTLIERS:
         notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
-    left = frozenset(("kernel", "metric and point"))
-    block = Block(columns, rows[:_OUTLIERS], left)
-    return Table("Outlier boots", block, notes=tuple(notes))
+    shown = Block.of(columns, rows[:_OUTLIERS], left=("kernel", "metric and point"))
+    return Table("Outlier boots", shown, notes=tuple(notes))
 
 
 def kernels_table(result: Result) -> Table:
     """Return the table of the kernels that were booted, with the hashes of their inputs."""
-    rows = tuple(
-        (
-            Cell(name),
-            Cell(facts.release),
-            Cell(facts.source),
-            Cell(facts.config_hash[:_HASH]),
-            Cell(facts.image_hash[:_HASH]),
-        )
+    rows = [
+        (name, facts.release, facts.source, facts.config_hash[:_HASH], facts.image_hash[:_HASH])
         for name, facts in result.kernels.items()
-    )
+    ]
     columns = ("kernel", "release", "source", "config", "image")
     compilers = dict.fromkeys(facts.compiler for facts in result.kernels.values())
     arches = dict.fromkeys(facts.arch for facts in result.kernels.values())
     notes = (f"{', '.join(arches)}; {'; '.join(compilers)}",) if rows else ()
-    return Table("Kernels", Block(columns, rows, left=frozenset(columns)), notes=notes)
+    return Table("Kernels", Block.of(columns, rows, left=columns), notes=notes)
 
 
 def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
@@ -229,12 +224,8 @@ def _stopping(stopping: Stopping, unit: str) -> str:
     return f"{how}: {stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
 
 
-def _metric_of(outlier: Outlier, workloads: Mapping[str, Workload]) -> str:
-    return metric_name(workloads, outlier.workload, outlier.metric, outlier.statistic)
-
-
 def _distance(outlier: Outlier) -> float:
-    return abs(math.log(outlier.value / outlier.median))
+    return size_of(outlier.value / outlier.median)
 
 
 def _unusable_trials(result: Result) -> list[str]:

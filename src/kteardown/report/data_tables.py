@@ -74,20 +74,11 @@ def _compared(result: Result, group: Group, *, wall: bool) -> DataRows:
     digits = decimals(group.comparisons)
     rows = []
     for c in group.comparisons:
-        null = (Cell(interval(c.null_ci, digits) if c.null_ci else "-"),) if wall else ()
-        ranks = (Cell(probability(c.p_rank)),) if wall else ()
-        cells = (
-            Cell(c.variant),
-            Cell(point_text(c.point)),
-            Cell(unit.text(c.base.compared)),
-            Cell(unit.text(c.changed.compared)),
-            Cell(change(c, digits), c.verdict),
-            *null,
-            Cell(detectable(c.mde)),
-            *ranks,
-            Cell(c.verdict, c.verdict),
-            Cell(with_remedy(c.reason)),
-        )
+        texts = [c.variant, point_text(c.point), unit.text(c.base.compared), unit.text(c.changed.compared)]
+        twins = [interval(c.null_ci, digits) if c.null_ci else "-"] if wall else []
+        tests = [*twins, detectable(c.mde), *([probability(c.p_rank)] if wall else [])]
+        sized, judged = Cell(change(c, digits), c.verdict), Cell(c.verdict, c.verdict)
+        cells = (*map(Cell, texts), sized, *map(Cell, tests), judged, Cell(with_remedy(c.reason)))
         rows.append(DataRow(c.variant, c.verdict, cells))
     return DataRows(group.metric, f"{group.name} ({unit.unit})", tuple(rows))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kteardown.report.diff import ComparedRow, Difference, SideValue
 from kteardown.report.formatting import point_text
 from kteardown.report.metric_names import metric_label
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table
 
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
 
@@ -42,20 +42,13 @@ def _title(row: ComparedRow) -> str:
 
 def _table(rows: Sequence[ComparedRow]) -> Table:
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
-    cells = tuple(
-        (
-            Cell(point_text(row.point)),
-            Cell(_change(row.a)),
-            Cell(row.a.verdict, row.a.tone),
-            Cell(_change(row.b)),
-            Cell(row.b.verdict, row.b.tone),
-            Cell(_AGREE[row.agree]),
-            Cell("-" if row.base_ratio is None else f"{row.base_ratio:.3f}"),
-        )
-        for row in rows
-    )
-    left = frozenset(("point", "verdict of A", "verdict of B", "intervals"))
-    return Table(_title(rows[0]), Block(columns, cells, left))
+    cells = []
+    for row in rows:
+        sides = [text for side in (row.a, row.b) for text in (_change(side), (side.verdict, side.tone))]
+        levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
+        cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
+    left = ("point", "verdict of A", "verdict of B", "intervals")
+    return Table(_title(rows[0]), Block.of(columns, cells, left))
 
 
 def _change(side: SideValue) -> str:

@@ -96,6 +96,11 @@ def percent(ratio: float, decimals: int = 1) -> str:
     return f"{round((ratio - 1) * 100, decimals) + 0.0:+,.{decimals}f}%"
 
 
+def size_of(ratio: float) -> float:
+    """Return how large a change is, in either direction."""
+    return abs(math.log(ratio)) if ratio > 0 else math.inf
+
+
 def change(comparison: Comparison, decimals: int = 1) -> str:
     """Return the change of a comparison with its interval: ``-61.0% [-61.2, -60.8]`` or ``-61.0% exact``."""
     return change_of(comparison.ratio, comparison.ci, exact=comparison.exact, decimals=decimals)

@@ -8,7 +8,7 @@ from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metric_names import name_of
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table, Text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = "_.-=+*#@"
@@ -66,24 +66,17 @@ def detail(line: Line, *, plain: bool = False) -> Table:
     unit = _scale(line)
     shifts = {shift.index: shift for shift in line.shifts}
     strips = _strips(line, plain)
-    rows = tuple(
-        (
-            Cell(figure.release),
-            Cell(when(figure)),
-            Cell(unit.text(figure.value)),
-            Cell(_step(line.figures, index)),
-            Cell(strip),
-            _shift_cell(shifts.get(index)),
-            Cell(str(figure.boots)),
-            Cell(figure.run),
-        )
-        for index, (figure, strip) in enumerate(zip(line.figures, strips, strict=True))
-    )
+    rows = []
+    for index, (figure, strip) in enumerate(zip(line.figures, strips, strict=True)):
+        shift = shifts.get(index)
+        level = (_change(shift), shift.verdict) if shift else ""
+        texts = (figure.release, when(figure), unit.text(figure.value), _step(line.figures, index), strip)
+        rows.append((*texts, level, str(figure.boots), figure.run))
     columns = ("release", "when (UTC)", "figure", "step", "least to most", "level", "boots", "run")
-    left = frozenset(("release", "when (UTC)", "run", "least to most", "level"))
+    left = ("release", "when (UTC)", "run", "least to most", "level")
     where = point_text(line.point)
     heading = f"{title(line)}; {where}" if where else title(line)
-    return Table(heading, Block(columns, rows, left), notes=tuple(explain(line)))
+    return Table(heading, Block.of(columns, rows, left), notes=tuple(explain(line)))
 
 
 def title(line: Line) -> str:
@@ -145,45 +138,25 @@ def spark(line: Line, *, plain: bool = False) -> str:
 def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
     """Return the table of lines that differ only in their points, with a row for each."""
     names, keys = point_cells([line.point for line in lines])
-    rows = tuple((*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True))
+    rows = [(*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True)]
     columns = (*names, "figures", "releases", "history", "first", "last", "level")
-    left = frozenset(("releases", "history", "level"))
-    notes = dict.fromkeys(line.unlooked for line in lines if line.unlooked)
-    return Table(
-        title(lines[0]),
-        Block(columns, rows, left),
-        notes=tuple(f"not searched for changes: {note}" for note in notes),
-    )
+    notes = dict.fromkeys(f"not searched for changes: {line.unlooked}" for line in lines if line.unlooked)
+    block = Block.of(columns, rows, left=("releases", "history", "level"))
+    return Table(title(lines[0]), block, notes=tuple(notes))
 
 
-def _row(line: Line, plain: bool) -> tuple[Cell, ...]:
+def _row(line: Line, plain: bool) -> Sequence[Text]:
     releases = list(dict.fromkeys(figure.release for figure in line.figures))
     shown = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-    first, last = line.figures[0], line.figures[-1]
-    return (
-        Cell(str(len(line.figures))),
-        Cell(shown),
-        Cell(spark(line, plain=plain)),
-        Cell(figure_text(line, first.value)),
-        Cell(figure_text(line, last.value)),
-        _level(line),
-    )
-
-
-def _level(line: Line) -> Cell:
-    if line.unlooked:
-        return Cell("-")
-    if not line.shifts:
-        return Cell("no change", "same")
-    return Cell(", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
+    ends = [figure_text(line, figure.value) for figure in (line.figures[0], line.figures[-1])]
+    level: Text = None if line.unlooked else ("no change", "same")
+    if line.shifts and not line.unlooked:
+        level = (", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
+    return (str(len(line.figures)), shown, spark(line, plain=plain), *ends, level)
 
 
 def _change(shift: Shift) -> str:
     return f"{shift.verdict} {percent(shift.ratio)}" if shift.ratio is not None else shift.verdict
-
-
-def _shift_cell(shift: Shift | None) -> Cell:
-    return Cell("") if shift is None else Cell(_change(shift), shift.verdict)
 
 
 def _step(figures: Sequence[RunFigure], index: int) -> str:

@@ -25,6 +25,21 @@ class Material:
     reference: Posting | None = None
     evidence: Evidence = field(default_factory=Evidence)
 
+    @property
+    def clocks(self) -> tuple[Material, ...]:
+        """Return the material of each clock that was measured: this one."""
+        return (self,)
+
+    @property
+    def answer(self) -> Result | BothClocks:
+        """Return what the first lines of a report are about."""
+        return self.result
+
+    @property
+    def title(self) -> str:
+        """Return the title of the report of this clock behind that of both."""
+        return f"{CLOCKS[self.result.clock]} alone".capitalize()
+
 
 @dataclass(frozen=True)
 class BothMaterial:
@@ -36,9 +51,28 @@ class BothMaterial:
     both: BothClocks
 
     @property
-    def clocks(self) -> tuple[Material, Material]:
-        """Both materials in the order of reports."""
+    def clocks(self) -> tuple[Material, ...]:
+        """Return both materials in the order of reports."""
         return self.instructions, self.wall
+
+    @property
+    def answer(self) -> Result | BothClocks:
+        """Return what the first lines of a report are about."""
+        return self.both
+
+    @property
+    def result(self) -> Result:
+        """Return the result of one clock: the question and the command are the same on both."""
+        return self.instructions.result
+
+    @property
+    def workloads(self) -> Mapping[str, Workload]:
+        """Return the workloads, which are the same on both clocks."""
+        return self.instructions.workloads
+
+
+Measured = Material | BothMaterial
+"""What every format takes: a run on one clock, or on both."""
 
 
 def side_by_side(name: str, instructions: Material, wall: Material) -> BothMaterial:

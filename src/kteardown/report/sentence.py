@@ -10,7 +10,6 @@ is counted.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -18,10 +17,10 @@ from typing import NamedTuple
 from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
-from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Verdict
+from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Uncompared, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, is_headline
-from kteardown.report.formatting import share, tone, with_remedy
+from kteardown.report.formatting import share, size_of, tone, with_remedy
 from kteardown.report.metric_words import verdict_of
 from kteardown.report.revision import revisions_in
 from kteardown.visible import on_one_line
@@ -118,14 +117,13 @@ def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], va
         return Line("inconclusive", _cut(variant, so_far + nothing))
     clauses = {"worse": [], "better": [], **_metrics(results, workloads, variant)}
     clauses |= {"maybe broken": suspected, "not compared": lost}
-    places = len({(c.workload, *sorted(c.point.items())) for c in rows})
+    places = len(set(map(_place, rows)))
     end = f"{places} point{'' if places == 1 else 's'}"
     clocks = results[0].clock if len(results) == 1 else "both clocks"
     ends = [end, f"{end} ({clocks})"]
-    for text in (_remedy(results, rows), _revision(results, workloads, variant)):
-        if text:
-            end = f"{text}; {end}"
-            ends += [end, f"{end} ({clocks})"]
+    for text in filter(None, (_remedy(results, rows), _revision(results, workloads, variant))):
+        end = f"{text}; {end}"
+        ends += [end, f"{end} ({clocks})"]
     return _line(variant, clauses, so_far, ends)
 
 
@@ -174,23 +172,22 @@ def _labels(
 
 def _turned(c: Comparison, label: str) -> bool:
     """Return whether the whole interval of a point without a verdict is in the direction of ``label``."""
-    if c.ci is None or c.verdict != "inconclusive":
-        return False
     lower = (label == "better") == (c.better == "lower")
-    return c.ci[1] < 1 if lower else c.ci[0] > 1
+    low, high = c.ci if c.ci and c.verdict == "inconclusive" else (1.0, 1.0)
+    return high < 1 if lower else low > 1
 
 
 def _change_item(
     label: str, mine: Sequence[Comparison], rows: Sequence[Comparison], metric: MetricVerdict | None
 ) -> _Item:
     """Return the span of the changes at the points ``mine``; in short, the mean of all or the largest."""
-    ratios = sorted((c.ratio for c in mine if c.ratio is not None), key=_size)
+    ratios = sorted((c.ratio for c in mine if c.ratio is not None), key=size_of)
     at = f" at {len(mine)} of {len(rows)}" if 0 < len(mine) < len(rows) else ""
     mean = metric.ratio if metric and metric.verdict == label else None
     ends = list(dict.fromkeys(map(_change, ratios[:1] + ratios[-1:] if ratios else [mean])))
     long = " to ".join(ends) + at
     short = f"mean {_change(mean)}" if mean is not None else f"up to {ends[-1]}{at}"
-    size = max(map(_size, ratios), default=0.0 if mean is None else _size(mean))
+    size = max(map(size_of, ratios), default=0.0 if mean is None else size_of(mean))
     return _Item(long, min(short, long, key=len), size)
 
 
@@ -226,19 +223,17 @@ def _lost(
     results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
 ) -> list[_Item]:
     """Return at how many points the variant was not compared, on any clock."""
-
-    def compares(name: str) -> bool:
-        return name not in workloads or any(spec.compare for spec in workloads[name].metrics.values())
-
-    lost = {
-        (u.workload, *sorted(u.point.items()))
-        for one in results
-        for u in one.uncompared
-        if u.variant == variant and compares(u.workload)
-    }
-    total = len(lost | {(c.workload, *sorted(c.point.items())) for c in rows})
+    metrics = {name: known.metrics.values() for name, known in workloads.items()}
+    silent = [name for name, specs in metrics.items() if not any(spec.compare for spec in specs)]
+    missing = [u for one in results for u in one.uncompared if u.variant == variant]
+    lost = {_place(u) for u in missing if u.workload not in silent}
+    total = len(lost | set(map(_place, rows)))
     text = f"{len(lost)} of {total}"
     return [_Item(f"{text} point{'s' if total > 1 else ''}", text)] if lost else []
+
+
+def _place(of: Comparison | Uncompared) -> tuple[object, ...]:
+    return of.workload, *sorted(of.point.items())
 
 
 def _remedy(results: Sequence[Result], rows: Sequence[Comparison]) -> str:
@@ -320,8 +315,3 @@ def _change(ratio: float | None) -> str:
     size = abs(ratio - 1)
     whole = 0.0995 <= size < 0.995 or ratio > 1.1
     return f"{'+' if ratio >= 1 else '-'}{f'{size:,.0%}' if whole else f'{size:.1%}'}"
-
-
-def _size(ratio: float) -> float:
-    """Return how large a change is, in either direction."""
-    return abs(math.log(ratio)) if ratio > 0 else math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.result import Verdict
@@ -20,6 +20,10 @@ class Cell:
         object.__setattr__(self, "text", on_one_line(self.text))
 
 
+Text = Cell | str | tuple[str, Verdict | None] | None
+"""A cell, its text alone or with its tone, or None for a dash."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Columns that stay next to each other. Each row has one cell for each of ``columns``."""
@@ -28,6 +32,11 @@ class Block:
     rows: tuple[tuple[Cell, ...], ...]
     left: frozenset[str] = frozenset()
     """The columns of text, which are aligned left; the others are numbers and are aligned right."""
+
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Iterable[Sequence[Text]], left: Iterable[str] = ()) -> Block:
+        """Return a block of cells that are given as texts."""
+        return cls(tuple(columns), tuple(tuple(map(_cell, row)) for row in rows), frozenset(left))
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -75,6 +84,12 @@ class Table:
                 parts.append(keys)
             parts[-1] = [*parts[-1], block]
         return [_joined(part) for part in parts]
+
+
+def _cell(text: Text) -> Cell:
+    if isinstance(text, Cell):
+        return text
+    return Cell(*text) if isinstance(text, tuple) else Cell("-" if text is None else text)
 
 
 def _joined(blocks: Sequence[Block]) -> Block:

@@ -18,8 +18,7 @@ from kteardown.patches.posted import PostedSeries
 from kteardown.report.formats import junit
 from kteardown.report.formats.brief import LINES
 from kteardown.report.formats.cover import layout, tables, wrapped
-from kteardown.report.material import BothMaterial, Material
-from kteardown.report.sections.both_clocks_table import clock_tables
+from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import Line, lines
 from kteardown.report.summary import limits
 from kteardown.visible import on_one_line, visible
@@ -46,15 +45,13 @@ class MeasuredWorkload:
     workload: str
     why: str
     run: str = ""
-    material: Material | BothMaterial | None = None
+    material: Measured | None = None
     exercise: Exercise = field(default_factory=Exercise)
 
     @property
     def materials(self) -> tuple[Material, ...]:
         """The material of each clock that was measured."""
-        if isinstance(self.material, BothMaterial):
-            return self.material.clocks
-        return (self.material,) if self.material is not None else ()
+        return self.material.clocks if self.material is not None else ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Tried:
 def page(tried: Tried) -> str:
     """Return the page, with a newline at the end."""
     parts = [_heading(tried.posted), *map(wrapped, sentence(tried).splitlines())]
-    parts += [layout(table) for one in tried.measured for table in _tables(one)]
+    parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
     parts.append(_section("What was exercised:", _exercised(tried)))
     parts.append(_section("What was compared:", compared(tried)))
     parts.append(_section("Limits:", _limits(tried)))
@@ -212,11 +209,7 @@ def _answers(one: MeasuredWorkload) -> list[Line]:
     """Return the result in lines; of a workload that did not execute the change, not that it is the same."""
     if one.material is None:
         return []
-    material = one.material
-    if isinstance(material, BothMaterial):
-        found = lines(material.both, material.instructions.workloads)
-    else:
-        found = lines(material.result, material.workloads)
+    found = lines(one.material.answer, one.material.workloads)
     if one.exercise.exercised is not False:
         return found
     text = (
@@ -224,13 +217,6 @@ def _answers(one: MeasuredWorkload) -> list[Line]:
         "Its figures say nothing about the series."
     )
     return [line for line in found if line.tone not in _NO_CHANGE] + [Line("inconclusive", text)]
-
-
-def _tables(one: MeasuredWorkload) -> Sequence[Any]:
-    if isinstance(one.material, BothMaterial):
-        workloads = one.material.instructions.workloads
-        return list(clock_tables(one.material.both, workloads, narrow=True))
-    return list(tables(one.material)) if one.material is not None else []
 
 
 def _exercised(tried: Tried) -> list[str]:

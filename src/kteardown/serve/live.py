@@ -10,7 +10,7 @@ from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, scale
 from kteardown.report.metric_names import name_of
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table
 from kteardown.run.live_progress import Progress
 from kteardown.rundir.snapshot import Snapshot
 
@@ -34,13 +34,13 @@ def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
         found = [medians[workload, metric, point.full] for point in at]
         unit = scale(spec.unit, experiment.design.clock, (v for row in found for v in row.values()))
         names, keys = point_cells([point.shown for point in at])
-        rows = tuple(
-            (*cells, *(Cell(_median_text(row, name, unit)) for name in (BASE, *shown)))
-            for cells, row in zip(keys, found, strict=True)
-        )
+        rows = [
+            (*key, *(_median_text(row, kernel, unit) for kernel in (BASE, *shown)))
+            for key, row in zip(keys, found, strict=True)
+        ]
         name = f"{workload}: {name_of(metric, spec)} ({metric})"
         title = f"{name} in {unit.unit}, medians so far, {spec.better} is better"
-        result.append(Table(title, Block((*names, BASE, *shown), rows)))
+        result.append(Table(title, Block.of((*names, BASE, *shown), rows)))
     return result
 
 

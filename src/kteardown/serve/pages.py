@@ -24,7 +24,7 @@ from kteardown.report import contents, diff_tables
 from kteardown.report import history_tables as lines
 from kteardown.report.console import TextConsole
 from kteardown.report.diff import compare_results, summary
-from kteardown.report.formats import both_clocks, text
+from kteardown.report.formats import text
 from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
@@ -344,7 +344,7 @@ def _report(found: FinishedRun) -> str:
 def _side_by_side(both: BothMaterial) -> str:
     """Return both clocks side by side as they are printed on a terminal."""
     out = io.StringIO()
-    both_clocks.show(both, TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
+    text.show_both_clocks(both, TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
     return out.getvalue()
 
 

@@ -319,7 +319,7 @@ def test_a_variant_that_is_broken_on_one_clock_has_no_claim_on_the_other() -> No
     (line,) = lines(both.both, WORKLOADS)
     assert line == ("broken", f"{VARIANT}: broken: panic in 1 of 3 boots (base in 0 of 3, instructions)")
     assert clock_summary(both.both, WORKLOADS) is None
-    assert "| the last line" in cover.render_both(both)
+    assert "| the last line" in cover.render(both)
 
 
 @pytest.mark.parametrize(("bad", "status"), [(1, "suspected"), (4, "broken")])

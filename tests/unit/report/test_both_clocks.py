@@ -9,8 +9,8 @@ from rich.console import Console
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.model.both_clocks import BothClocks, ClockRate
-from kteardown.report.formats import both_clocks as formats
-from kteardown.report.formats.html import html_both
+from kteardown.report.formats import text
+from kteardown.report.formats.html import html_report
 from kteardown.report.material import BothMaterial, side_by_side
 from kteardown.report.sections.both_clocks_table import (
     clock_faults,
@@ -111,7 +111,7 @@ def test_nothing_that_both_clocks_measured_is_said() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_has_no_line_that_is_too_long(width: int) -> None:
     out = io.StringIO()
-    formats.render(both(), Console(file=out, width=width, force_terminal=False))
+    text.report(both(), Console(file=out, width=width, force_terminal=False))
     lines = out.getvalue().splitlines()
     assert max(len(line) for line in lines if not line.startswith("  kteardown")) <= width
     assert lines[0].startswith("freezer-skip-exited: worse: none; better: freeze_user_ns -58% instructions/-")
@@ -120,7 +120,7 @@ def test_the_terminal_has_no_line_that_is_too_long(width: int) -> None:
 
 
 def test_charts_of_both_clocks_are_on_one_page_under_names_of_their_own() -> None:
-    page = html_both(both())
+    page = html_report(both())
     names = [part.split('"')[0] for part in page.split(' id="chart-')[1:]]
     assert len(names) == len(set(names))
     of_wall = [name for name in names if name.startswith("wall-")]

@@ -23,8 +23,7 @@ from kteardown.report.charts.palette import DARK, LIGHT
 from kteardown.report.charts.posted import posted_charts
 from kteardown.report.charts.ratio_axis import RatioAxis, ratio_range, ratio_ticks
 from kteardown.report.charts.scales import numeric
-from kteardown.report.charts.spread import spread_gallery
-from kteardown.report.charts.tail import tail_gallery
+from kteardown.report.charts.spread import spread_gallery, tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.formats.html import all_charts

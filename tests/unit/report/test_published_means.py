@@ -8,8 +8,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
 from kteardown.model.result import Comparison, Result, Summary, Verdict
 from kteardown.report.formats import markdown
-from kteardown.report.sections.published_means import improvement
-from kteardown.report.sections.published_table import published_tables
+from kteardown.report.sections.published_table import improvement, published_tables
 
 
 def side(mean: float, sd: float) -> Summary:

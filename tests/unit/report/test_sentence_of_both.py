@@ -13,7 +13,7 @@ from kteardown import pipeline
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, FaultStatus, Result
 from kteardown.model.workload import Metric, Workload
-from kteardown.report.formats import both_clocks
+from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import BothMaterial, Material, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.rundir.snapshot import load
@@ -132,6 +132,6 @@ def test_every_report_of_both_clocks_begins_with_it(tmp_path: Path) -> None:
     found = side_by_side(folder.name, *materials)
     said = sentence(found.both, WORKLOADS)
     assert said.startswith(f"{V}: worse: none; better: freeze_user_ns ")
-    assert json.loads(both_clocks.TEXTS["json"](found))["sentence"] == said
-    assert both_clocks.TEXTS["cover"](found).startswith(f"- {V}: worse: none; ")
-    assert both_clocks.TEXTS["markdown"](found).startswith(f"- **{said.splitlines()[0]}**")
+    assert json.loads(TEXTS["json"](found))["sentence"] == said
+    assert TEXTS["cover"](found).startswith(f"- {V}: worse: none; ")
+    assert TEXTS["markdown"](found).startswith(f"- **{said.splitlines()[0]}**")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Law
@@ -18,139 +18,98 @@ from kteardown.report.charts.figure import (
     of_kernel,
     slug,
 )
-from kteardown.report.comparison_groups import Group, PointKey, groups, is_headline, point_key
+from kteardown.report.comparison_groups import Group, PointKey, headlines, point_key
 from kteardown.report.formatting import Scale, parameter, point_text, scale
 from kteardown.report.material import Material
 
 _PREDICTED = "star-diamond-open"
-Level = tuple[float, float, float]
-"""A level and the two ends of its interval."""
 
 
-@dataclass(frozen=True)
-class GrowthFamily:
-    """The comparisons of one metric over ``param``, with the other parameters fixed at ``rest``."""
+def growth_galleries(material: Material) -> list[Gallery]:
+    """Return a gallery for each headline metric over the parameter of its growth law.
 
-    group: Group
-    param: str
-    rest: Mapping[str, ParamValue]
-    comparisons: tuple[Comparison, ...]
-
-    @property
-    def label(self) -> str:
-        """Return the values of the other parameters as text."""
-        return point_text(self.rest) or "all"
-
-
-def families(material: Material) -> list[GrowthFamily]:
-    """Return every headline metric over the parameter of its growth law, if that has at least two values."""
-    found = []
-    for group in groups(material.result, material.workloads):
-        if not is_headline(material.workloads, group.workload, group.metric):
-            continue
+    There are at least two values of it. The choices are the values of the other parameters, and logarithmic
+    axes, which distinguish N from N squared.
+    """
+    galleries = []
+    for group in headlines(material.result, material.workloads):
         param = material.workloads[group.workload].law
         by_rest: dict[PointKey, list[Comparison]] = {}
         for c in group.comparisons:
             if isinstance(c.point.get(param), int):
-                by_rest.setdefault(point_key(_rest(c, param)), []).append(c)
-        for mine in by_rest.values():
-            if len({c.point[param] for c in mine}) > 1:
-                found.append(GrowthFamily(group, param, _rest(mine[0], param), tuple(mine)))
-    return found
-
-
-def growth_galleries(material: Material) -> list[Gallery]:
-    """Return a gallery for each headline metric; its choices are the values of the other parameters, and
-    logarithmic axes, which distinguish N from N squared.
-    """
-    by_figure: dict[tuple[str, str], list[GrowthFamily]] = {}
-    for family in families(material):
-        by_figure.setdefault((family.group.workload, family.group.key), []).append(family)
-    galleries = []
-    for (workload, key), mine in by_figure.items():
+                rest = {name: value for name, value in c.point.items() if name != param}
+                by_rest.setdefault(point_key(rest), []).append(c)
         charts: dict[tuple[str, ...], Chart] = {}
-        for family in mine:
-            chart, plot = _chart(material, family)
-            charts[family.label, "linear"] = chart
-            if (logarithmic := plot.logarithmic()) is not None:
-                charts[family.label, "logarithmic"] = replace(
-                    chart, name=f"{chart.name}-logarithmic", drawn=logarithmic
-                )
-        first = (mine[-1].label, "linear")
-        galleries.append(
-            Gallery(slug("growth", workload, key), ("at", "axes"), charts, first, mine[0].group.metric)
-        )
+        for fixed, mine in by_rest.items():
+            if len({c.point[param] for c in mine}) > 1:
+                label = point_text(dict(fixed)) or "all"
+                charts |= {(label, axes): one for axes, one in _charts(material, group, param, fixed, mine)}
+        if charts:
+            first = (list(charts)[-1][0], "linear")
+            name = slug("growth", group.workload, group.key)
+            galleries.append(Gallery(name, ("at", "axes"), charts, first, group.metric))
     return galleries
 
 
-def _rest(c: Comparison, param: str) -> dict[str, ParamValue]:
-    return {name: value for name, value in c.point.items() if name != param}
-
-
-def _chart(material: Material, family: GrowthFamily) -> tuple[Chart, Plot]:
-    result, group = material.result, family.group
-    kernels = list(result.kernels)
-    values = [side.compared for c in family.comparisons for side in (c.base, c.changed)]
-    unit = scale(family.comparisons[0].unit, result.clock, values)
+def _charts(
+    material: Material, group: Group, param: str, fixed: PointKey, mine: Sequence[Comparison]
+) -> Iterator[tuple[str, Chart]]:
+    """Yield the chart with linear axes, and the one with logarithmic axes if a number is positive."""
+    result, rest = material.result, dict(fixed)
+    unit = scale(mine[0].unit, result.clock, [side.compared for c in mine for side in (c.base, c.changed)])
     series, described = [], []
-    for kernel in ["base", *dict.fromkeys(c.variant for c in family.comparisons)]:
-        levels = _levels(material, family, kernel)
-        series.append(
-            of_kernel(kernel, kernels, [_measured(kernel, *level, unit) for level in levels.items()])
-        )
-        law = _law(material, family, kernel)
+    for kernel in ["base", *dict.fromkeys(c.variant for c in mine)]:
+        marks = _measured(material, group, param, kernel, mine, unit)
+        series.append(of_kernel(kernel, list(result.kernels), marks))
+        law = _law(material, group, param, kernel, rest)
         if law is not None and group.statistic == "median":
             series += _extrapolation(law, series[-1], unit)
-        if levels:
-            begin, end = (
-                f"{unit.text(levels[at][0])} at {parameter(at)}" for at in (min(levels), max(levels))
-            )
-            described.append(f"{kernel} from {begin} to {end}")
-    where = f" at {point_text(family.rest)}" if family.rest else ""
+        ends = [f"{unit.text(m.y * unit.divisor)} at {parameter(int(m.x))}" for m in (marks[0], marks[-1])]
+        described.append(f"{kernel} from {ends[0]} to {ends[1]}")
+    at = point_text(rest)
     y = Axis(f"{group.name}, {unit.unit}; {group.better} is better", zero=True)
-    plot = Plot(Axis(family.param), y, tuple(series))
-    return Chart(
-        name=slug("growth", group.workload, group.key, point_text(family.rest)),
-        title=f"{group.name} over {family.param}{where}",
-        about=f"Line chart of {group.name} in {unit.unit} over {family.param}: {'; '.join(described)}.",
+    plot = Plot(Axis(param), y, tuple(series))
+    chart = Chart(
+        name=slug("growth", group.workload, group.key, at),
+        title=f"{group.name} over {param}{f' at {at}' if at else ''}",
+        about=f"Line chart of {group.name} in {unit.unit} over {param}: {'; '.join(described)}.",
         drawn=plot,
-    ), plot
+    )
+    yield "linear", chart
+    if (logarithmic := plot.logarithmic()) is not None:
+        yield "logarithmic", replace(chart, name=f"{chart.name}-logarithmic", drawn=logarithmic)
 
 
-def _levels(material: Material, family: GrowthFamily, kernel: str) -> dict[int, Level]:
+def _measured(
+    material: Material, group: Group, param: str, kernel: str, mine: Sequence[Comparison], unit: Scale
+) -> list[Mark]:
     """Return the compared levels by value of the parameter, with intervals if the samples are known."""
-    group, found = family.group, {}
-    for c in family.comparisons:
-        if kernel in ("base", c.variant):
-            side = c.base if kernel == "base" else c.changed
+    found: dict[int, Mark] = {}
+    for c in mine:
+        at = c.point[param]
+        if kernel in ("base", c.variant) and isinstance(at, int):
+            value = (c.base if kernel == "base" else c.changed).compared
             samples = material.evidence.of(kernel, group.workload, group.metric, c.point)
-            ends = samples.intervals.get(group.statistic) if samples else None
-            at = c.point[family.param]
-            if isinstance(at, int):
-                low, high = ends or (side.compared, side.compared)
-                found[at] = (side.compared, min(low, side.compared), max(high, side.compared))
-    return dict(sorted(found.items()))
+            low, high = (samples.intervals.get(group.statistic) if samples else None) or (value, value)
+            level = (value, min(low, value), max(high, value))
+            found[at] = _mark(f"{kernel} at {parameter(at)}", at, level, unit, "[{}, {}]")
+    return [found[at] for at in sorted(found)]
 
 
-def _measured(kernel: str, at: int, level: Level, unit: Scale) -> Mark:
-    value, low, high = level
-    texts = [unit.text(one) for one in level]
-    text = f"{kernel} at {parameter(at)}: {texts[0]} {unit.unit} [{texts[1]}, {texts[2]}]"
-    by = unit.divisor
-    return Mark(at, value / by, text, low / by, high / by)
+def _mark(what: str, at: float, level: tuple[float, float, float], unit: Scale, form: str) -> Mark:
+    """Return the mark of a level with the two ends of its interval; ``form``: how its text has the ends."""
+    value, low, high = (one / unit.divisor for one in level)
+    text, *ends = map(unit.text, level)
+    return Mark(at, value, f"{what}: {text} {unit.unit} {form.format(*ends)}", low, high)
 
 
-def _law(material: Material, family: GrowthFamily, kernel: str) -> Law | None:
-    group = family.group
+def _law(
+    material: Material, group: Group, param: str, kernel: str, rest: Mapping[str, ParamValue]
+) -> Law | None:
+    wanted = (group.workload, group.metric, kernel, param, rest)
+    laws = material.result.laws
     return next(
-        (
-            law
-            for law in material.result.laws
-            if (law.workload, law.metric, law.kernel) == (group.workload, group.metric, kernel)
-            and law.param == family.param
-            and law.point == family.rest
-        ),
-        None,
+        (one for one in laws if (one.workload, one.metric, one.kernel, one.param, one.point) == wanted), None
     )
 
 
@@ -159,23 +118,12 @@ def _extrapolation(law: Law, measured: Series, unit: Scale) -> list[Series]:
     marks = []
     for p in law.predictions:
         if p.value is not None and p.low is not None and p.high is not None:
-            value, low, high = (unit.text(one) for one in (p.value, p.low, p.high))
-            text = (
-                f"{law.kernel} at {parameter(int(p.at))}, extrapolated: {value} {unit.unit} ({low} to {high})"
-            )
-            by = unit.divisor
-            marks.append(Mark(p.at, p.value / by, text, p.low / by, p.high / by))
+            what = f"{law.kernel} at {parameter(int(p.at))}, extrapolated"
+            marks.append(_mark(what, p.at, (p.value, p.low, p.high), unit, "({} to {})"))
     if not marks or not measured.marks:
         return []
-    last = measured.marks[-1]
+    ends = tuple(Mark(mark.x, mark.y) for mark in (measured.marks[-1], marks[0]))
     plain = replace(measured, in_legend=False, dash=DOTTED, width=1)
-    line = replace(
-        plain,
-        name=f"{law.kernel}, to its law",
-        marks=(Mark(last.x, last.y), Mark(marks[0].x, marks[0].y)),
-        symbol="",
-    )
-    ahead = replace(
-        plain, name=f"{law.kernel}, extrapolated by its law", marks=tuple(marks), symbol=_PREDICTED
-    )
-    return [line, ahead]
+    line = replace(plain, name=f"{law.kernel}, to its law", marks=ends, symbol="")
+    name = f"{law.kernel}, extrapolated by its law"
+    return [line, replace(plain, name=name, marks=tuple(marks), symbol=_PREDICTED)]

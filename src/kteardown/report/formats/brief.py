@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kteardown.report.formats import text
-from kteardown.report.material import BothMaterial, Material
+from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_summary
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.sections.growth_table import law_tables
@@ -25,21 +25,20 @@ LINES = 45
 _FAULTS = 3
 
 
-def render(material: Material | BothMaterial, console: Console) -> None:
+def render(material: Measured, console: Console) -> None:
     """Print the result in lines, the headline metrics, one growth law, and where the rest is."""
+    result, workloads = material.result, material.workloads
+    answer, laws = lines(material.answer, workloads), law_tables(result, workloads)[:1]
     if isinstance(material, BothMaterial):
-        one, answer = material.instructions, lines(material.both, material.instructions.workloads)
-        faults, table = clock_faults(material.both), clock_summary(material.both, one.workloads)
+        faults, table = clock_faults(material.both), clock_summary(material.both, workloads)
     else:
-        one, answer = material, lines(material.result, material.workloads)
-        faults, table = fault_lines(one.result), brief_table(one.result, one.workloads)
-    laws = law_tables(one.result, one.workloads)[:1]
+        faults, table = fault_lines(result), brief_table(result, workloads)
 
     def show(most: int) -> None:
         text.show_sentence(answer[:most], console)
         if len(answer) > most:
             console.print(f"and {len(answer) - most} more variants")
-        console.print(Text(f"{one.result.experiment}: {one.result.question}", style="bold"))
+        console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
         for fault in faults[: min(most, _FAULTS)]:
             console.print(Text(fault.text, style=text.STYLES[fault.tone]))
         if table:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Result
 from kteardown.report import contents
-from kteardown.report.formats.markdown import bold, code, inert, layout, plain
-from kteardown.report.material import BothMaterial, Material
+from kteardown.report.formats.markdown import bold, code, inert, layout, listed, plain
+from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
 from kteardown.report.sections.metric_table import brief_table
@@ -27,21 +28,16 @@ _NOTE = 100
 """Characters for the note about what was left out, without its command."""
 
 
-def render(material: Material) -> str:
+def render(material: Measured) -> str:
     """Return the comment, with a newline at the end."""
-    first = [bold(lines(material.result, material.workloads)), *_visible(material)]
-    return _fitted(first, list(_folded(material)), material.name, material.result)
-
-
-def render_both(material: BothMaterial) -> str:
-    """Return the comment on a run on both clocks."""
-    exact = material.instructions
-    first = [bold(lines(material.both, exact.workloads))]
-    folded = list(map(_folded_table, clock_tables(material.both, exact.workloads)))
-    for one, clock in zip(material.clocks, ("instruction clock", "wall clock"), strict=True):
-        first += [f"On the {clock}:", *_visible(one)]
+    first, folded = [bold(lines(material.answer, material.workloads))], list[str]()
+    if isinstance(material, BothMaterial):
+        folded += map(_folded_table, clock_tables(material.both, material.workloads))
+    for one in material.clocks:
+        first += [f"On {CLOCKS[one.result.clock]}:"] if one is not material else []
+        first += _visible(one)
         folded += _folded(one)
-    return _fitted(first, folded, material.name, exact.result)
+    return _fitted(first, folded, material.name, material.result)
 
 
 def _visible(material: Material) -> Iterator[str]:
@@ -63,10 +59,10 @@ def _folded(material: Material) -> Iterator[str]:
             yield _folding(f"The log of {fault.kernel}, {fault.source}", log)
     tables = contents.all_tables(result, material.workloads, material.reference)
     yield from map(_folded_table, tables)
-    facts = "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in contents.facts(result))
+    facts = listed(f"{name}: {value}" for name, value in contents.facts(result))
     kernels = layout(contents.kernels_table(result))
-    claims = "\n".join(f"- {plain(text)}" for text in limits(result))
-    yield _folding("How it was measured, and the limits", "\n\n".join((claims, kernels, facts)))
+    parts = (listed(limits(result)), kernels, facts)
+    yield _folding("How it was measured, and the limits", "\n\n".join(parts))
     yield _folding("Repeat it", code([result.command]))
 
 

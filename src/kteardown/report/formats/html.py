@@ -24,23 +24,17 @@ from kteardown.report.charts.forest import ForestPlot, forest_plots, forests
 from kteardown.report.charts.growth import growth_galleries
 from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
-from kteardown.report.charts.spread import spread_gallery
-from kteardown.report.charts.tail import tail_gallery
+from kteardown.report.charts.spread import spread_gallery, tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import metric_anchor, variants
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.in_words import metrics_in_words
-from kteardown.report.material import BothMaterial, Material
+from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import ablation_tables
-from kteardown.report.sections.both_clocks_table import (
-    EXPLAINED,
-    clock_faults,
-    clock_tables,
-    rate_sentences,
-)
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
 from kteardown.report.sections.growth_table import law_tables
@@ -75,13 +69,15 @@ class Section:
         return bool(self.galleries or self.tables or self.plots or self.rows or self.sentences)
 
 
-def html_report(material: Material) -> str:
+def html_report(material: Measured) -> str:
     """Return the whole page."""
+    if isinstance(material, BothMaterial):
+        return _of_both(material)
     further = contents.further_commands(material.result, alone=True)
     return _page(material, list(_sections(material)), lines(material.result, material.workloads), further)
 
 
-def html_both(both: BothMaterial) -> str:
+def _of_both(both: BothMaterial) -> str:
     """Return the page of a run on both clocks: side by side, then the instruction clock, then the other."""
     exact, wall = replace(both.instructions, name=both.name), both.wall
     side_by_side = Section(
@@ -91,7 +87,7 @@ def html_both(both: BothMaterial) -> str:
         (),
         tuple(clock_tables(both.both, exact.workloads)),
         sentences=tuple(clock_faults(both.both)),
-        notes=(EXPLAINED, *rate_sentences(both.both, exact.workloads), *both.both.notes),
+        notes=clock_notes(both.both, exact.workloads),
     )
     verdict = Section(
         "Verdict",

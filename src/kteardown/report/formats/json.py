@@ -7,10 +7,23 @@ import json
 from pydantic import ValidationError
 
 from kteardown.errors import InputError
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.result import Result
+from kteardown.report.in_words import in_words
+from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.sentence import sentence
 
 
-def dumps(result: Result) -> str:
+def render(material: Measured) -> str:
+    """Return the JSON of a run with its words; that of a run on both clocks has the results of each."""
+    if not isinstance(material, BothMaterial):
+        return dumps(in_words(material.result, material.workloads))
+    both, workloads = material.both, material.workloads
+    results = {clock: in_words(result, workloads) for clock, result in both.results.items()}
+    return dumps(both.model_copy(update={"results": results, "sentence": sentence(both, workloads)}))
+
+
+def dumps(result: Result | BothClocks) -> str:
     """Return the result as JSON with a newline at the end; keys in the order of the model, never NaN."""
     fields = result.model_dump(mode="json", by_alias=True)
     return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

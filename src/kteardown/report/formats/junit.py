@@ -15,7 +15,7 @@ from kteardown.errors import NotBuiltError
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
 from kteardown.report.comparison_groups import Group, headlines, variants
 from kteardown.report.formatting import change, point_text, with_remedy
-from kteardown.report.material import BothMaterial, Material
+from kteardown.report.material import Material, Measured
 from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence
@@ -24,14 +24,9 @@ from kteardown.visible import visible
 _OUTCOMES = ("failure", "error", "skipped")
 
 
-def render(material: Material) -> str:
-    """Return the XML, with a newline at the end."""
-    return render_all([material], sentence(material.result, material.workloads))
-
-
-def render_both(material: BothMaterial) -> str:
-    """Return the XML of a run on both clocks, with a suite for each clock and workload."""
-    return render_all(material.clocks, sentence(material.both, material.instructions.workloads))
+def render(material: Measured) -> str:
+    """Return the XML, with a newline at the end; there is a suite for each clock and workload."""
+    return render_all(material.clocks, sentence(material.answer, material.workloads))
 
 
 def render_all(materials: Sequence[Material], answer: str, error: str = "") -> str:

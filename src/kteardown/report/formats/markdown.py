@@ -10,6 +10,8 @@ from kteardown.inputs.published import Posting
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import contents
+from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.sentence import Line, lines
 from kteardown.report.table import Block, Table
@@ -30,22 +32,43 @@ _NOTHING = "&#8203;"
 """A space without width, which ends a mention or an address."""
 
 
+def report(material: Measured) -> str:
+    """Return the report of a run; on both clocks both side by side, then the whole report of each."""
+    if not isinstance(material, BothMaterial):
+        return render(material.result, material.workloads, material.reference)
+    both, workloads, result = material.both, material.workloads, material.result
+    parts = [
+        bold(lines(both, workloads)),
+        f"# {plain(result.experiment)} on both clocks: {plain(result.question)}",
+        listed(line.text for line in clock_faults(both)),
+        *map(layout, clock_tables(both, workloads)),
+        listed(clock_notes(both, workloads)),
+    ]
+    for one in material.clocks:
+        parts.append(f"# {one.title}")
+        parts.append(render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
 def render(
     result: Result, workloads: Mapping[str, Workload], reference: Posting | None, *, alone: bool = True
 ) -> str:
     """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
     parts = [bold(lines(result, workloads))]
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
-    parts.append("\n".join(f"- {plain(line.text)}" for line in contents.verdicts(result, workloads)))
+    parts.append(listed(line.text for line in contents.verdicts(result, workloads)))
     parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
     parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))
-    parts.append(
-        "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in contents.facts(result, alone=alone))
-    )
+    parts.append(listed(f"{name}: {value}" for name, value in contents.facts(result, alone=alone)))
     parts.append(f"To repeat it:\n\n{code([result.command])}")
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return texts from outside as a list."""
+    return "\n".join(f"- {plain(text)}" for text in texts)
 
 
 def _console(fault: FaultReport) -> str:

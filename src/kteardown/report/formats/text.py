@@ -13,6 +13,8 @@ from kteardown.inputs.published import Posting
 from kteardown.model.result import Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report import contents
+from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
 from kteardown.report.sentence import Line, lines
 from kteardown.report.table import Block, Table
@@ -29,6 +31,35 @@ STYLES: Mapping[Verdict | None, str] = {
     "inconclusive": "yellow",
     None: "",
 }
+
+
+def report(material: Measured, console: Console) -> None:
+    """Print the report of a run; on both clocks both side by side, then the whole report of each."""
+    if not isinstance(material, BothMaterial):
+        render(material.result, material.workloads, material.reference, console)
+        return
+    result = material.result
+    show_sentence(lines(material.both, material.workloads), console)
+    console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
+    console.print()
+    show_both_clocks(material, console)
+    for one in material.clocks:
+        console.print()
+        console.print(Text(one.title, style="bold underline"))
+        console.print()
+        render(one.result, one.workloads, one.reference, console, alone=False)
+
+
+def show_both_clocks(material: BothMaterial, console: Console) -> None:
+    """Print both clocks side by side."""
+    both, workloads = material.both, material.workloads
+    for line in clock_faults(both):
+        console.print(Text(line.text, style=STYLES[line.tone]))
+    for table in clock_tables(both, workloads):
+        show(table, console)
+    console.print()
+    for note in clock_notes(both, workloads):
+        console.print(Text(note, style="dim"))
 
 
 def render(

@@ -9,7 +9,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import change_of, decimals, point_text, portion
 from kteardown.report.metric_names import metric_name
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table
 
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -72,23 +72,22 @@ def _name(ablation: Ablation, workloads: Mapping[str, Workload]) -> str:
 
 def _table(ablation: Ablation, metric: str, *, bars: bool) -> Table:
     digits = decimals(part for p in ablation.patches for part in (p.step, p.leave_out))
-    keys = Block(("patch",), tuple((Cell(str(p.patch)),) for p in ablation.patches))
-    steps = tuple(
-        (*_cells(p.step, digits), *((Cell(_bar(p.step.share)),) if bars else ())) for p in ablation.patches
-    )
+    patches = ablation.patches
+    steps = [(*_texts(p.step, digits), *([_bar(p.step.share)] if bars else [])) for p in patches]
     blocks = (
-        Block(("added", "share", *(("",) if bars else ())), steps, left=frozenset(("",))),
-        Block(("left out", "share"), tuple(_cells(p.leave_out, digits) for p in ablation.patches)),
+        Block.of(("added", "share", *(("",) if bars else ())), steps, left=("",)),
+        Block.of(("left out", "share"), [_texts(p.leave_out, digits) for p in patches]),
     )
     at = f" at {point_text(ablation.point)}" if ablation.point else ""
     whole = change_of(ablation.ratio, ablation.ci, exact=ablation.exact, decimals=digits)
     title = f"{ablation.variant}: effect of each patch on {metric}{at}; whole series: {whole}"
+    keys = Block.of(("patch",), [(str(p.patch),) for p in patches])
     return Table(title, keys, blocks, _notes(ablation))
 
 
-def _cells(part: Part, digits: int) -> tuple[Cell, Cell]:
+def _texts(part: Part, digits: int) -> tuple[str, str]:
     alone = "-" if part.ratio is None else change_of(part.ratio, part.ci, exact=part.exact, decimals=digits)
-    return Cell(alone), Cell(portion(part))
+    return alone, portion(part)
 
 
 def _notes(ablation: Ablation) -> tuple[str, ...]:

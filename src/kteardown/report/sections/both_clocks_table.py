@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -11,10 +10,10 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline, point_cells
-from kteardown.report.formatting import change_of, decimals, number, percent, share
+from kteardown.report.formatting import change_of, decimals, number, percent, share, size_of
 from kteardown.report.metric_names import metric_label, metric_name
 from kteardown.report.sections.fault_lines import fault_lines, is_broken
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Cell, Table, Text
 
 EXPLAINED = (
     "agree: both better, both worse or both the same; exact only, wall only: the other clock finds no "
@@ -60,14 +59,13 @@ def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table 
     for m, points in sorted(found, key=lambda one: min(map(_order, (one[0], *one[1])))):
         counts = Counter(r.reading for r in points)
         counted = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
-        names = (Cell(metric_label(m.metric, m.statistic)), Cell(m.variant))
-        sides = (_cell(m.instructions, 1), _cell(m.wall, 1))
-        readings = (Cell(m.reading, _tone(m)), Cell(counted, _tone(min(points, key=_order))))
-        rows.append((*names, *sides, *readings))
+        sides = (_text(m.instructions, 1), _text(m.wall, 1))
+        readings = ((m.reading, _tone(m)), (counted, _tone(min(points, key=_order))))
+        rows.append((metric_label(m.metric, m.statistic), m.variant, *sides, *readings))
     columns = ("metric", "variant", "instructions", "wall clock", "reading", "points")
-    left = frozenset(("metric", "variant", "reading", "points"))
     title = "Headline metrics over all their points, change on both clocks"
-    return Table(title, Block(columns, tuple(rows), left)) if rows else None
+    block = Block.of(columns, rows, left=("metric", "variant", "reading", "points"))
+    return Table(title, block) if rows else None
 
 
 def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow: bool = False) -> list[Table]:
@@ -76,17 +74,8 @@ def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow:
     ``narrow``: for a cover letter, without the column ``mde``.
     """
     summary = clock_summary(both, workloads)
-    return [
-        *([summary] if summary else []),
-        *[
-            _table(
-                rows,
-                metric_name(workloads, rows[0].workload, rows[0].metric, rows[0].statistic),
-                narrow=narrow,
-            )
-            for rows in _groups(both, workloads)
-        ],
-    ]
+    tables = [_table(rows, workloads, narrow=narrow) for rows in _groups(both, workloads)]
+    return [summary, *tables] if summary else tables
 
 
 def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[str]:
@@ -96,6 +85,11 @@ def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[
         for rate in both.rates
         if is_headline(workloads, rate.workload, rate.metric)
     ]
+
+
+def clock_notes(both: BothClocks, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return what the readings mean, the rates, and the notes of the comparison."""
+    return (EXPLAINED, *rate_sentences(both, workloads), *both.notes)
 
 
 def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
@@ -126,37 +120,32 @@ def _tone(r: ClockReading) -> Verdict | None:
     return _TONES[r.reading]
 
 
-def _table(rows: _Readings, name: str, *, narrow: bool) -> Table:
+def _table(rows: _Readings, workloads: Mapping[str, Workload], *, narrow: bool) -> Table:
     first = rows[0]
+    name = metric_name(workloads, first.workload, first.metric, first.statistic)
     exact = [r.instructions for r in rows]
     wall = [r.wall for r in rows]
     digits = [decimals([side for side in sides if side is not None]) for sides in (exact, wall)]
     names, keys = point_cells([r.point for r in rows])
     columns = (*names, "instructions", "wall clock", *(() if narrow else ("mde",)), "reading")
-    lines = tuple(
-        (
-            *key,
-            _cell(r.instructions, digits[0]),
-            _cell(r.wall, digits[1]),
-            *(() if narrow else (Cell("-" if (seen := _least_seen(r)) is None else percent(seen)),)),
-            Cell(r.reading, _tone(r)),
-        )
-        for key, r in zip(keys, rows, strict=True)
-    )
-    key = metric_label(first.metric, first.statistic)
+    lines = []
+    for key, r in zip(keys, rows, strict=True):
+        seen = _least_seen(r)
+        mde = () if narrow else (None if seen is None else percent(seen),)
+        sides = (_text(r.instructions, digits[0]), _text(r.wall, digits[1]))
+        lines.append((*key, *sides, *mde, (r.reading, _tone(r))))
+    label = metric_label(first.metric, first.statistic)
     title = (
-        f"{first.workload}: {name} ({key}) with {first.variant}, change on both clocks; "
+        f"{first.workload}: {name} ({label}) with {first.variant}, change on both clocks; "
         f"{first.better} is better"
     )
-    return Table(title, Block(columns, lines, left=frozenset(("reading",))), notes=_notes(rows))
+    return Table(title, Block.of(columns, lines, left=("reading",)), notes=_notes(rows))
 
 
-def _cell(side: OneClock | None, digits: int) -> Cell:
-    return Cell("-") if side is None else Cell(_change(side, digits), side.verdict)
-
-
-def _change(side: OneClock, digits: int) -> str:
-    return change_of(side.ratio, side.ci, exact=side.exact, decimals=digits)
+def _text(side: OneClock | None, digits: int) -> Text:
+    if side is None:
+        return None
+    return change_of(side.ratio, side.ci, exact=side.exact, decimals=digits), side.verdict
 
 
 def _notes(rows: _Readings) -> tuple[str, ...]:
@@ -169,7 +158,7 @@ def _notes(rows: _Readings) -> tuple[str, ...]:
 
 
 def _least(rows: _Readings) -> str:
-    ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=lambda ratio: abs(math.log(ratio)))
+    ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=size_of)
     if not ratios:
         return ""
     low, high = percent(ratios[0]), percent(ratios[-1])

@@ -9,7 +9,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import point_cells, point_key
 from kteardown.report.formatting import Scale, parameter, percent, scale
 from kteardown.report.metric_names import metric_name
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table
 
 
 def distribution_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
@@ -38,15 +38,15 @@ def _table(
         cells = [of_kernel.get(point_key(point)) for point in points]
         percents = list(mine[0].percentiles)
         columns = (f"{kernel}: n", *(f"p{name}" for name in percents))
-        blocks.append(Block(columns, tuple(_row(one, percents, unit) for one in cells)))
+        blocks.append(Block.of(columns, [_row(one, percents, unit) for one in cells]))
     error = percent(1 + max(one.error for one in mine)).lstrip("+")
     note = f"all values of all boots together, without intervals; bucket error at most {error}"
     name = metric_name(workloads, workload, metric)
     title = f"{workload}: {name} ({metric}) of all boots together, in {unit.unit}"
-    return Table(title, Block(names, tuple(keys)), tuple(blocks), notes=(note,))
+    return Table(title, Block.of(names, keys), tuple(blocks), notes=(note,))
 
 
-def _row(one: Distribution | None, percents: Sequence[str], unit: Scale) -> tuple[Cell, ...]:
+def _row(one: Distribution | None, percents: Sequence[str], unit: Scale) -> Sequence[str]:
     if one is None:
-        return (Cell("-"),) * (len(percents) + 1)
-    return (Cell(parameter(one.n)), *(Cell(unit.text(one.percentiles[name])) for name in percents))
+        return ("-",) * (len(percents) + 1)
+    return (parameter(one.n), *(unit.text(one.percentiles[name]) for name in percents))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kteardown.model.result import Law, Prediction, Result
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import PointKey, is_headline, point_key
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.metric_names import metric_name
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table
 
 _LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
 """The names of laws that differ from their names in result.json."""
@@ -27,24 +27,17 @@ def law_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]
 def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law]) -> Table:
     first = laws[0]
     unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
-    keys = Block(("kernel",), tuple((Cell(law.kernel),) for law in laws), left=frozenset(("kernel",)))
-    rows = tuple(
-        (
-            Cell("-" if law.per_unit is None else _with_interval(law.per_unit, law.per_unit_ci, unit)),
-            Cell(_LAW_NAMES.get(law.model, law.model)),
-            Cell(_exponent(law)),
-        )
-        for law in laws
-    )
-    shape = Block((f"{unit.unit} for one more", "law", "exponent"), rows, left=frozenset(("law",)))
+    keys = Block.of(("kernel",), [(law.kernel,) for law in laws], left=("kernel",))
+    rows = [(_slope(law, unit), _LAW_NAMES.get(law.model, law.model), _exponent(law)) for law in laws]
+    shape = Block.of((f"{unit.unit} for one more", "law", "exponent"), rows, left=("law",))
     at = f" at {point_text(first.point)}" if first.point else ""
     name = metric_name(workloads, first.workload, first.metric)
     title = f"{first.workload}: growth of {name} with {first.param}{at}"
-    compared = tuple((Cell(_ratio(law), law.verdict),) for law in laws)
-    slopes = (Block(("slope / base",), compared),) if any(law.verdict for law in laws) else ()
-    predictions = (_predictions(result, laws, value) for value in dict.fromkeys(_values(laws)))
-    notes = (*_unknown(laws), *_reasons(laws), *_refusals(laws))
-    return Table(title, keys, (shape, *slopes, *predictions), notes)
+    compared = [((_ratio(law), law.verdict),) for law in laws]
+    slopes = (Block.of(("slope / base",), compared),) if any(law.verdict for law in laws) else ()
+    predicted = dict.fromkeys(p.at for law in laws for p in law.predictions if not p.refused)
+    predictions = (_predictions(result, laws, value) for value in predicted)
+    return Table(title, keys, (shape, *slopes, *predictions), tuple(_notes(laws)))
 
 
 def _ratio(law: Law) -> str:
@@ -54,29 +47,28 @@ def _ratio(law: Law) -> str:
     return f"{change_of(law.ratio, law.ratio_ci)}, {law.verdict}"
 
 
-def _unknown(laws: Sequence[Law]) -> tuple[str, ...]:
-    """Return why laws are unknown; kernels share a line."""
-    names = ", ".join(law.kernel for law in laws if law.model == "unknown")
-    return (f"law of {names} unknown: too few points, or too much noise, to show one",) if names else ()
-
-
-def _reasons(laws: Sequence[Law]) -> tuple[str, ...]:
-    """Return why slopes have no verdict of better, worse or same."""
-    found = [law for law in laws if law.verdict == "inconclusive" and law.reason]
-    return tuple(f"slope of {law.kernel} inconclusive: {law.reason}" for law in found)
-
-
-def _values(laws: Sequence[Law]) -> list[float]:
-    """Return the values of the parameter at which at least one law has a prediction."""
-    return [found.at for law in laws for found in law.predictions if not found.refused]
+def _notes(laws: Sequence[Law]) -> Iterator[str]:
+    """Yield why laws are unknown, why slopes have no verdict, and why predictions are missing."""
+    if names := ", ".join(law.kernel for law in laws if law.model == "unknown"):
+        yield f"law of {names} unknown: too few points, or too much noise, to show one"
+    for law in laws:
+        if law.verdict == "inconclusive" and law.reason:
+            yield f"slope of {law.kernel} inconclusive: {law.reason}"
+    refused: dict[tuple[float, str], list[str]] = {}
+    for law in laws:
+        for found in law.predictions:
+            if found.refused:
+                refused.setdefault((found.at, found.refused), []).append(law.kernel)
+    for (at, reason), kernels in refused.items():
+        which = "any kernel" if len(kernels) == len(laws) else ", ".join(kernels)
+        yield f"no prediction at {_size(at)} for {which}: {reason}"
 
 
 def _predictions(result: Result, laws: Sequence[Law], value: float) -> Block:
     """Return the prediction of each law at one value, with its interval."""
     found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
     unit = scale(laws[0].unit, result.clock, [p.value for p in found if p and p.value is not None])
-    rows = tuple((Cell(_predicted(p, unit)),) for p in found)
-    return Block((f"{unit.unit} at {_size(value)}",), rows)
+    return Block.of((f"{unit.unit} at {_size(value)}",), [(_predicted(p, unit),) for p in found])
 
 
 def _predicted(found: Prediction | None, unit: Scale) -> str:
@@ -85,29 +77,15 @@ def _predicted(found: Prediction | None, unit: Scale) -> str:
     return f"{unit.text(found.value)} ({unit.text(found.low)} to {unit.text(found.high)})"
 
 
-def _refusals(laws: Sequence[Law]) -> tuple[str, ...]:
-    """Return why predictions are missing; kernels with the same reason share a line."""
-    reasons: dict[tuple[float, str], list[str]] = {}
-    for law in laws:
-        for found in law.predictions:
-            if found.refused:
-                reasons.setdefault((found.at, found.refused), []).append(law.kernel)
-    notes = []
-    for (at, reason), names in reasons.items():
-        kernels = "any kernel" if len(names) == len(laws) else ", ".join(names)
-        notes.append(f"no prediction at {_size(at)} for {kernels}: {reason}")
-    return tuple(notes)
-
-
 def _size(value: float) -> str:
     return parameter(int(value)) if value == int(value) else number(value)
 
 
-def _with_interval(value: float, ci: tuple[float, float] | None, unit: Scale) -> str:
-    text = number(value / unit.divisor)
-    if ci is None:
-        return text
-    return f"{text} [{number(ci[0] / unit.divisor)}, {number(ci[1] / unit.divisor)}]"
+def _slope(law: Law, unit: Scale) -> str:
+    if law.per_unit is None:
+        return "-"
+    ends = ", ".join(number(end / unit.divisor) for end in law.per_unit_ci or ())
+    return number(law.per_unit / unit.divisor) + (f" [{ends}]" if ends else "")
 
 
 def _exponent(law: Law) -> str:

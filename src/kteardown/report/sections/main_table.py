@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kteardown.model.result import Comparison, Result
 from kteardown.model.workload import Workload
@@ -19,9 +19,7 @@ from kteardown.report.formatting import (
     scale,
     with_remedy,
 )
-from kteardown.report.table import Block, Cell, Table
-
-Interval = tuple[float, float] | None
+from kteardown.report.table import Block, Table, Text
 
 
 def headline_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
@@ -39,20 +37,15 @@ def _table(result: Result, group: Group) -> Table:
     unit = scale(group.comparisons[0].unit, result.clock, medians)
     digits = decimals(group.comparisons)
     names, key_rows = point_cells([dict(at) for at in points])
-    keys = Block(
-        columns=(*names, "base"),
-        rows=tuple(
-            (*cells, Cell(unit.text(c.base.compared)))
-            for cells, c in zip(key_rows, points.values(), strict=True)
-        ),
-    )
+    rows = zip(key_rows, points.values(), strict=True)
+    keys = Block.of((*names, "base"), [(*key, unit.text(c.base.compared)) for key, c in rows])
     wall = result.clock == "wall"
     blocks = []
     for variant in variants(result):
         by_point = {point_key(c.point): c for c in group.of(variant)}
-        rows = tuple(_row(by_point.get(at), unit, digits, wall=wall) for at in points)
         columns = ("changed", variant, *(("mde", "rank p") if wall else ()), "verdict")
-        blocks.append(Block(columns, rows, left=frozenset(("verdict",))))
+        cells = [_row(by_point.get(at), unit, digits, wall=wall) for at in points]
+        blocks.append(Block.of(columns, cells, left=("verdict",)))
     confidence = f"{group.comparisons[0].confidence * 100:.4g}%"
     title = (
         f"{group.workload}: {group.name} ({group.key}) in {unit.unit}, {group.better} is better; "
@@ -61,30 +54,20 @@ def _table(result: Result, group: Group) -> Table:
     return Table(title, keys, tuple(blocks), _notes(group, wall=wall), _nulls(points.values(), digits))
 
 
-def _row(comparison: Comparison | None, unit: Scale, digits: int, *, wall: bool) -> tuple[Cell, ...]:
-    if comparison is None:
-        return (Cell("-"),) * (5 if wall else 3)
-    extra = (Cell(detectable(comparison.mde)), Cell(probability(comparison.p_rank))) if wall else ()
-    return (
-        Cell(unit.text(comparison.changed.compared)),
-        Cell(change(comparison, digits), comparison.verdict),
-        *extra,
-        Cell(comparison.verdict, comparison.verdict),
-    )
+def _row(c: Comparison | None, unit: Scale, digits: int, *, wall: bool) -> Sequence[Text]:
+    if c is None:
+        return (None,) * (5 if wall else 3)
+    extra = (detectable(c.mde), probability(c.p_rank)) if wall else ()
+    size = (change(c, digits), c.verdict)
+    return (unit.text(c.changed.compared), size, *extra, (c.verdict, c.verdict))
 
 
 def _nulls(points: Iterable[Comparison], digits: int) -> Block | None:
     """Return the columns of the twins: the intervals of the A/A twin and layout twin that were measured."""
-    found = list(points)
-    columns: dict[str, list[Interval]] = {
-        "A/A": [c.null_ci for c in found],
-        "layout": [c.layout_ci for c in found],
-    }
-    shown = {name: cis for name, cis in columns.items() if any(cis)}
-    if not shown:
-        return None
-    cells = [[Cell(interval(ci, digits) if ci else "-") for ci in cis] for cis in shown.values()]
-    return Block(tuple(shown), tuple(zip(*cells, strict=True)))
+    twins = [(c.null_ci, c.layout_ci) for c in points]
+    shown = [n for n in (0, 1) if any(cis[n] for cis in twins)]
+    rows = [[interval(ci, digits) if (ci := cis[n]) else None for n in shown] for cis in twins]
+    return Block.of([("A/A", "layout")[n] for n in shown], rows) if shown else None
 
 
 def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
@@ -98,7 +81,8 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
     same = [c for c in group.comparisons if c.verdict == "same"]
     for reason, count in sorted(Counter(c.reason for c in same).items()):
         ps = [c.p_same for c in same if c.reason == reason and c.p_same is not None and not c.exact]
-        tests = f" (TOST p {_at_most(max(ps))})" if ps else ""
+        most = max(ps, default=0.0)
+        tests = f" (TOST p {'< 0.001' if most < 0.001 else f'<= {probability(most)}'})" if ps else ""
         notes.append(f"{count} same: {reason}{tests}")
     mdes = [c.mde for c in group.comparisons if c.mde is not None and not c.exact]
     if mdes and not wall:
@@ -109,7 +93,3 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
             f"{with_outliers} of {len(group.comparisons)} comparisons have outlier boots, listed below"
         )
     return tuple(notes)
-
-
-def _at_most(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"<= {probability(p)}"

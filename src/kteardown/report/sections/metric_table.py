@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
@@ -10,7 +10,7 @@ from kteardown.report.comparison_groups import headlines, variants
 from kteardown.report.formatting import detectable, interval, probability, with_remedy
 from kteardown.report.metric_words import leading, metric_change, points_of, verdict_of
 from kteardown.report.sections.fault_lines import is_broken
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table, Text
 
 _COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
 _EXPLAINED = ("inconclusive", "mixed")
@@ -30,10 +30,9 @@ def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | No
                 verdict = leading(metric, mine)
                 size = metric_change(metric, mine) if metric else "-"
                 points = points_of(metric) if metric else f"{len(mine)} points"
-                cells = (Cell(group.name), Cell(variant), Cell(size, verdict), Cell(points))
-                rows.append((*cells, Cell(verdict, verdict)))
+                rows.append((group.name, variant, (size, verdict), points, (verdict, verdict)))
     columns = ("metric", "variant", "change", "points", "verdict")
-    return Table("Headline metrics", Block(columns, tuple(rows), frozenset(columns))) if rows else None
+    return Table("Headline metrics", Block.of(columns, rows, left=columns)) if rows else None
 
 
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
@@ -47,12 +46,12 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
     if not any(metric.planned > 1 for _, metric, _ in found):
         return []
     cells = [_row(*one) for one in found]
-    used = [n for n in range(len(_COLUMNS)) if any(row[n].text != "-" for row in cells)]
+    used = [n for n in range(len(_COLUMNS)) if any(row[n] for row in cells)]
 
     def block(first: int, last: int) -> Block:
         mine = [n for n in used if first <= n < last]
-        rows = tuple(tuple(row[n] for n in mine) for row in cells)
-        return Block(tuple(_COLUMNS[n] for n in mine), rows, left=frozenset(("metric", "variant", "verdict")))
+        rows = [[row[n] for n in mine] for row in cells]
+        return Block.of([_COLUMNS[n] for n in mine], rows, left=("metric", "variant", "verdict"))
 
     reasons = dict.fromkeys(m.reason for _, m, _ in found if m.verdict in _EXPLAINED)
     words = tuple(
@@ -69,19 +68,11 @@ def _which(reason: str, found: list[tuple[str, MetricVerdict, str]]) -> str:
     return ", ".join(dict.fromkeys(mine))
 
 
-def _row(name: str, metric: MetricVerdict, change: str) -> tuple[Cell, ...]:
-    planned = (
-        str(metric.points) if metric.points == metric.planned else f"{metric.points} of {metric.planned}"
-    )
-    return (
-        Cell(name),
-        Cell(metric.variant),
-        Cell(planned),
-        Cell(str(metric.boots)),
-        Cell(change, metric.verdict),
-        Cell(interval(metric.null_ci) if metric.null_ci else "-"),
-        Cell(interval(metric.layout_ci) if metric.layout_ci else "-"),
-        Cell("-" if metric.exact else detectable(metric.mde)),
-        Cell("-" if metric.exact else probability(metric.p_corrected)),
-        Cell(metric.verdict, metric.verdict),
-    )
+def _row(name: str, metric: MetricVerdict, change: str) -> Sequence[Text]:
+    planned = f"{metric.points}" + ("" if metric.points == metric.planned else f" of {metric.planned}")
+    twins = [interval(ci) if ci else None for ci in (metric.null_ci, metric.layout_ci)]
+    mde = None if metric.exact or metric.mde is None else detectable(metric.mde)
+    p = None if metric.exact or metric.p_corrected is None else probability(metric.p_corrected)
+    verdict = metric.verdict
+    first = (name, metric.variant, planned, str(metric.boots), (change, verdict))
+    return (*first, *twins, mde, p, (verdict, verdict))

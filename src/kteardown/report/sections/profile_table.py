@@ -8,7 +8,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.result import Result, Verdict
 from kteardown.report.formatting import parameter, point_text
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table, Text
 
 _ROWS = 15
 _VAGUE = 2.0
@@ -25,11 +25,8 @@ def _table(profile: Profile, unit: str) -> Table:
     rows = [
         f for n, f in enumerate(profile.functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)
     ]
-    keys = Block(
-        ("function", "called by"),
-        tuple((Cell(f.function), Cell(f.callers[0] if f.callers else "")) for f in rows),
-        left=frozenset(("function", "called by")),
-    )
+    names = ("function", "called by")
+    keys = Block.of(names, [(f.function, f.callers[0] if f.callers else "") for f in rows], left=names)
     kernels = list(dict.fromkeys(stretch.kernel for stretch in profile.stretches))
     blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
     at = point_text(_largest(profile, kernels[0]).point)
@@ -48,21 +45,22 @@ def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit
     columns += [f"{unit} each" if profile.param else unit]
     columns += ["exponent"] if several else []
     columns += ["change"] if differs else []
-    return Block(tuple(columns), tuple(_cells(c, several, differs) for c in costs))
+    return Block.of(columns, [_cells(c, several, differs) for c in costs])
 
 
-def _cells(cost: FunctionCost | None, several: bool, differs: bool) -> tuple[Cell, ...]:
+def _cells(cost: FunctionCost | None, several: bool, differs: bool) -> Sequence[Text]:
     if cost is None:
-        return (Cell("-"),) * (2 + 2 * several + differs)
-    cells = [Cell(_share(cost.smallest_share))] if several else []
-    cells += [Cell(_share(cost.self_share)), Cell(_time(cost.self_ns))]
+        return (None,) * (2 + 2 * several + differs)
+    cells: list[Text] = [_share(cost.smallest_share)] if several else []
+    time = f"{cost.self_ns:,.0f}" if cost.self_ns >= 10 else f"{cost.self_ns:.1f}"
+    cells += [_share(cost.self_share), time]
     if several:
-        cells.append(Cell(_exponent(cost), "worse" if cost.grows else None))
+        cells.append((_exponent(cost), "worse" if cost.grows else None))
     if differs:
         change = cost.difference_ns or 0.0
         tone: Verdict = "worse" if change > 0 else "better"
-        cells.append(Cell(f"{change:+,.0f}", tone if cost.differs else None))
-    return tuple(cells)
+        cells.append((f"{change:+,.0f}", tone if cost.differs else None))
+    return cells
 
 
 def _claims(profile: Profile, unit: str) -> list[str]:
@@ -128,10 +126,6 @@ def _exponent(cost: FunctionCost) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
-
-
-def _time(ns: float) -> str:
-    return f"{ns:,.0f}" if ns >= 10 else f"{ns:.1f}"
 
 
 def _share(value: float) -> str:

@@ -1,19 +1,26 @@
-"""The tables that show published figures next to ours."""
+"""The tables that show published figures next to ours.
+
+Published means are next to our means, both with standard deviations, and their changes are positive if
+changed is better. They get verdicts too. Other figures have changes in percent, or speedups.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
-from kteardown.model.result import Comparison, Result
-from kteardown.model.workload import Workload
+from kteardown.model.record import ParamValue
+from kteardown.model.result import Comparison, Result, Summary
+from kteardown.model.workload import Better, Workload
 from kteardown.report.comparison_groups import PointKey, point_key
 from kteardown.report.formatting import (
     Scale,
     change,
     decimals,
+    number,
     parameter,
     percent,
     point_text,
@@ -21,15 +28,21 @@ from kteardown.report.formatting import (
     speedup,
 )
 from kteardown.report.metric_names import metric_name
-from kteardown.report.sections.published_means import (
-    NOTE,
-    Judgements,
-    by_variant,
-    judge_posted,
-    our_blocks,
-    posted_block,
+from kteardown.report.table import Block, Table, Text
+
+if TYPE_CHECKING:
+    from kteardown.analysis.estimate.from_means import MeanVerdict
+
+_Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
+"""Verdicts by figure (the key of base's values) and value of the parameter."""
+
+_MARGIN = 0.02
+_TIMES = {"ns": Scale(1, "ns"), "us": Scale(1e3, "us"), "ms": Scale(1e6, "ms"), "s": Scale(1e9, "s")}
+_NOTE = (
+    "changes are of means, and positive if changed is better; verdicts on our figures are over boots, as "
+    "in the tables above; verdicts on posted figures are from their means and standard deviations alone "
+    "(Welch's test, Holm's correction over all posted rows)"
 )
-from kteardown.report.table import Block, Cell, Table
 
 
 def published_tables(
@@ -42,7 +55,7 @@ def published_tables(
     machine = f"; {source.machine}" if source.machine else ""
     link = f"; https://lore.kernel.org/all/{source.message_id}/" if source.message_id else ""
     note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine{link}'
-    judged = judge_posted(result, reference)
+    judged = _judge_posted(result, reference)
     found = [_published_table(result, workloads, reference, figure, judged) for figure in reference.figures]
     tables = [table for table in found if table is not None]
     return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
@@ -71,34 +84,67 @@ def figure_name(
     return f"{name}, {figure.label}" if figure.label else name
 
 
+def improvement(base: float, changed: float, better: Better) -> str:
+    """Return the change of a mean in percent, positive if changed is better: ``-13.33%``."""
+    if not base:
+        return "-"
+    change = (changed / base - 1) * (1 if better == "higher" else -1)
+    # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
+    return f"{round(change * 100, 2) + 0.0:+.2f}%"
+
+
+def _judge_posted(result: Result, reference: Posting) -> _Judgements:
+    """Return verdicts on the published means with a known number of runs, of metrics that we have."""
+    ours = {c.metric: c for c in result.comparisons}
+    rows = [
+        (figure, row, ours[figure.metric])
+        for figure in reference.figures
+        if figure.means and figure.runs and figure.metric in ours
+        for row in reference.rows(figure)
+    ]
+    if not rows:
+        return {}
+    # Importing scipy takes most of a second, which commands that compare nothing must not spend.
+    from kteardown.analysis.estimate.from_means import Mean, judge_means
+    from kteardown.analysis.estimate.verdict import Rules
+
+    def mean(value: Posted, runs: int) -> Mean:
+        return Mean(value.value, value.sd or 0.0, runs)
+
+    first = rows[0][2]
+    rules = Rules(first.confidence, first.same_within or _MARGIN)
+    pairs = [
+        (mean(row.base, figure.runs), mean(row.changed, figure.runs), c.better) for figure, row, c in rows
+    ]
+    names = [(figure.base, row.at) for figure, row, _ in rows]
+    return dict(zip(names, judge_means(pairs, rules), strict=True))
+
+
 def _published_table(
     result: Result,
     workloads: Mapping[str, Workload],
     reference: Posting,
     figure: PublishedFigure,
-    judged: Judgements,
+    judged: _Judgements,
 ) -> Table | None:
     by_rest = comparisons_for(result, figure)
-    if not by_rest:
-        return None
     measured = {c.point[figure.param] for mine in by_rest.values() for c in mine}
     every = reference.rows(figure)
     posted = [row for row in every if row.at in measured]
     if not posted:
         return None
-    left_out = (f"{len(every) - len(posted)} posted rows at points that were not measured here",)
-    notes = left_out if len(every) > len(posted) else ()
-    draw = our_blocks if figure.means else _speedup_blocks if figure.speedup else _change_blocks
+    left_out = f"{len(every) - len(posted)} posted rows at points that were not measured here"
+    notes = (left_out,) if len(every) > len(posted) else ()
     blocks = [
         block
         for rest, mine in by_rest.items()
-        for block in draw(result, figure, posted, point_text(dict(rest)), mine)
+        for block in _blocks(result, figure, posted, point_text(dict(rest)), mine)
     ]
     title = f"Published figures: {figure_name(figure, workloads, by_rest)}, posted in {figure.unit}"
     if figure.means:
         (first, *_), *_ = by_rest.values()
-        keys = posted_block(figure, posted, first.better, judged)
-        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, NOTE))
+        keys = _keys_of_means(figure, posted, first.better, judged)
+        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, _NOTE))
     return Table(title, _keys(figure, posted), tuple(blocks), notes=notes)
 
 
@@ -115,62 +161,93 @@ def _step(result: Result, variant: str) -> int:
 
 def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
     bases, changes = _posted([row.base for row in posted]), _posted([row.changed for row in posted])
-    posted_changes = [
-        "-" if row.change is None else (speedup if figure.speedup else percent)(1 + row.change)
-        for row in posted
-    ]
-    rows = zip(posted, bases, changes, posted_changes, strict=True)
-    return Block(
-        columns=(
-            figure.param,
-            *("posted base", "posted changed", "posted speedup" if figure.speedup else "posted change"),
-        ),
-        rows=tuple((Cell(parameter(row.at)), Cell(b), Cell(c), Cell(t)) for row, b, c, t in rows),
-    )
+    shown = speedup if figure.speedup else percent
+    posted_changes = [None if row.change is None else shown(1 + row.change) for row in posted]
+    change = "posted speedup" if figure.speedup else "posted change"
+    places = [parameter(row.at) for row in posted]
+    rows = zip(places, bases, changes, posted_changes, strict=True)
+    return Block.of((figure.param, "posted base", "posted changed", change), list(rows))
 
 
-def _change_blocks(
+def _keys_of_means(
+    figure: PublishedFigure, posted: Sequence[PostedRow], better: Better, judged: _Judgements
+) -> Block:
+    """Return the published figures, with a row for each value of the parameter."""
+    rows: list[Sequence[Text]] = []
+    for row in posted:
+        one = judged.get((figure.base, row.at))
+        means = (_mean(row.base), _mean(row.changed), improvement(row.base.value, row.changed.value, better))
+        rows.append((parameter(row.at), *means, *([(one.verdict, one.verdict)] if one else [])))
+    verdict = ("verdict",) if any(len(row) > 4 for row in rows) else ()
+    columns = (figure.param, "posted base", "posted changed", "change", *verdict)
+    return Block.of(columns, rows, left=("verdict",))
+
+
+def _blocks(
     result: Result,
     figure: PublishedFigure,
     posted: Sequence[PostedRow],
     rest: str,
     ours: Sequence[Comparison],
-) -> list[Block]:
-    """Return a column of changes for each variant."""
-    blocks = []
-    for variant, mine in by_variant(figure, ours).items():
-        digits = decimals(mine.values())
+) -> Iterator[Block]:
+    """Yield our columns of each variant; of speedups first base's medians, then each prefix of the series."""
+    found: dict[str, dict[ParamValue, Comparison]] = {}
+    for c in sorted(ours, key=lambda c: _step(result, c.variant)) if figure.speedup else ours:
+        found.setdefault(c.variant, {})[c.point[figure.param]] = c
+    unit = scale(ours[0].unit, result.clock, [side.median for c in ours for side in (c.base, c.changed)])
+    if figure.speedup:
+        base = {at: c for mine in found.values() for at, c in mine.items()}
+        medians = [(unit.text(base[row.at].base.median) if row.at in base else None,) for row in posted]
+        yield Block.of((f"here: base, {unit.unit} {rest}".rstrip(),), medians)
+    for variant, mine in found.items():
         cells = [mine.get(row.at) for row in posted]
-        rows = tuple((Cell(change(c, digits), c.verdict) if c else Cell("-"),) for c in cells)
-        blocks.append(Block((f"here: {variant} {rest}".rstrip(),), rows))
-    return blocks
+        if figure.means:
+            yield _means(result, figure, posted, variant, rest, mine)
+        elif figure.speedup:
+            facts = result.kernels[variant].patch_set
+            name = variant.removeprefix(facts.series if facts else "") or variant
+            yield Block.of((name,), [(_speedup(c, unit) if c else None,) for c in cells])
+        else:
+            digits = decimals(mine.values())
+            changes: list[list[Text]] = [[(change(c, digits), c.verdict) if c else None] for c in cells]
+            yield Block.of((f"here: {variant} {rest}".rstrip(),), changes)
 
 
-def _speedup_blocks(
+def _means(
     result: Result,
     figure: PublishedFigure,
     posted: Sequence[PostedRow],
+    variant: str,
     rest: str,
-    ours: Sequence[Comparison],
-) -> list[Block]:
-    """Return a column of base's medians, then medians and speedups for each prefix of the series."""
-    medians = [value for c in ours for value in (c.base.median, c.changed.median)]
-    unit = scale(ours[0].unit, result.clock, medians)
-    steps = by_variant(figure, sorted(ours, key=lambda c: _step(result, c.variant)))
-    base = {at: c for mine in steps.values() for at, c in mine.items()}
-    cells = [base.get(row.at) for row in posted]
-    rows = tuple((Cell(unit.text(c.base.median)) if c else Cell("-"),) for c in cells)
-    blocks = [Block((f"here: base, {unit.unit} {rest}".rstrip(),), rows)]
-    for variant, mine in steps.items():
-        cells = [mine.get(row.at) for row in posted]
-        rows = tuple((_speedup_cell(c, unit) if c else Cell("-"),) for c in cells)
-        facts = result.kernels[variant].patch_set
-        blocks.append(Block((variant.removeprefix(facts.series if facts else "") or variant,), rows))
-    return blocks
+    ours: Mapping[ParamValue, Comparison],
+) -> Block:
+    """Return our base, changed, change and verdict of a variant, in the published unit of time."""
+    means = [side.mean for c in ours.values() for side in (c.base, c.changed)]
+    unit = scale(next(iter(ours.values())).unit, result.clock, means)
+    if unit.unit in _TIMES:
+        unit = _TIMES.get(figure.unit, unit)
+    rows: list[Sequence[Text]] = []
+    for row in posted:
+        c = ours.get(row.at)
+        if c is None:
+            rows.append((None,) * 4)
+        else:
+            size = improvement(c.base.mean, c.changed.mean, c.better)
+            rows.append((_summary(c.base, unit), _summary(c.changed, unit), size, (c.verdict, c.verdict)))
+    base = f"here: base, {unit.unit} {rest}".rstrip()
+    return Block.of((base, variant, "change", "verdict"), rows, left=("verdict",))
 
 
-def _speedup_cell(c: Comparison, unit: Scale) -> Cell:
-    return Cell(f"{unit.text(c.changed.median)}  {speedup(c.ratio, c.ci, exact=c.exact)}", c.verdict)
+def _speedup(c: Comparison, unit: Scale) -> Text:
+    return f"{unit.text(c.changed.median)}  {speedup(c.ratio, c.ci, exact=c.exact)}", c.verdict
+
+
+def _summary(side: Summary, unit: Scale) -> str:
+    return f"{unit.text(side.mean)} ({number(side.sd / unit.divisor)})"
+
+
+def _mean(value: Posted) -> str:
+    return f"{value.value:,.2f}" + ("" if value.sd is None else f" ({value.sd:,.2f})")
 
 
 def _posted(column: Sequence[Posted]) -> list[str]:

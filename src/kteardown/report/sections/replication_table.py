@@ -9,7 +9,7 @@ from kteardown.inputs.published import Claim, Posting
 from kteardown.model.result import Result, Verdict
 from kteardown.report.formatting import change_of, number, percent
 from kteardown.report.metric_names import shipped_name
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table, Text
 
 TONES: dict[Finding, Verdict | None] = {
     "replicates": "better",
@@ -24,15 +24,14 @@ COLUMNS = ("claim", "posted", "claimed", "here", "finding", "why")
 
 def replication_table(posting: Posting, found: Sequence[Replicated], result: Result | None) -> Table:
     """Return the table of all claims of a posting; ``result`` is that of the posted patch."""
-    rows = tuple(_cells(one, posting) for one in found)
+    rows: list[list[Text]] = []
+    for one in found:
+        texts = row(one, posting)
+        tones = {"finding": TONES[one.finding]}
+        rows.append([(texts[name], tones.get(name)) for name in COLUMNS])
     source = posting.source
     title = f'Claims of "{source.title}", {source.posted}'
-    return Table(title, Block(COLUMNS, rows, left=frozenset(COLUMNS)), notes=notes(posting, result))
-
-
-def _cells(one: Replicated, posting: Posting) -> tuple[Cell, ...]:
-    tone = TONES[one.finding]
-    return tuple(Cell(text, tone if name == "finding" else None) for name, text in row(one, posting).items())
+    return Table(title, Block.of(COLUMNS, rows, left=COLUMNS), notes=notes(posting, result))
 
 
 def row(one: Replicated, posting: Posting) -> dict[str, str]:
