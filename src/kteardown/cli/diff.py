@@ -14,11 +14,10 @@ from rich.console import Console
 from kteardown.cli import complete, options
 from kteardown.errors import InputError
 from kteardown.report import saved
-from kteardown.report.diff import Difference, compare_results, summary
-from kteardown.report.diff_tables import comparison_tables, passages
+from kteardown.report.diff import Difference, compare_results, comparison_tables, passages, summary
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
-from kteardown.report.in_words import in_words
+from kteardown.report.formats.json import in_words
 from kteardown.report.side import Side, read, read_all
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences

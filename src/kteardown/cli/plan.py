@@ -16,7 +16,7 @@ from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.plan import Plan
-from kteardown.report import forecast_text, power_text
+from kteardown.report import forecast_text
 from kteardown.report.formats import text
 from kteardown.run.create import design_power, forecast_cost, plan_boots, plan_profiled_boots
 from kteardown.run.resolve import Resolved, resolve
@@ -88,7 +88,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     ):
         out.print(line, soft_wrap=True)
     if power.rows and len(resolved.experiment.variants) > 0:
-        text.show(power_text.table(power, design, resolved.workloads), out)
+        text.show(forecast_text.power_table(power, design, resolved.workloads), out)
         out.print()
     _table(planned, out)
     sampled = len(plan_profiled_boots(resolved, planned).boots)

@@ -19,6 +19,7 @@ from kteardown.report.formatting import (
     CLOCKS,
     OTHER_CLOCK,
     VERDICTS,
+    counted,
     percent,
     point_text,
     size_of,
@@ -29,10 +30,14 @@ from kteardown.report.metric_names import metric_name
 from kteardown.report.revision import revisions_in
 from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
 from kteardown.report.sections.distribution_table import distribution_tables
-from kteardown.report.sections.fault_lines import detail_in_words, fault_lines
+from kteardown.report.sections.fault_lines import (
+    detail_in_words,
+    fault_lines,
+    fault_sentence,
+    uncompared_sentences,
+)
 from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.main_table import headline_tables
-from kteardown.report.sections.metric_table import metric_tables
+from kteardown.report.sections.main_table import headline_tables, metric_tables
 from kteardown.report.sections.profile_table import profile_tables
 from kteardown.report.sections.published_table import published_tables
 from kteardown.report.sections.timing_lines import timing_lines
@@ -73,9 +78,31 @@ def _nothing(result: Result, workloads: Mapping[str, Workload]) -> str:
         why = "" if compared else ": the workloads have no metric that is compared"
         return f"nothing was compared, and nothing failed{why}"
     return (
-        f"nothing could be compared: {failed} of {_count(boots, 'boot')} failed, and "
-        f"{_count(lost, 'trial')} could not be used"
+        f"nothing could be compared: {failed} of {counted(boots, 'boot')} failed, and "
+        f"{counted(lost, 'trial')} could not be used"
     )
+
+
+def tables(
+    result: Result,
+    workloads: Mapping[str, Workload],
+    reference: Posting | None,
+    room: tuple[int, int] | None = None,
+) -> dict[str, list[Table]]:
+    """Return every table except the one of the kernels, by the part of the report that it is in.
+
+    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
+    """
+    last = (other_metrics(result, workloads), outliers_table(result, workloads))
+    return {
+        "changes": [*metric_tables(result, workloads), *headline_tables(result, workloads)],
+        "patches": ablation_tables(result, workloads, room),
+        "growth": law_tables(result, workloads),
+        "profile": profile_tables(result),
+        "posting": published_tables(result, workloads, reference),
+        "tail": distribution_tables(result, workloads),
+        "run": [table for table in last if table is not None],
+    }
 
 
 def all_tables(
@@ -84,21 +111,8 @@ def all_tables(
     reference: Posting | None,
     room: tuple[int, int] | None = None,
 ) -> list[Table]:
-    """Return every table except the one of the kernels.
-
-    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
-    """
-    tables = [
-        *metric_tables(result, workloads),
-        *headline_tables(result, workloads),
-        *ablation_tables(result, workloads, room),
-        *law_tables(result, workloads),
-        *profile_tables(result),
-        *published_tables(result, workloads, reference),
-        *distribution_tables(result, workloads),
-    ]
-    last = (other_metrics(result, workloads), outliers_table(result, workloads))
-    return [*tables, *(table for table in last if table is not None)]
+    """Return the same in the order of a text."""
+    return [table for part in tables(result, workloads, reference, room).values() for table in part]
 
 
 def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
@@ -234,15 +248,11 @@ def _unusable_trials(result: Result) -> list[str]:
     for void in result.voids:
         groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
     return [
-        f"{kernel}: {_count(sum(void.count for void in voids), 'trial')} "
+        f"{kernel}: {counted(sum(void.count for void in voids), 'trial')} "
         f"{'lost' if status == 'missing' else status} "
         f"at {_points(voids)} of {workload}: {detail_in_words(detail)}"
         for (kernel, workload, status, detail), voids in groups.items()
     ]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _points(voids: Sequence[VoidTrials]) -> str:
@@ -256,3 +266,66 @@ def _fact(value: Any) -> str:
         text = ", ".join(f"{name} {entry}" for name, entry in known.items())
         return text if len(text) <= _LONG_FACT else f"{len(known)} entries, in result.json"
     return "" if value is None else str(value)
+
+
+def limits(result: Result, *, alone: bool = True) -> list[str]:
+    """Return what the figures are based on and what they do not show, one sentence each.
+
+    ``alone``: only this clock was measured, so a sentence says what the other one would add.
+    """
+    sentences = [_basis(result)]
+    if result.clock == "instructions":
+        sentences.append(
+            "An instruction count shows path length, growth and memory. It does not show seconds, caches, "
+            "real lock contention, or the latency of interrupts between CPUs."
+        )
+    else:
+        sentences.append("Real time on one machine; another machine can differ.")
+        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result)]
+        ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
+        if ends:
+            span = f"{percent(min(ends))} to {percent(max(ends))}"
+            sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
+    if alone:
+        sentences.append(as_sentence(OTHER_CLOCK[result.clock]))
+    sentences += [
+        f"{fault_sentence(f)}."
+        for f in result.faults
+        if f.status != "broken" and result.is_asked_for(f.kernel)
+    ]
+    sentences += [f"{text}." for text in uncompared_sentences(result)]
+    failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
+    if failed:
+        sentences.append(
+            "Not all boots ended ok: " + ", ".join(f"{n} {outcome}" for outcome, n in failed.items())
+        )
+    lost = sum(void.count for void in result.voids)
+    if lost:
+        sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
+    return sentences + [as_sentence(note) for note in result.notes]
+
+
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence of its own."""
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
+
+
+def _basis(result: Result) -> str:
+    base = result.kernels.get("base")
+    boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
+    what = f"Base is Linux {base.release} ({base.source}, {base.arch})" if base else "There is no base"
+    if not boots:
+        return f"{what}; nothing was compared with it."
+    count = f"{boots} boot{'' if boots == 1 else 's'} of each kernel"
+    confidence = f"{result.comparisons[0].confidence * 100:.4g}%"
+    if result.clock == "instructions":
+        return (
+            f"{what}; instructions counted in an emulated guest, {count} with a seed "
+            f"each; intervals at {confidence}."
+        )
+    cpu = result.machine.get("cpu")
+    model = cpu.get("model") if isinstance(cpu, Mapping) else cpu
+    return (
+        f"{what}; wall clock of a guest on {model or 'this machine'}, {count} in "
+        f"randomized blocks, with base twice (A/A); intervals at {confidence}."
+    )

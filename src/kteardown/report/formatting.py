@@ -96,6 +96,11 @@ def percent(ratio: float, decimals: int = 1) -> str:
     return f"{round((ratio - 1) * 100, decimals) + 0.0:+,.{decimals}f}%"
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun: ``1 boot``, ``2 boots``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def size_of(ratio: float) -> float:
     """Return how large a change is, in either direction."""
     return abs(math.log(ratio)) if ratio > 0 else math.inf

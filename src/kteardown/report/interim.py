@@ -9,9 +9,8 @@ from kteardown.errors import KteardownError
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
-from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.report.comparison_groups import Group, headlines, variants, verdict_of
 from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
-from kteardown.report.metric_words import verdict_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 

@@ -8,7 +8,7 @@ from kteardown.analysis.both_clocks import both_clocks
 from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
-from kteardown.report.in_words import in_words
+from kteardown.report.formats.json import in_words
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import ResultHead, RunDir

@@ -19,9 +19,8 @@ from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
 from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Uncompared, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups, is_headline
-from kteardown.report.formatting import share, size_of, tone, with_remedy
-from kteardown.report.metric_words import verdict_of
+from kteardown.report.comparison_groups import groups, is_headline, variants, verdict_of
+from kteardown.report.formatting import counted, share, size_of, tone, with_remedy
 from kteardown.report.revision import revisions_in
 from kteardown.visible import on_one_line
 
@@ -56,12 +55,7 @@ _STEPS = (
 )
 """What a line has if there is room, the most important first: a clause, how many metrics of it are named, and
 whether with all that is said of them. Without a clause: the end with this number."""
-_KINDS: Mapping[str, str] = {
-    "oom": "out of memory",
-    "agent-error": "agent error",
-    "invariant": "failed invariant",
-}
-_NOT_BUILT = "nothing of it is in the kernel that was built"
+_KINDS = {"oom": "out of memory", "agent-error": "agent error", "invariant": "failed invariant"}
 
 
 class Line(NamedTuple):
@@ -89,17 +83,15 @@ def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> lis
     """Return a line for each variant, and one for base if it fails: what alarms most is first."""
     results = [result] if isinstance(result, Result) else list(result.results.values())
     absent = dict.fromkeys(name for one in results for name in one.not_built)
-    asked = dict.fromkeys(
-        name for one in results for name in (one.requested or [c.variant for c in one.asked_for])
-    )
+    asked = dict.fromkeys(name for one in results for name in one.requested or variants(one))
     found = [_of_variant(results, workloads, name) for name in asked if name not in absent]
     if base := _faults(results, BASE, "base"):
         found.append(_line(BASE, {"broken": base}))
-    order = list(dict.fromkeys(_TONES.values()))
-    found.sort(key=lambda line: order.index(line.tone))
+    found.sort(key=lambda line: list(_TONES.values()).index(line.tone))
     if not asked:
         found.append(Line("inconclusive", f"{BASE}: there is nothing to compare it with"))
-    return [Line("inconclusive", _cut(name, _NOT_BUILT)) for name in absent] + found
+    nothing = [_cut(name, "nothing of it is in the kernel that was built") for name in absent]
+    return [Line("inconclusive", text) for text in nothing] + found
 
 
 def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> Line:
@@ -117,11 +109,10 @@ def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], va
         return Line("inconclusive", _cut(variant, so_far + nothing))
     clauses = {"worse": [], "better": [], **_metrics(results, workloads, variant)}
     clauses |= {"maybe broken": suspected, "not compared": lost}
-    places = len(set(map(_place, rows)))
-    end = f"{places} point{'' if places == 1 else 's'}"
+    end = counted(len(set(map(_place, rows))), "point")
     clocks = results[0].clock if len(results) == 1 else "both clocks"
     ends = [end, f"{end} ({clocks})"]
-    for text in filter(None, (_remedy(results, rows), _revision(results, workloads, variant))):
+    for text in _endings(results, workloads, variant, rows):
         end = f"{text}; {end}"
         ends += [end, f"{end} ({clocks})"]
     return _line(variant, clauses, so_far, ends)
@@ -194,15 +185,14 @@ def _change_item(
 def _on_clocks(key: str, items: Mapping[Clock, _Item], *, both: bool) -> _Item:
     """Return what is said of a metric; if there are two clocks, in short and with the clock of each."""
     first, *others = items.values()
-    if not both:
-        long, short = first.long, first.short
-    elif others and {other.short for other in others} == {first.short}:
-        long = short = first.short
-    else:
+    said = [first.long, first.short]
+    if both and {other.short for other in others} == {first.short}:
+        said = [first.short] * 2
+    elif both:
         texts = [f"{item.short.removeprefix('mean ')} {clock}".lstrip() for clock, item in items.items()]
-        long = short = "/".join(texts)
-    texts = [f"{key} {text}".rstrip() for text in (long, short)]
-    return _Item(texts[0], texts[1], max(item.size for item in items.values()), first.headline)
+        said = ["/".join(texts)] * 2
+    long, short = (f"{key} {text}".rstrip() for text in said)
+    return _Item(long, short, max(item.size for item in items.values()), first.headline)
 
 
 def _faults(results: Sequence[Result], kernel: str, status: FaultStatus) -> list[_Item]:
@@ -223,37 +213,31 @@ def _lost(
     results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
 ) -> list[_Item]:
     """Return at how many points the variant was not compared, on any clock."""
-    metrics = {name: known.metrics.values() for name, known in workloads.items()}
-    silent = [name for name, specs in metrics.items() if not any(spec.compare for spec in specs)]
+    silent = {n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())}
     missing = [u for one in results for u in one.uncompared if u.variant == variant]
     lost = {_place(u) for u in missing if u.workload not in silent}
     total = len(lost | set(map(_place, rows)))
-    text = f"{len(lost)} of {total}"
-    return [_Item(f"{text} point{'s' if total > 1 else ''}", text)] if lost else []
+    texts = (f"{len(lost)} of {counted(total, 'point')}", f"{len(lost)} of {total}")
+    return [_Item(*texts)] if lost else []
 
 
 def _place(of: Comparison | Uncompared) -> tuple[object, ...]:
     return of.workload, *sorted(of.point.items())
 
 
-def _remedy(results: Sequence[Result], rows: Sequence[Comparison]) -> str:
-    """Return what to add to the command so that the next run decides, if one option does."""
-    undecided = {c.reason for c in rows if c.verdict == "inconclusive"}
-    clocks = {one.clock for one in results}
-    found = {with_remedy(text, clock).removeprefix(f"{text}, ") for text in undecided for clock in clocks}
-    found -= undecided
-    return found.pop() if len(found) == 1 else ""
+def _endings(
+    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
+) -> list[str]:
+    """Return what makes the next run decide, and what a revision keeps of the one before, without figures.
 
-
-def _revision(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> str:
-    """Return what a revision keeps of the one before, without its figures, if all clocks say the same."""
-    texts = {
-        re.sub(r" \([^()]*\)", "", text).removeprefix(f"{variant} ")
-        for one in results
-        for text in revisions_in(one, workloads)
-        if text.startswith(f"{variant} ")
-    }
-    return texts.pop() if len(texts) == 1 else ""
+    Each is there only if one text is right for all points and clocks.
+    """
+    reasons = {c.reason for c in rows if c.verdict == "inconclusive"}
+    options = {with_remedy(text, one.clock).removeprefix(f"{text}, ") for text in reasons for one in results}
+    about = f"{variant} "
+    texts = [text for one in results for text in revisions_in(one, workloads) if text.startswith(about)]
+    kept = {re.sub(r" \([^()]*\)", "", text).removeprefix(about) for text in texts}
+    return [found.pop() for found in (options - reasons, kept) if len(found) == 1]
 
 
 def _line(
@@ -269,16 +253,15 @@ def _line(
     form: dict[str, tuple[int, bool]] = {label: (0, False) for label in shown if label not in _SAME}
 
     def text(form: Mapping[str, tuple[int, bool]]) -> str:
-        texts = [
-            f"{label}: {_listed(label, clauses[label], *form[label])}" for label in shown if label in form
-        ]
+        texts = [f"{one}: {_listed(one, clauses[one], *form[one])}" for one in shown if one in form]
         left_out = ["..."] if not set(shown) <= {*form, *_SAME} else []
         return so_far + "; ".join([*texts, *left_out, *([ends[form[""][0]]] if "" in form else [])])
 
+    room = WIDTH - 2 - min(len(name), _LONGEST_NAME)
     for label in [label for label in reversed(form) if label not in _NEVER_LEFT_OUT]:
-        if len(text(form)) + 2 + min(len(name), _LONGEST_NAME) > WIDTH:
+        if len(text(form)) > room:
             del form[label]
-    if len(text(form)) + 2 + min(len(name), _LONGEST_NAME) > WIDTH and "maybe broken" in form:
+    if len(text(form)) > room and "maybe broken" in form:
         form["maybe broken"] = (-1, False)
     for label, named, long in _STEPS:
         known = named < len(ends) if not label else label in form or (label in _SAME and label in shown)
@@ -292,13 +275,13 @@ def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:
     """Return the first items and how many more there are; ``none`` without one."""
     texts = [item.long if long else item.short for item in items]
     if named < 0:
-        return f"{len(texts)} fault{'s' if len(texts) > 1 else ''}"
+        return counted(len(texts), "fault")
     if label in _FAULTS:
         named = max(named, 1)
     if len(texts) <= named or not texts:
         return ", ".join(texts) or "none"
     if not named:
-        return f"{len(texts)} metric{'s' if len(texts) > 1 else ''}"
+        return counted(len(texts), "metric")
     return f"{', '.join(texts[:named])} and {len(texts) - named} more"
 
 

@@ -5,12 +5,13 @@ Reads result.json of any version with schema 1; unknown fields are ignored.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
+from kteardown.model.result import Result
 from kteardown.model.workload import Better
 from kteardown.report.metric_names import name_of, with_statistic
 
@@ -113,6 +114,9 @@ class Side(_Read):
         return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
 
 
+_Parsed = TypeVar("_Parsed", Side, Result)
+
+
 class _Both(_Read):
     """The results in the JSON of a run on both clocks, by clock."""
 
@@ -121,21 +125,24 @@ class _Both(_Read):
 
 def read(text: str | bytes, name: str) -> Side:
     """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
+    return parse(Side, text, "give a run, or the file that `kteardown run --json FILE` writes.", name)
+
+
+def parse(kind: type[_Parsed], text: str | bytes, hint: str, name: str = "") -> _Parsed:
+    """Parse a result.json as ``kind``. Raises InputError with what is wrong, and with ``hint``."""
     try:
-        side = Side.model_validate_json(text)
+        found = kind.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        location = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"])
+        reason = f"not a result.json: {key + ': ' if key else ''}{first['msg']}"
+        raise InputError(f"{name} is {reason}" if name else reason, hint=hint) from error
+    if found.schema_ != 1:
         raise InputError(
-            f"{name} is not a result.json: {location + ': ' if location else ''}{first['msg']}",
-            hint="give a run, or the file that `kteardown run --json FILE` writes.",
-        ) from error
-    if side.schema_ != 1:
-        raise InputError(
-            f"{name} has schema {side.schema_}; this kteardown reads schema 1",
+            f"{name or 'result.json'} has schema {found.schema_}; this kteardown reads schema 1",
             hint="use the kteardown that wrote it, or a newer one.",
         )
-    return side
+    return found
 
 
 def read_all(text: str | bytes, name: str) -> list[Side]:

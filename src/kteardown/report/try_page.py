@@ -15,12 +15,12 @@ from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
+from kteardown.report.contents import limits
 from kteardown.report.formats import junit
 from kteardown.report.formats.brief import LINES
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import Line, lines
-from kteardown.report.summary import limits
 from kteardown.visible import on_one_line, visible
 
 _ORDER: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "same")

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.report.charts.palette import stylesheet
+from kteardown.report.charts.figure import stylesheet
 from kteardown.serve.pages import Pages
 
 _LOOPBACK = "127.0.0.1"

@@ -20,10 +20,10 @@ from kteardown.history.lines import Line, Order
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.clock import CLOCKS, Clock
 from kteardown.paths import runs_dir
-from kteardown.report import contents, diff_tables
+from kteardown.report import contents
 from kteardown.report import history_tables as lines
 from kteardown.report.console import TextConsole
-from kteardown.report.diff import compare_results, summary
+from kteardown.report.diff import compare_results, comparison_tables, passages, summary
 from kteardown.report.formats import text
 from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.material import BothMaterial
@@ -223,8 +223,8 @@ class Pages:
             names=names,
             found=found,
             pair=_pair(sides) if found else "",
-            passages=list(diff_tables.passages(found)) if found else [],
-            tables=diff_tables.comparison_tables(found) if found else [],
+            passages=list(passages(found)) if found else [],
+            tables=comparison_tables(found) if found else [],
             summary=summary(found.rows) if found else "",
         )
 

@@ -15,7 +15,7 @@ from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.point import points_of
 from kteardown.model.power import DesignPower, Spread
 from kteardown.report import saved
-from kteardown.report.power_text import table
+from kteardown.report.forecast_text import power_table
 from kteardown.run.create import spreads
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import write_run
@@ -56,7 +56,7 @@ def test_metrics_are_counted_and_spreads_of_earlier_runs_are_used() -> None:
     first = power_of(3, known).rows[0]
     assert (first.metric_name, first.points, first.spread, first.run) == ("unusable_ns", 12, 0.14, "earlier")
     masskill = load_experiment("masskill")
-    text = table(power_of(3, known), masskill.design, load_workloads(masskill))
+    text = power_table(power_of(3, known), masskill.design, load_workloads(masskill))
     assert "with 3 seeds and 6 tests of headline metrics" in text.title
     names = [row[0].text for row in text.keys.rows]
     assert names == [

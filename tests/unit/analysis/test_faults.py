@@ -22,6 +22,7 @@ from kteardown.model.record import (
     TrialStart,
 )
 from kteardown.model.result import PatchSet, Result
+from kteardown.report.contents import limits
 from kteardown.report.formats import cover
 from kteardown.report.material import Material, side_by_side
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_summary
@@ -32,7 +33,6 @@ from kteardown.report.sections.fault_lines import (
     uncompared_sentences,
 )
 from kteardown.report.sentence import lines
-from kteardown.report.summary import limits
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 

@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 from kteardown.report.charts import forest, spread
 from kteardown.report.charts.drawing import markup, svg_file
-from kteardown.report.charts.figure import Chart, Flame, Plot, Rows, Series, slug
+from kteardown.report.charts.figure import DARK, LIGHT, Chart, Flame, Plot, Rows, Series, slug
 from kteardown.report.charts.flame import flame_gallery
-from kteardown.report.charts.forest import forest_plots, forests
+from kteardown.report.charts.forest import RatioAxis, forest_plots, forests, ratio_range, ratio_ticks
 from kteardown.report.charts.growth import growth_galleries
-from kteardown.report.charts.palette import DARK, LIGHT
 from kteardown.report.charts.posted import posted_charts
-from kteardown.report.charts.ratio_axis import RatioAxis, ratio_range, ratio_ticks
 from kteardown.report.charts.scales import numeric
 from kteardown.report.charts.spread import spread_gallery, tail_gallery
 from kteardown.report.charts.verdict_cards import cards

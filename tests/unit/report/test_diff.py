@@ -12,7 +12,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.result import Result
 from kteardown.report.diff import compare_results
 from kteardown.report.formats import json as result_json
-from kteardown.report.in_words import in_words, metrics_in_words
+from kteardown.report.formats.json import in_words, metrics_in_words
 from kteardown.report.side import Side, SideFault, read
 
 WORKLOADS = {"zombies": load_workload("zombies")}

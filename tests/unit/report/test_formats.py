@@ -14,11 +14,11 @@ from kteardown.cli.run_report import written
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
+from kteardown.report.contents import limits
 from kteardown.report.formats import comment, cover
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
-from kteardown.report.summary import limits
 from unit.report.contexts import instructions, rich, wall
 
 GOLDEN = Path(__file__).parent / "golden"

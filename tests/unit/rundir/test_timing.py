@@ -11,11 +11,10 @@ import pytest
 from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
 from kteardown.model.result import Result
 from kteardown.model.timing import LostShares, Timing
-from kteardown.report.contents import facts
+from kteardown.report.contents import facts, limits
 from kteardown.report.formats import cover, json, markdown
 from kteardown.report.formats.html import html_report
 from kteardown.report.sections.timing_lines import timing_lines
-from kteardown.report.summary import limits
 from kteardown.rundir.timing import timing_of
 from kteardown.rundir.writer import open_writer
 from unit.report import contexts

@@ -15,8 +15,7 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby, pairwise
 
-from kteardown.report.charts.figure import Axis, Chart, Flame, Frame, Mark, Plot, Rows, Series
-from kteardown.report.charts.palette import LIGHT
+from kteardown.report.charts.figure import LIGHT, Axis, Chart, Flame, Frame, Mark, Plot, Rows, Series
 from kteardown.report.charts.scales import AxisScale, Tick, columns, numeric
 from kteardown.visible import visible
 

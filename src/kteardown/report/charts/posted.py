@@ -38,22 +38,15 @@ def _slug(figure: PublishedFigure, what: str) -> str:
 
 def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow], name: str) -> Chart:
     places, x = _places(figure, rows)
+    sides = [("base", "base", "circle-open", DOTTED), ("changed", "posted", "diamond-open", "")]
     series = []
-    for side, shade, symbol, dash in (
-        ("base", "base", "circle-open", DOTTED),
-        ("changed", "posted", "diamond-open", ""),
-    ):
-        values: list[Posted] = [row.base if side == "base" else row.changed for row in rows]
-        marks = [
-            Mark(
-                places[row.at],
-                one.value,
-                f"posted {side} at {parameter(row.at)}: {number(one.value)} {figure.unit}",
-                one.value - (one.sd or 0),
-                one.value + (one.sd or 0),
-            )
-            for row, one in zip(rows, values, strict=True)
-        ]
+    for side, shade, symbol, dash in sides:
+        marks = []
+        for row in rows:
+            one: Posted = row.base if side == "base" else row.changed
+            text = f"posted {side} at {parameter(row.at)}: {number(one.value)} {figure.unit}"
+            sd = one.sd or 0
+            marks.append(Mark(places[row.at], one.value, text, one.value - sd, one.value + sd))
         series.append(Series(f"posted {side}", shade, tuple(marks), symbol, dash, width=1.6))
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
@@ -85,11 +78,13 @@ def _changes(
     kernels = list(material.result.kernels)
     for rest, mine in ours.items():
         for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):
-            marks = [
-                _ours(c, c.ratio, figure.param, places)
-                for c in mine
-                if c.variant == variant and c.ratio is not None
-            ]
+            marks = []
+            for c in mine:
+                if c.variant == variant and c.ratio is not None:
+                    at = c.point[figure.param]
+                    text = f"{variant} at {parameter(at)}: {change(c)}, {c.verdict}"
+                    value, low, high = (100 * (one - 1) for one in (c.ratio, *(c.ci or (c.ratio, c.ratio))))
+                    marks.append(Mark(places[at], value, text, low, high))
             label = f"here: {variant} {point_text(dict(rest))}".rstrip()
             series.append(of_kernel(variant, kernels, marks, label))
     return Chart(
@@ -98,13 +93,6 @@ def _changes(
         about=f"Changes of {name} in percent over {figure.param}: published and ours.",
         drawn=Plot(x, Axis("change against base, %"), tuple(series)),
     )
-
-
-def _ours(c: Comparison, ratio: float, param: str, places: Mapping[ParamValue, float]) -> Mark:
-    low, high = c.ci or (ratio, ratio)
-    at = c.point[param]
-    text = f"{c.variant} at {parameter(at)}: {change(c)}, {c.verdict}"
-    return Mark(places[at], 100 * (ratio - 1), text, 100 * (low - 1), 100 * (high - 1))
 
 
 def _places(

@@ -10,13 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.model.workload import Better
-from kteardown.report.charts.ratio_axis import RatioAxis
-from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.model.result import Comparison, MetricVerdict, Verdict
+from kteardown.report.charts.forest import RatioAxis
+from kteardown.report.comparison_groups import (
+    Group,
+    headlines,
+    leading,
+    metric_interval,
+    metric_sentence,
+    points_of,
+    variants,
+    verdict_of,
+)
 from kteardown.report.formatting import VERDICTS, change, interval, percent, point_text, tone
 from kteardown.report.material import Material
-from kteardown.report.metric_words import leading, metric_interval, metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import is_broken
 
 _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
@@ -24,15 +31,9 @@ _ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
 
 @dataclass(frozen=True)
 class Strip:
-    """One headline metric of one variant. ``anchor``: where the page explains it; ``height`` is in pixels.
+    """One headline metric of one variant; ``picture`` has its changes in SVG, ``height`` is in pixels."""
 
-    ``picture`` has its changes in SVG.
-    """
-
-    name: str
-    anchor: str
-    metric: str
-    better: Better
+    group: Group
     verdict: Verdict
     text: str
     picture: str
@@ -58,54 +59,36 @@ class Card:
 
 def cards(material: Material) -> list[Card]:
     """Return a card for each variant that was compared and is not broken, all on the same axis."""
-    found = headlines(material.result, material.workloads)
-    rows = [c for group in found for c in group.comparisons if c.ratio is not None]
-    axis = RatioAxis.of(rows)
-    sound = [v for v in variants(material.result) if not is_broken(material.result, v)]
-    every = [_card(material.result, variant, found, axis) for variant in sound]
-    return [card for card in every if card.strips]
+    result, found = material.result, headlines(material.result, material.workloads)
+    axis = RatioAxis.of(c for group in found for c in group.comparisons if c.ratio is not None)
+    made = []
+    for variant in variants(result):
+        groups = [group for group in found if group.of(variant)]
+        if groups and not is_broken(result, variant):
+            metrics = [verdict_of(result, group, variant) for group in groups]
+            verdict, figure, where = _first(groups[0], groups[0].of(variant), metrics[0])
+            counts = Counter(metric.verdict for metric in metrics if metric is not None)
+            strips = [_strip(g, g.of(variant), m, axis) for g, m in zip(groups, metrics, strict=True)]
+            shown = tuple((one, counts[one]) for one in VERDICTS if counts[one])
+            made.append(Card(variant, verdict, shown, figure, where, tuple(strips), axis))
+    return made
 
 
-def _card(result: Result, variant: str, found: Sequence[Group], axis: RatioAxis) -> Card:
-    mine = [(group, rows) for group in found if (rows := group.of(variant))]
-    metrics = [verdict_of(result, group, variant) for group, _ in mine]
-    strips = tuple(
-        _strip(group, rows, metric, axis) for (group, rows), metric in zip(mine, metrics, strict=True)
-    )
-    first, rows = mine[0] if mine else (None, [])
-    lead = _lead(rows)
-    figure = percent(lead.ratio) if lead and lead.ratio and lead.verdict != "inconclusive" else ""
-    where = _where(first, lead) if first and lead else ""
-    verdict = lead.verdict if lead else "inconclusive"
-    whole = metrics[0] if metrics else None
-    if first is not None and whole is not None and whole.planned > 1:
-        verdict = whole.verdict
-        figure = percent(whole.ratio) if whole.ratio and verdict != "inconclusive" else ""
-        where = f"{first.name} over {points_of(whole)} {metric_interval(whole)}".rstrip()
-    counts = Counter(metric.verdict for metric in metrics if metric is not None)
-    return Card(
-        variant=variant,
-        verdict=verdict,
-        counts=tuple((verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]),
-        figure=figure,
-        where=where,
-        strips=strips,
-        axis=axis,
-    )
-
-
-def _lead(rows: Sequence[Comparison]) -> Comparison | None:
-    """Return the comparison at the last point whose verdict is the one of all comparisons together."""
-    whole = tone(rows)
-    return next((c for c in reversed(rows) if c.verdict == whole), None)
-
-
-def _where(group: Group, c: Comparison) -> str:
-    at = f" at {point_text(c.point)}" if c.point else ""
-    if c.verdict == "inconclusive":
-        return f"{group.name}{at}: {change(c)}"
-    ends = "" if c.ci is None or c.exact else f" {interval(c.ci)}"
-    return f"{group.name}{at}{ends}"
+def _first(
+    group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None
+) -> tuple[Verdict, str, str]:
+    """Return a verdict, its change, and where that is: over all points, or at the last with this verdict."""
+    if metric is not None and metric.planned > 1:
+        where = f"{group.name} over {points_of(metric)} {metric_interval(metric)}".rstrip()
+        verdict, ratio = metric.verdict, metric.ratio
+    else:
+        verdict = tone(rows)
+        last = next(c for c in reversed(rows) if c.verdict == verdict)
+        at = f" at {point_text(last.point)}" if last.point else ""
+        ends = "" if last.ci is None or last.exact else f" {interval(last.ci)}"
+        where = f"{group.name}{at}{f': {change(last)}' if verdict == 'inconclusive' else ends}"
+        ratio = last.ratio
+    return verdict, percent(ratio) if ratio and verdict != "inconclusive" else "", where
 
 
 def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: RatioAxis) -> Strip:
@@ -120,4 +103,4 @@ def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | Non
         for number, c in enumerate(rows)
         if c.ratio is not None
     )
-    return Strip(group.name, group.anchor, group.metric, group.better, whole, words, picture, height)
+    return Strip(group, whole, words, picture, height)

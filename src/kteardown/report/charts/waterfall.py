@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from operator import mul
 
 from kteardown.model.result import Ablation
 from kteardown.report.charts.figure import DOTTED, Axis, Chart, Mark, Plot, Series, slug
@@ -12,7 +13,8 @@ from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.ablation_table import largest_ablations
 
-_WORDS = 34
+_LONGEST = 68
+"""A longer subject of a patch is cut in a tooltip."""
 _WIDTH = 0.62
 """The part of its column that a bar takes."""
 
@@ -27,22 +29,24 @@ def waterfalls(material: Material) -> list[tuple[Ablation, Chart]]:
 
 
 def _chart(ablation: Ablation, metric: str) -> Chart:
-    levels = [1.0]
-    for p in ablation.patches:
-        levels.append(levels[-1] * (p.step.ratio or 1.0))
-    at = f" at {point_text(ablation.point)}" if ablation.point else ""
+    place = point_text(ablation.point)
+    at = f" at {place}" if place else ""
+    parts = [(f"patch {p.patch}", p.step.ratio, p.step.ci, p.step.exact) for p in ablation.patches]
+    parts.append(("whole series", ablation.ratio, ablation.ci, ablation.exact))
+    # Below each bar is the patch, its change and the interval.
+    texts = [
+        (name, change_of(ratio, ci, exact=exact).replace(" ", "\n", 1)) for name, ratio, ci, exact in parts
+    ]
+    changes = [f"{name} {change_of(ratio, None)}" for name, ratio, _, _ in parts]
     return Chart(
-        name=slug(
-            "patches", ablation.variant, ablation.workload, ablation.metric, point_text(ablation.point)
-        ),
+        name=slug("patches", ablation.variant, ablation.workload, ablation.metric, place),
         title=f"{ablation.variant}: effect of each patch on {metric}{at}",
         about=f"Waterfall of the change of {metric}{at} against base: "
-        + ", ".join(f"patch {p.patch} {_step(p.step.ratio)}" for p in ablation.patches)
-        + f"; whole series {_step(ablation.ratio)}.",
+        f"{', '.join(changes[:-1])}; {changes[-1]}.",
         drawn=Plot(
-            Axis(names=tuple(_names(ablation))),
+            Axis(names=tuple(f"{name}\n{text}" for name, text in texts)),
             Axis("change against base, %"),
-            tuple(_series(ablation, levels)),
+            tuple(_series(ablation)),
         ),
         notes=(
             *(f"{p.patch}: {p.subject}" for p in ablation.patches if p.subject),
@@ -51,50 +55,32 @@ def _chart(ablation: Ablation, metric: str) -> Chart:
     )
 
 
-def _series(ablation: Ablation, levels: Sequence[float]) -> Iterator[Series]:
+def _series(ablation: Ablation) -> Iterator[Series]:
     """Yield lines between the bars, a bar for each step from the end of the previous one, and one for all."""
+    levels = list(accumulate((p.step.ratio or 1.0 for p in ablation.patches), mul, initial=1.0))
     for n, level in enumerate(levels[1:]):
-        line = (Mark(n, _change(level)), Mark(n + 1, _change(level)))
+        line = (Mark(n, 100 * (level - 1)), Mark(n + 1, 100 * (level - 1)))
         yield Series("", "muted", line, dash=DOTTED, width=1, in_legend=False)
-    whole = ablation.ratio or levels[-1]
-    subjects = [_hover_text(p.patch, p.subject, portion(p.step)) for p in ablation.patches]
-    shades = [_shade(ablation, p.step.ratio, p.step.ci) for p in ablation.patches]
-    for n, ((before, after), ci, text, shade) in enumerate(
-        zip(
-            [*pairwise(levels), (1.0, whole)],
-            [*(p.step.ci for p in ablation.patches), ablation.ci],
-            [*subjects, "all patches"],
-            [*shades, "base"],
-            strict=True,
-        )
-    ):
-        low, high = (before * ci[0], before * ci[1]) if ci else (after, after)
-        bar = Mark(n, _change(after), text, _change(low), _change(high), base=_change(before))
-        yield Series("", shade, (bar,), "bar", size=_WIDTH, variant=ablation.variant, in_legend=False)
+    for n, (p, ends) in enumerate(zip(ablation.patches, pairwise(levels), strict=True)):
+        words = p.subject if len(p.subject) <= _LONGEST else p.subject[: _LONGEST - 1] + "…"
+        text = f"patch {p.patch}: {words}; {portion(p.step)} of the whole series"
+        yield _bar(ablation.variant, n, ends, p.step.ci, text, _shade(ablation, p.step.ratio, p.step.ci))
+    whole = (1.0, ablation.ratio or levels[-1])
+    yield _bar(ablation.variant, len(ablation.patches), whole, ablation.ci, "all patches", "base")
 
 
-def _names(ablation: Ablation) -> list[str]:
-    """Return the labels below the bars: the patch, its change and the interval."""
-    parts = [(f"patch {p.patch}", p.step.ratio, p.step.ci, p.step.exact) for p in ablation.patches]
-    parts.append(("whole series", ablation.ratio, ablation.ci, ablation.exact))
-    texts = [(name, change_of(ratio, ci, exact=exact)) for name, ratio, ci, exact in parts]
-    return [f"{name}\n{text.replace(' ', chr(10), 1)}" for name, text in texts]
+def _bar(
+    variant: str, n: int, ends: tuple[float, float], ci: tuple[float, float] | None, text: str, shade: str
+) -> Series:
+    """Return the bar in column ``n`` between two levels; ``ci`` is the interval of their ratio."""
+    before, after = ends
+    low, high = (before * ci[0], before * ci[1]) if ci else (after, after)
+    start, end, least, most = (100 * (level - 1) for level in (before, after, low, high))
+    bar = Mark(n, end, text, least, most, base=start)
+    return Series("", shade, (bar,), "bar", size=_WIDTH, variant=variant, in_legend=False)
 
 
 def _shade(ablation: Ablation, ratio: float | None, ci: tuple[float, float] | None) -> str:
     if ratio is None or ratio == 1 or (ci and ci[0] <= 1 <= ci[1]):
         return "null"
     return "better" if (ratio < 1) == (ablation.better == "lower") else "worse"
-
-
-def _change(level: float) -> float:
-    return 100 * (level - 1)
-
-
-def _step(ratio: float | None) -> str:
-    return change_of(ratio, None)
-
-
-def _hover_text(patch: int, subject: str, share: str) -> str:
-    words = subject if len(subject) <= _WORDS * 2 else subject[: _WORDS * 2 - 1] + "…"
-    return f"patch {patch}: {words}; {share} of the whole series"

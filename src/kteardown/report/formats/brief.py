@@ -16,7 +16,7 @@ from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_summary
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.metric_table import brief_table
+from kteardown.report.sections.main_table import brief_table
 from kteardown.report.sentence import lines
 from kteardown.report.table import Block, Table
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Result
 from kteardown.report import contents
+from kteardown.report.contents import limits
 from kteardown.report.formats.markdown import bold, code, inert, layout, listed, plain
 from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
-from kteardown.report.sections.metric_table import brief_table
+from kteardown.report.sections.main_table import brief_table
 from kteardown.report.sentence import lines
-from kteardown.report.summary import limits
 from kteardown.report.table import Table
 from kteardown.visible import visible
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Comparison, Result
 from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
+from kteardown.report.contents import as_sentence, limits
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import (
@@ -20,9 +21,8 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 from kteardown.report.sections.fault_lines import FaultReport, fault_lines, fault_reports, is_broken
-from kteardown.report.sections.metric_table import brief_table
+from kteardown.report.sections.main_table import brief_table
 from kteardown.report.sentence import lines
-from kteardown.report.summary import as_sentence, limits
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line
 

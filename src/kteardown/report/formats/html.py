@@ -8,7 +8,7 @@ A script shows of each kind the chart that the reader chooses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -18,32 +18,24 @@ from markupsafe import Markup, escape
 from kteardown.model.result import Comparison
 from kteardown.report import contents
 from kteardown.report.charts.drawing import asset, markup, symbols
-from kteardown.report.charts.figure import Chart, Gallery
+from kteardown.report.charts.figure import Chart, Gallery, stylesheet
 from kteardown.report.charts.flame import flame_gallery
 from kteardown.report.charts.forest import ForestPlot, forest_plots, forests
 from kteardown.report.charts.growth import growth_galleries
-from kteardown.report.charts.palette import stylesheet
 from kteardown.report.charts.posted import posted_charts
 from kteardown.report.charts.spread import spread_gallery, tail_gallery
 from kteardown.report.charts.verdict_cards import cards
 from kteardown.report.charts.waterfall import waterfalls
 from kteardown.report.comparison_groups import metric_anchor, variants
+from kteardown.report.contents import limits
 from kteardown.report.data_tables import LongTable, comparison_table, samples_table
+from kteardown.report.formats.json import metrics_in_words
 from kteardown.report.formatting import VERDICTS, without_options
-from kteardown.report.in_words import metrics_in_words
 from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.metric_names import metric_name
-from kteardown.report.sections.ablation_table import ablation_tables
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
-from kteardown.report.sections.distribution_table import distribution_tables
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
-from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.main_table import headline_tables
-from kteardown.report.sections.metric_table import metric_tables
-from kteardown.report.sections.profile_table import profile_tables
-from kteardown.report.sections.published_table import published_tables
 from kteardown.report.sentence import Line, lines
-from kteardown.report.summary import limits
 from kteardown.report.table import Block, Cell, Table
 
 
@@ -54,13 +46,13 @@ class Section:
     title: str
     anchor: str
     intro: str
-    galleries: tuple[Gallery, ...]
-    tables: tuple[Table, ...]
+    galleries: Sequence[Gallery]
+    tables: Sequence[Table]
     rows: LongTable | None = None
-    plots: tuple[ForestPlot, ...] = ()
-    sentences: tuple[Cell, ...] = ()
+    plots: Sequence[ForestPlot] = ()
+    sentences: Sequence[Cell] = ()
     """Shown below the title."""
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     """Shown below the sentences."""
     thread: str = ""
     """The address of the discussion of the change on its list."""
@@ -85,8 +77,8 @@ def _of_both(both: BothMaterial) -> str:
         "clocks",
         "",
         (),
-        tuple(clock_tables(both.both, exact.workloads)),
-        sentences=tuple(clock_faults(both.both)),
+        clock_tables(both.both, exact.workloads),
+        sentences=clock_faults(both.both),
         notes=clock_notes(both.both, exact.workloads),
     )
     verdict = Section(
@@ -94,9 +86,9 @@ def _of_both(both: BothMaterial) -> str:
         "verdict",
         "",
         (),
-        tuple(_about_the_run(wall)),
-        sentences=tuple(contents.verdicts(wall.result, wall.workloads)),
-        notes=tuple(limits(wall.result, alone=False)),
+        _about_the_run(wall),
+        sentences=contents.verdicts(wall.result, wall.workloads),
+        notes=limits(wall.result, alone=False),
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
     whole = lines(both.both, exact.workloads)
@@ -169,12 +161,14 @@ def _of_wall(section: Section) -> Section:
 
 def all_charts(material: Material) -> list[Chart]:
     """Return every chart of the page as a figure, in the page's order."""
-    every = (*forests(material), *_charts(_sections(material)))
+    galleries = [gallery for section in _sections(material) for gallery in section.galleries]
+    every = (*forests(material), *(chart for gallery in galleries for chart in gallery.charts.values()))
     return list({chart.name: chart for chart in every}.values())
 
 
 def _sections(material: Material) -> Iterator[Section]:
     result, workloads = material.result, material.workloads
+    tables = contents.tables(result, workloads, material.reference)
     yield Section(
         "Every change, with its interval",
         "changes",
@@ -182,25 +176,25 @@ def _sections(material: Material) -> Iterator[Section]:
         "interval. If the interval crosses the middle line, the change is not significant. All plots have "
         "the same logarithmic axis; an arrow says that an interval goes on beyond it.",
         (),
-        (*metric_tables(result, workloads), *headline_tables(result, workloads)),
+        tables["changes"],
         comparison_table(result, workloads) if result.asked_for else None,
-        tuple(forest_plots(result, workloads)),
+        forest_plots(result, workloads),
     )
     yield Section(
         "Growth",
         "growth",
         "A point is the median over boots, with its interval; open stars are extrapolated by the fitted "
         "growth law.",
-        tuple(growth_galleries(material)),
-        tuple(law_tables(result, workloads)),
+        growth_galleries(material),
+        tables["growth"],
     )
     message_id = material.reference.source.message_id if material.reference else ""
     yield Section(
         "Published figures",
         "posting",
         "The figures of the public posting of the change, and those measured here.",
-        tuple(_single_chart(chart) for pair in posted_charts(material) for chart in pair),
-        tuple(published_tables(result, workloads, material.reference)),
+        [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
+        tables["posting"],
         thread=f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
     )
     yield Section(
@@ -208,7 +202,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "samples",
         "Every mark is one execution of the workload. Every column is one boot, and the bar in it is its "
         "median. Boots are compared, because executions inside one boot are not independent.",
-        tuple(gallery for gallery in (spread_gallery(material),) if gallery),
+        [gallery for gallery in (spread_gallery(material),) if gallery],
         (),
         samples_table(material) if material.evidence.samples else None,
     )
@@ -216,43 +210,33 @@ def _sections(material: Material) -> Iterator[Section]:
         "Distributions",
         "tail",
         "Percentiles of metrics with thousands of values in a trial, over the values of all boots together.",
-        tuple(gallery for gallery in (tail_gallery(material),) if gallery),
-        tuple(distribution_tables(result, workloads)),
+        [gallery for gallery in (tail_gallery(material),) if gallery],
+        tables["tail"],
     )
     yield Section(
         "Effect of each patch",
         "patches",
         "The patches of a series, added one after the other.",
-        tuple(_single_chart(chart, ablation.metric) for ablation, chart in waterfalls(material)),
-        tuple(ablation_tables(result, workloads, None)),
+        [_single_chart(chart, ablation.metric) for ablation, chart in waterfalls(material)],
+        tables["patches"],
     )
     yield Section(
         "Where the time goes",
         "profile",
         "Sampled in separate boots, which are not compared.",
-        tuple(gallery for gallery in (flame_gallery(material),) if gallery),
-        tuple(profile_tables(result)),
+        [gallery for gallery in (flame_gallery(material),) if gallery],
+        tables["profile"],
     )
 
 
 def _about_the_run(material: Material) -> list[Table]:
-    result = material.result
-    found = (
-        contents.other_metrics(result, material.workloads),
-        contents.outliers_table(result, material.workloads),
-        contents.kernels_table(result),
-    )
-    return [table for table in found if table]
+    result, workloads = material.result, material.workloads
+    found = (contents.other_metrics(result, workloads), contents.outliers_table(result, workloads))
+    return [*(table for table in found if table), contents.kernels_table(result)]
 
 
 def _single_chart(chart: Chart, metric: str = "") -> Gallery:
     return Gallery(chart.name, (), {(): chart}, (), metric)
-
-
-def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
-    for section in sections:
-        for gallery in section.galleries:
-            yield from gallery.charts.values()
 
 
 def _in_words(value: object) -> object:

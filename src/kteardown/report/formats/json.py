@@ -1,17 +1,22 @@
-"""``result.json``: the interface for scripts and dashboards. Equal results give equal bytes."""
+"""``result.json``: the interface for scripts and dashboards. Equal results give equal bytes.
+
+It has what a reader needs to understand it without the workloads: its sentence, and its metrics.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from pydantic import ValidationError
-
-from kteardown.errors import InputError
 from kteardown.model.both_clocks import BothClocks
-from kteardown.model.result import Result
-from kteardown.report.in_words import in_words
+from kteardown.model.result import MetricFacts, Result
+from kteardown.model.value_unit import value_unit
+from kteardown.model.workload import Workload
+from kteardown.report.comparison_groups import is_headline
 from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.metric_names import metric_name
 from kteardown.report.sentence import sentence
+from kteardown.report.side import parse
 
 
 def render(material: Measured) -> str:
@@ -31,18 +36,43 @@ def dumps(result: Result | BothClocks) -> str:
 
 def loads(text: str | bytes) -> Result:
     """Return the result from JSON. Raises InputError that says what is wrong with it."""
-    try:
-        result = Result.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        location = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"not a result.json: {location + ': ' if location else ''}{first['msg']}",
-            hint="`kteardown analyse RUN` makes it again from the run's records.",
-        ) from error
-    if result.schema_ != 1:
-        raise InputError(
-            f"result.json has schema {result.schema_}; this kteardown reads schema 1",
-            hint="use the kteardown that wrote it, or a newer one.",
+    return parse(Result, text, "`kteardown analyse RUN` makes it again from the run's records.")
+
+
+_VALUED = ("comparisons", "metric_verdicts", "laws", "distributions", "ablations")
+"""The parts of a result that have values of metrics."""
+
+
+def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
+    """Return the result with its sentence, the descriptions of its metrics, and the unit of each value."""
+    valued = {
+        name: tuple(
+            row.model_copy(update={"value_unit": value_unit(row.unit, result.clock)})
+            for row in getattr(result, name)
         )
-    return result
+        for name in _VALUED
+    }
+    words = {"sentence": sentence(result, workloads), "metrics": metrics_in_words(result, workloads)}
+    return result.model_copy(update={**words, **valued})
+
+
+def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:
+    """Return every compared metric with its name, what it is, and the unit that the clock gives."""
+    first = {(c.workload, c.metric): c for c in reversed(result.comparisons)}
+    return tuple(
+        MetricFacts(
+            workload=workload,
+            metric=metric,
+            name=metric_name(workloads, workload, metric),
+            help=_help(workloads, workload, metric),
+            unit=value_unit(c.unit, result.clock),
+            better=c.better,
+            headline=is_headline(workloads, workload, metric),
+        )
+        for (workload, metric), c in reversed(first.items())
+    )
+
+
+def _help(workloads: Mapping[str, Workload], workload: str, metric: str) -> str:
+    spec = workloads[workload].metrics.get(metric) if workload in workloads else None
+    return spec.help if spec else ""

@@ -13,10 +13,16 @@ from xml.etree import ElementTree as Xml
 
 from kteardown.errors import NotBuiltError
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
-from kteardown.report.comparison_groups import Group, headlines, variants
+from kteardown.report.comparison_groups import (
+    Group,
+    headlines,
+    metric_sentence,
+    points_of,
+    variants,
+    verdict_of,
+)
 from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import Material, Measured
-from kteardown.report.metric_words import metric_sentence, points_of, verdict_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence
 from kteardown.visible import visible

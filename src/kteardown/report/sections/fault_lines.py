@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kteardown.model.point import key
 from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict, boot_failed
-from kteardown.report.formatting import point_text, probability
+from kteardown.report.formatting import counted, point_text, probability
 from kteardown.report.table import Cell
 
 _WHAT: Mapping[FaultKind, str] = {
@@ -72,7 +72,7 @@ def fault_lines(result: Result) -> list[Cell]:
 
 def fault_sentence(fault: Fault) -> str:
     """Return the status of a fault, the boots and points, and the line of the console, in one sentence."""
-    bad, base = f"{len(fault.boots)} of {_boots(fault.of)}", f"{fault.base_boots} of {fault.base_of}"
+    bad, base = f"{len(fault.boots)} of {counted(fault.of, 'boot')}", f"{fault.base_boots} of {fault.base_of}"
     what = f"{_WHAT[fault.kind]}, in {bad}{_where(fault)}"
     test = f"; p={probability(fault.p)}" if fault.p is not None else ""
     message = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}..."
@@ -85,12 +85,6 @@ def fault_sentence(fault: Fault) -> str:
         case "base too":
             return f"{fault.kernel}: {what}, and so does base in {base}{why}"
     return f"base itself fails: {what}{why}"
-
-
-def fault_words(fault: Fault) -> str:
-    """Return a fault in a few words, without the line of the console: ``it panics in 2 of 2 boots``."""
-    bad, base = f"{len(fault.boots)} of {_boots(fault.of)}", f"base in {fault.base_boots} of {fault.base_of}"
-    return f"{_WHAT[fault.kind]} in {bad}" + ("" if fault.status == "base" else f" ({base})")
 
 
 def uncompared_sentences(result: Result) -> list[str]:
@@ -142,10 +136,6 @@ def broken_message(result: Result) -> str:
     broken = [fault for variant in result.requested for fault in result.broken(variant)]
     more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
     return f"{fault_sentence(broken[0])}{more}" if broken else ""
-
-
-def _boots(number: int) -> str:
-    return f"{number} boot{'' if number == 1 else 's'}"
 
 
 def _reason(point: Uncompared) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kteardown.model.clock import Clock
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.result import Result, Verdict
-from kteardown.report.formatting import parameter, point_text
+from kteardown.report.formatting import counted, parameter, point_text
 from kteardown.report.table import Block, Table, Text
 
 _ROWS = 15
@@ -93,8 +93,8 @@ def _method(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
         lost = f", {stretch.lost:,} lost" if stretch.lost else ""
         lines.append(
             f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} {unit} on "
-            f"{_count(stretch.cpus, 'CPU')}, {_count(stretch.stretches, 'repetition')} in "
-            f"{_count(stretch.boots, 'boot')}, each "
+            f"{counted(stretch.cpus, 'CPU')}, {counted(stretch.stretches, 'repetition')} in "
+            f"{counted(stretch.boots, 'boot')}, each "
             f"{stretch.stretch_ns:,.0f} {unit} long, sampling included; "
             f"CPUs idle {_share(stretch.idle_share)} of the time"
         )
@@ -122,10 +122,6 @@ def _exponent(cost: FunctionCost) -> str:
         return "-"
     low, high = cost.exponent_ci
     return f"{cost.exponent:.1f} [{low:.1f}, {high:.1f}]" if high - low < _VAGUE else "-"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _share(value: float) -> str:

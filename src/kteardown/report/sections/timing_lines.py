@@ -43,7 +43,8 @@ def lines_of(timing: Timing) -> list[str]:
     how = "; ".join(_MADE[made].format(**names) for made in timing.made)
     if timing.made == ("instruction clock",):
         return [how]
-    parts = [how, *_settings(timing), *_clocksource(timing), *_placed(timing), *_load(timing), *_lost(timing)]
+    places = dict.fromkeys(_place(placed) for placed in timing.placed)
+    parts = [how, *_settings(timing), *places, *_load(timing), *_lost(timing)]
     warnings = [f"warning: {_DISTORTED[made]}" for made in timing.made if made in _DISTORTED]
     return ["; ".join(parts), *warnings]
 
@@ -58,15 +59,8 @@ def _settings(timing: Timing) -> list[str]:
     ]
     if timing.mitigated is not None:
         known.append(f"{timing.mitigated} mitigations, {timing.vulnerable} vulnerabilities without one")
-    return known
-
-
-def _clocksource(timing: Timing) -> list[str]:
-    return [f"clock source of the guests {', '.join(timing.clocksource)}"] if timing.clocksource else []
-
-
-def _placed(timing: Timing) -> list[str]:
-    return list(dict.fromkeys(_place(placed) for placed in timing.placed))
+    clocks = [f"clock source of the guests {', '.join(timing.clocksource)}"] if timing.clocksource else []
+    return [*known, *clocks]
 
 
 def _place(placed: Placed) -> str:
@@ -96,7 +90,9 @@ def _lost(timing: Timing) -> list[str]:
     if not timing.lost:
         return ["what trials lost to other work of the host is not recorded"]
     count, most = sum(of.trials for of in timing.lost), max(of.most for of in timing.lost)
-    found = [f"of their time {count} trials lost {most:.1%} at most, median by kernel {_medians(timing)}"]
+    medians = [of.median for of in timing.lost]
+    span = " to ".join(dict.fromkeys((f"{min(medians):.1%}", f"{max(medians):.1%}")))
+    found = [f"of their time {count} trials lost {most:.1%} at most, median by kernel {span}"]
     if timing.lost_limit is not None:
         found.append(_repeated(timing.lost_limit, timing.lost))
     return found
@@ -109,9 +105,3 @@ def _repeated(limit: float, lost: Sequence[LostShares]) -> str:
     if not count:
         return f"none lost more than {limit * 100:g}%"
     return f"those that lost more than {limit * 100:g}% were repeated ({by_kernel}), and {void} are void"
-
-
-def _medians(timing: Timing) -> str:
-    medians: Sequence[float] = [of.median for of in timing.lost]
-    low, high = f"{min(medians):.1%}", f"{max(medians):.1%}"
-    return low if low == high else f"{low} to {high}"
