@@ -5,7 +5,6 @@ A metric that is no headline has the verdicts of its points alone.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +12,13 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import (
-    VERDICTS,
     change,
     change_of,
     decimals,
     interval,
     parameter,
     tone,
+    verdict_counts,
     with_remedy,
 )
 from kteardown.report.metric_names import metric_label, metric_name
@@ -131,8 +130,7 @@ def metric_sentence(group: Group, rows: Sequence[Comparison], metric: MetricVerd
     of = metric or (rows[0] if len(rows) == 1 else None)
     size = metric_change(metric, rows) if metric else change(rows[0], decimals(rows)) if of else ""
     reason = with_remedy(of.reason) if of and of.reason and whole in ("same", "inconclusive") else ""
-    counts = Counter(c.verdict for c in rows)
-    points = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    points = verdict_counts(c.verdict for c in rows)
     missing = metric.planned - metric.points if metric else 0
     parts = (size, reason, points if len(rows) > 1 else "", f"{missing} missing" if missing else "")
     return f"{rows[0].variant}: {whole} on {group.name}: {'; '.join(filter(None, parts))}"

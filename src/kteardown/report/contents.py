@@ -6,7 +6,6 @@ The text and Markdown formats only lay them out.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,12 +17,12 @@ from kteardown.report.comparison_groups import groups, headlines, is_headline, v
 from kteardown.report.formatting import (
     CLOCKS,
     OTHER_CLOCK,
-    VERDICTS,
     counted,
     percent,
     point_text,
     size_of,
     tone,
+    verdict_counts,
     with_remedy,
 )
 from kteardown.report.metric_names import metric_name
@@ -123,15 +122,12 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
             continue
         for variant in variants(result):
             mine = group.of(variant)
-            counts = Counter(c.verdict for c in mine)
-            counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-            spans = [_span([c.ratio, c.ratio] for c in mine if c.ratio is not None)]
-            spans += [
-                _span(c.null_ci for c in mine if c.null_ci),
-                _span(c.layout_ci for c in mine if c.layout_ci),
-            ]
+            points = verdict_counts(c.verdict for c in mine)
+            changes = _span([c.ratio, c.ratio] for c in mine if c.ratio is not None)
+            intervals = [(c.null_ci, c.layout_ci) for c in mine]
+            twins = [_span(filter(None, cis)) for cis in zip(*intervals, strict=True)]
             if mine:
-                rows.append([f"{group.name} ({group.key})", variant, (counted, tone(mine)), *spans])
+                rows.append([f"{group.name} ({group.key})", variant, (points, tone(mine)), changes, *twins])
     if not rows:
         return None
     names = ("metric", "variant", "points", "change", "A/A", "layout")

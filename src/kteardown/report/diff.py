@@ -196,16 +196,11 @@ def _differing(one: str, other: str, ours: Mapping[str, Any], theirs: Mapping[st
 
 def _row(a: SideComparison, b: SideComparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
+    about = ("workload", "variant", "metric", "unit", "better", "statistic", "point")
     return ComparedRow(
-        workload=a.workload,
-        variant=a.variant,
+        **{field: getattr(a, field) for field in about},
         variant_b=b.variant,
-        metric=a.metric,
         name=name,
-        unit=a.unit,
-        better=a.better,
-        statistic=a.statistic,
-        point=a.point,
         a=_side_value(a, clocks[0]),
         b=_side_value(b, clocks[1]),
         agree=None if a.ci is None or b.ci is None else a.ci[0] <= b.ci[1] and b.ci[0] <= a.ci[1],

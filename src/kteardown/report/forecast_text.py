@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +13,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.report.comparison_groups import is_headline
-from kteardown.report.formatting import VERDICTS, share
+from kteardown.report.formatting import share, verdict_counts
 from kteardown.report.metric_names import metric_name
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import Forecast
@@ -61,8 +60,7 @@ def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the verdicts at this look, on one line."""
     stopping = result.stopping
     rows = [m for m in result.metric_verdicts if is_headline(workloads, m.workload, m.metric)]
-    counts = Counter(row.verdict for row in rows)
-    words = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+    words = verdict_counts(row.verdict for row in rows)
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
     widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
     after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""

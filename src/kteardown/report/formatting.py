@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -217,6 +218,12 @@ def without_options(text: str) -> str:
     for option in (*_REMEDIES.values(), *_REMEDY_OF_CLOCK.values()):
         text = text.replace(f", add {option}", "").replace(f"; add {option}", "")
     return _OPTION.sub("", text)
+
+
+def verdict_counts(verdicts: Iterable[Verdict]) -> str:
+    """Return how often each verdict occurs: ``5 better, 1 same``."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
 
 
 def tone(comparisons: Iterable[Comparison]) -> Verdict:

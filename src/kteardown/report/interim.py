@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kteardown.errors import KteardownError
@@ -10,7 +9,7 @@ from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
 from kteardown.report.comparison_groups import Group, headlines, variants, verdict_of
-from kteardown.report.formatting import VERDICTS, Scale, change, decimals, parameter, scale
+from kteardown.report.formatting import Scale, change, decimals, parameter, scale, verdict_counts
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 
@@ -59,6 +58,5 @@ def _value(value: float, unit: Scale) -> str:
 
 def _others(mine: Sequence[Comparison], metric: MetricVerdict | None) -> str:
     """Return the verdict over all points, then those of the points."""
-    counts = Counter(comparison.verdict for comparison in mine)
     whole = f"{metric.verdict}: " if metric is not None and metric.planned > 1 else ""
-    return whole + ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    return whole + verdict_counts(comparison.verdict for comparison in mine)

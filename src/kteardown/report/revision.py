@@ -30,6 +30,20 @@ class _Pair(NamedTuple):
     new: SideMetric | MetricVerdict
     name: str
 
+    @property
+    def part(self) -> float | None:
+        """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
+        if not self.mine.ratio or not self.new.ratio or self.mine.ratio == 1:
+            return None
+        return math.log(self.new.ratio) / math.log(self.mine.ratio)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all of the earlier gain is kept, or no more can be said."""
+        one, other = self.mine.ci, self.new.ci
+        overlap = one and other and one[0] <= other[1] and other[0] <= one[1]
+        return bool(overlap) or self.part is None or self.part >= _ALL
+
 
 def revision(one: str, other: str, a: Side, b: Side) -> str:
     """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one`` of a."""
@@ -86,7 +100,8 @@ def _kept(one: str, other: str, both: Sequence[_Pair], where: str = "") -> str:
     parts = [*_gains(one, both), *_losses(both), *_new(both)]
     if not parts:
         return f"{other} changes no headline metric, and nor does {one}{where}"
-    return f"{other} {_joined(parts)}{where}"
+    *first, last = parts
+    return f"{other} {', '.join(first)}{' and ' if first else ''}{last}{where}"
 
 
 def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
@@ -98,7 +113,7 @@ def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
 def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
     """Return what is kept of the gains."""
     gains = [pair for pair in both if pair.mine.verdict == "better"]
-    kept = [pair for pair in gains if pair.new.verdict == "better" and _is_all(pair.mine, pair.new)]
+    kept = [pair for pair in gains if pair.new.verdict == "better" and pair.is_whole]
     parts = []
     if kept:
         several = "s" if len(kept) > 1 else ""
@@ -107,7 +122,8 @@ def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
     for pair in (pair for pair in gains if pair not in kept):
         mine, new, name = pair
         if new.verdict == "better":
-            parts.append(f"keeps {_share(mine, new)} of {one}'s gain on {_now(pair)}")
+            share = "a part" if pair.part is None else f"{pair.part:.0%}"
+            parts.append(f"keeps {share} of {one}'s gain on {_now(pair)}")
         else:
             parts.append(f"loses {one}'s gain of {_change(mine)} on {name} (now {new.verdict})")
     return parts
@@ -135,25 +151,6 @@ def _new(both: Sequence[_Pair]) -> list[str]:
     return parts
 
 
-def _is_all(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> bool:
-    if mine.ci and new.ci and mine.ci[0] <= new.ci[1] and new.ci[0] <= mine.ci[1]:
-        return True
-    share = _part(mine, new)
-    return share is None or share >= _ALL
-
-
-def _part(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> float | None:
-    """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
-    if not mine.ratio or not new.ratio or mine.ratio == 1:
-        return None
-    return math.log(new.ratio) / math.log(mine.ratio)
-
-
-def _share(mine: SideMetric | MetricVerdict, new: SideMetric | MetricVerdict) -> str:
-    part = _part(mine, new)
-    return "a part" if part is None else f"{part:.0%}"
-
-
 def _now(pair: _Pair) -> str:
     """Return both changes: ``freezing user space -61.0% after -60.8%``."""
     mine, new, name = pair
@@ -163,7 +160,3 @@ def _now(pair: _Pair) -> str:
 
 def _change(metric: SideMetric | MetricVerdict) -> str:
     return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kteardown.model.point import Key, key
+from kteardown.model.point import key
 from kteardown.model.samples import Stacks
 from kteardown.report.charts.figure import Chart, Flame, Frame, Gallery, slug
 from kteardown.report.formatting import point_text
@@ -33,22 +33,17 @@ def flame_gallery(material: Material) -> Gallery | None:
     """Return every profiled variant compared with base at every point; None if there is no profile."""
     found = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
-    bases = {_place(s): s for s in found if s.kernel == "base"}
-    others = [s for s in found if s.kernel != "base" and _place(s) in bases] or list(bases.values())
-    for s in others:
-        base = bases[_place(s)]
-        widths = ("base", s.kernel) if s is not base else ("base",)
-        for width in widths:
+    bases = {(s.workload, key(s.point)): s for s in found if s.kernel == "base"}
+    pairs = [(bases.get((s.workload, key(s.point))), s) for s in found if s.kernel != "base"]
+    compared = [(base, s) for base, s in pairs if base] or [(base, base) for base in bases.values()]
+    for base, s in compared:
+        for width in dict.fromkeys(("base", s.kernel)):
             charts[s.kernel, _point_label(s), width] = _chart(base, s, width)
     if not charts:
         return None
-    largest = _point_label(max(others, key=lambda s: sum(s.ns.values())))
+    largest = _point_label(max((s for _, s in compared), key=lambda s: sum(s.ns.values())))
     first = next(option for option in charts if option[1] == largest)
     return Gallery("flame", ("kernel", "at", "widths by time on"), charts, first)
-
-
-def _place(s: Stacks) -> tuple[str, Key]:
-    return s.workload, key(s.point)
 
 
 def _point_label(s: Stacks) -> str:
@@ -87,12 +82,8 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
         notes=(
             f"the outermost function is at the top; widths are times on {width}; paths below {_LEAST:.1%} of "
             f"its time are left out, {hidden:.1%} at the first level",
-            *(
-                (f"blue: less time than on base, orange: more; full colour at {full:.0%} of base's time",)
-                if changed is not base
-                else ()
-            ),
-        ),
+            f"blue: less time than on base, orange: more; full colour at {full:.0%} of base's time",
+        )[: 1 if changed is base else 2],
     )
 
 

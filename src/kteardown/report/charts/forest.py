@@ -13,7 +13,15 @@ from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.charts.figure import Chart, Row, Rows, slug
 from kteardown.report.comparison_groups import Group, groups, point_cells, variants
-from kteardown.report.formatting import VERDICTS, change, decimals, parameter, percent, with_remedy
+from kteardown.report.formatting import (
+    VERDICTS,
+    change,
+    decimals,
+    parameter,
+    percent,
+    verdict_counts,
+    with_remedy,
+)
 from kteardown.report.material import Material
 
 _MOST_ROWS = 48
@@ -126,15 +134,14 @@ def _chart(plot: ForestPlot, metrics: tuple[PlottedMetric, ...]) -> Chart:
         of = f" ({metric.group.workload})" if plot.several else ""
         drawn.append(Row(f"{metric.group.name}{of}, {metric.group.better} is better", ""))
         drawn += [replace(row, picture=plot.axis.lines() + row.picture) for row in metric.rows]
-    verdicts = [row.verdict for metric in metrics for row in metric.rows]
-    counts = ", ".join(f"{n} {verdict}" for verdict in VERDICTS if (n := verdicts.count(verdict)))
+    verdicts = [row.verdict for metric in metrics for row in metric.rows if row.verdict]
     marks = [(f'<use href="#mark-{v}" x="9" y="6"/>', str(v)) for v in plot.verdicts]
     lines = [(f'<line x2="18" y1="6" y2="6" class="{name}"/>', text) for name, text in plot.twins]
     return Chart(
         name=slug("forest", plot.variant, *((single.workload, single.key) if single else ())),
         title=f"{plot.variant} against base{f', {single.name}' if single else ''}",
         about=f"Forest plot of {len(verdicts)} changes of {plot.variant} against base with their intervals: "
-        f"{counts}.",
+        f"{verdict_counts(verdicts)}.",
         drawn=Rows(tuple(drawn), (*marks, *lines)),
     )
 
