@@ -38,17 +38,11 @@ def worth_showing(history: History, *, every_metric: bool) -> History:
     return history.model_copy(update={"lines": lines})
 
 
-def left_out(history: History, shown: History) -> Iterator[str]:
-    """Yield what is in ``history`` and not in ``shown``, and which option shows it."""
-    yield from _left_out(history, shown, " (see --json)", "--metric NAME shows them")
-
-
-def left_out_on_page(history: History, shown: History) -> Iterator[str]:
-    """Yield what is in ``history`` and not in ``shown``, and what on the page shows it."""
-    yield from _left_out(history, shown, "", "choose one under Metric to see it")
-
-
-def _left_out(history: History, shown: History, see: str, choose: str) -> Iterator[str]:
+def left_out(history: History, shown: History, *, on_page: bool = False) -> Iterator[str]:
+    """Yield what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
+    see, choose = (" (see --json)", "--metric NAME shows them")
+    if on_page:
+        see, choose = ("", "choose one under Metric to see it")
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
     if alone:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kteardown.model.both_clocks import ClockReading, OneClock
-from kteardown.model.selftest import CannotShow, Noise, SelfTest
+from kteardown.model.selftest import Noise, SelfTest
 from kteardown.model.timing import Timing
 from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.metric_names import shipped_name
@@ -19,13 +19,16 @@ def text(found: SelfTest) -> str:
     parts = [
         [f"kteardown {found.kteardown}, selftest"],
         ["The host:", f"  {_processor(found.machine)}", *(f"  {line}" for line in checks)],
-        ["The probe:", f"  {_probe(found)}"],
+        ["The probe:", f"  {found.probe or f'a probe guest ran under KVM in {found.probe_s:.2f} s'}"],
     ]
     if found.run:
         parts.append([f"A comparison on both clocks ({found.run}):", *_compared(found)])
     else:
         parts.append(["No guests were booted: there is no noise and no comparison here."])
-    parts.append(["What this host cannot show:", *(_cannot(found.cannot_show) or ["  nothing is left"])])
+    cannot = [
+        line for one in found.cannot_show for line in (f"  {one.what}: {one.why}", f"    {one.command}")
+    ]
+    parts.append(["What this host cannot show:", *(cannot or ["  nothing is left"])])
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
@@ -36,10 +39,6 @@ def _processor(machine: Mapping[str, Any]) -> str:
         f"{topology['cores']} cores, {topology['packages']} packages, {topology['nodes']} nodes; "
         f"Linux {machine['kernel']}, QEMU {machine['qemu'].get('x86_64')}"
     )
-
-
-def _probe(found: SelfTest) -> str:
-    return found.probe or f"a probe guest ran under KVM in {found.probe_s:.2f} s"
 
 
 def _compared(found: SelfTest) -> Iterator[str]:
@@ -68,7 +67,3 @@ def _side(side: OneClock | None) -> str:
     if side is None or side.ratio is None:
         return "not compared"
     return f"{percent(side.ratio)} {side.verdict}"
-
-
-def _cannot(cannot: Sequence[CannotShow]) -> list[str]:
-    return [line for item in cannot for line in (f"  {item.what}: {item.why}", f"    {item.command}")]

@@ -268,7 +268,7 @@ class Pages:
             else [
                 (lines.summary(group), [_detail(line) for line in group]) for group in lines.grouped(shown)
             ],
-            notes=[] if problem else list(lines.left_out_on_page(found, shown)),
+            notes=[] if problem else list(lines.left_out(found, shown, on_page=True)),
         )
         page.status_code = 404 if problem else 200
         return page

@@ -97,28 +97,17 @@ def layout(table: Table) -> str:
     A table that is too wide is laid out with a paragraph for each row.
     """
     block = table.cut(WIDTH, _GAP)[0]
-    lines = _lines(block) if block.width(_GAP) <= WIDTH else _paragraphs(block)
+    names, rows = block.columns, [tuple(cell.text for cell in row) for row in block.rows]
+    if block.width(_GAP) > WIDTH:
+        named = [", ".join(f"{name} {text}" for name, text in zip(names, row, strict=True)) for row in rows]
+        lines = [wrapped(text, "* ") for text in named]
+    else:
+        lines = []
+        for row in (names, *rows):
+            cells = zip(names, row, block.widths, strict=True)
+            padded = [text.ljust(n) if name in block.left else text.rjust(n) for name, text, n in cells]
+            lines.append((" " * _GAP).join(padded).rstrip())
     return "\n".join([wrapped(table.title + ":"), "", *lines])
-
-
-def _lines(block: Block) -> list[str]:
-    rows = [block.columns, *(tuple(cell.text for cell in row) for row in block.rows)]
-    return [
-        (" " * _GAP)
-        .join(
-            text.ljust(width) if name in block.left else text.rjust(width)
-            for text, width, name in zip(row, block.widths, block.columns, strict=True)
-        )
-        .rstrip()
-        for row in rows
-    ]
-
-
-def _paragraphs(block: Block) -> list[str]:
-    return [
-        wrapped(", ".join(f"{name} {cell.text}" for name, cell in zip(block.columns, row, strict=True)), "* ")
-        for row in block.rows
-    ]
 
 
 def wrapped(text: str, first: str = "") -> str:

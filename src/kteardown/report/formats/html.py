@@ -188,14 +188,13 @@ def _sections(material: Material) -> Iterator[Section]:
         growth_galleries(material),
         tables["growth"],
     )
-    message_id = material.reference.source.message_id if material.reference else ""
     yield Section(
         "Published figures",
         "posting",
         "The figures of the public posting of the change, and those measured here.",
         [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
         tables["posting"],
-        thread=f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
+        thread=_thread(material),
     )
     yield Section(
         "Every sample",
@@ -227,6 +226,11 @@ def _sections(material: Material) -> Iterator[Section]:
         [gallery for gallery in (flame_gallery(material),) if gallery],
         tables["profile"],
     )
+
+
+def _thread(material: Material) -> str:
+    message_id = material.reference.source.message_id if material.reference else ""
+    return f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else ""
 
 
 def _about_the_run(material: Material) -> list[Table]:
