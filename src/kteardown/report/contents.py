@@ -11,7 +11,7 @@ from typing import Any
 
 from kteardown.analysis.disturbance import NO_LIMIT
 from kteardown.inputs.published import Posting
-from kteardown.model.result import Outlier, Result, Stopping, VoidTrials
+from kteardown.model.result import Outlier, Result, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import (
@@ -62,7 +62,11 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
-        lines.append(Cell(_stopping(result.stopping, "boots" if result.clock == "wall" else "seeds")))
+        stopping, unit = result.stopping, "boots" if result.clock == "wall" else "seeds"
+        at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
+        how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
+        why = f"{stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
+        lines.append(Cell(f"{how}: {why}"))
     return lines
 
 
@@ -228,12 +232,6 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
     return found
 
 
-def _stopping(stopping: Stopping, unit: str) -> str:
-    at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
-    how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
-    return f"{how}: {stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
-
-
 def _distance(outlier: Outlier) -> float:
     return size_of(outlier.value / outlier.median)
 
@@ -243,16 +241,12 @@ def _unusable_trials(result: Result) -> list[str]:
     groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
     for void in result.voids:
         groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
-    return [
-        f"{kernel}: {counted(sum(void.count for void in voids), 'trial')} "
-        f"{'lost' if status == 'missing' else status} "
-        f"at {_points(voids)} of {workload}: {detail_in_words(detail)}"
-        for (kernel, workload, status, detail), voids in groups.items()
-    ]
-
-
-def _points(voids: Sequence[VoidTrials]) -> str:
-    return (point_text(voids[0].point) or "the only point") if len(voids) == 1 else f"{len(voids)} points"
+    lines = []
+    for (kernel, workload, status, detail), voids in groups.items():
+        lost = f"{counted(sum(void.count for void in voids), 'trial')} {status.replace('missing', 'lost')}"
+        at = f"{len(voids)} points" if len(voids) > 1 else point_text(voids[0].point) or "the only point"
+        lines.append(f"{kernel}: {lost} at {at} of {workload}: {detail_in_words(detail)}")
+    return lines
 
 
 def _fact(value: Any) -> str:

@@ -36,7 +36,9 @@ def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list
         words = ", ".join(found.unknown)
         return [f"time and memory: unknown: no earlier run of {words} like this; guests may use {most}"]
     boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
-    basis = f"from {boots} of {_runs_text(found.runs)}"
+    runs, shown = found.runs, ", ".join(found.runs[-2:])
+    of = f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"
+    basis = f"from {boots} of {of}"
     if found.carried:
         basis += f"; {found.carried} of {found.points} points extrapolated"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
@@ -82,11 +84,6 @@ def _memory(found: Forecast, most: str) -> str:
     total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
     larger = f"; extrapolated points may use more, up to {most}" if found.carried else ""
     return f"about {total} of the host, the most that such a guest used{larger}"
-
-
-def _runs_text(runs: tuple[str, ...]) -> str:
-    shown = ", ".join(runs[-2:])
-    return f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"
 
 
 _LARGE = 20.0

@@ -187,7 +187,8 @@ def compared(tried: Tried) -> list[str]:
         lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
     for file in tried.config.files:
         if file.symbols:
-            lines.append(f"{file.name} {why(file)}, which {_verb(file.symbols)} added to base and series.")
+            verb = "are" if len(file.symbols) > 1 else "is"
+            lines.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
         elif not file.built and file.reason:
             lines.append(f"{file.name} {why(file)}.")
     if tried.config.symbols:
@@ -258,7 +259,3 @@ def _listed(names: Sequence[str]) -> list[str]:
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(_listed(names))
-
-
-def _verb(names: Sequence[str]) -> str:
-    return "are" if len(names) > 1 else "is"

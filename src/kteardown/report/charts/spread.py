@@ -123,7 +123,10 @@ def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
         name=slug("tail", first.workload, first.metric, point_text(first.point)),
         title=f"{name} of all boots together{at}",
         about=f"Percentiles of {name}{at} in {unit.unit}: "
-        + "; ".join(_values_text(one, unit) for one in mine)
+        + "; ".join(
+            f"{one.kernel} " + ", ".join(f"p{name} {unit.text(v)}" for name, v in one.percentiles.items())
+            for one in mine
+        )
         + ".",
         drawn=Plot(
             Axis("percentile", names=tuple(f"p{percentile}" for percentile in percentiles)),
@@ -143,7 +146,3 @@ def _marks(one: Distribution, percentiles: Sequence[str], unit: Scale) -> list[M
         )
         for name, value in one.percentiles.items()
     ]
-
-
-def _values_text(one: Distribution, unit: Scale) -> str:
-    return f"{one.kernel} " + ", ".join(f"p{name} {unit.text(v)}" for name, v in one.percentiles.items())

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 
 from kteardown.model.both_clocks import BothClocks
+from kteardown.model.clock import value_unit
 from kteardown.model.result import MetricFacts, Result
-from kteardown.model.value_unit import value_unit
 from kteardown.model.workload import Workload
 from kteardown.report.comparison_groups import is_headline
 from kteardown.report.material import BothMaterial, Measured

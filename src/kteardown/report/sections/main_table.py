@@ -148,19 +148,15 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
         rows = [[row[n] for n in mine] for row in cells]
         return Block.of([_COLUMNS[n] for n in mine], rows, left=("metric", "variant", "verdict"))
 
-    reasons = dict.fromkeys(m.reason for _, m, _ in found if m.verdict in _EXPLAINED)
-    words = tuple(
-        f"{m}: {with_remedy(reason)}" for reason in reasons for m in [_which(reason, found)] if reason
-    )
+    reasons: dict[str, dict[str, None]] = {}
+    for name, m, _ in found:
+        if m.verdict in _EXPLAINED and m.reason:
+            reasons.setdefault(m.reason, {})[name] = None
+    words = tuple(f"{', '.join(names)}: {with_remedy(reason)}" for reason, names in reasons.items())
     confidence = f"{found[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
     blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
     return [Table(title, block(0, 2), blocks, (_CORRECTED, *words))]
-
-
-def _which(reason: str, found: list[tuple[str, MetricVerdict, str]]) -> str:
-    mine = [name for name, m, _ in found if m.reason == reason and m.verdict in _EXPLAINED]
-    return ", ".join(dict.fromkeys(mine))
 
 
 def _over_all_points(name: str, metric: MetricVerdict, change: str) -> Sequence[Text]:

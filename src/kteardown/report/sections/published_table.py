@@ -63,11 +63,15 @@ def published_tables(
 
 def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, list[Comparison]]:
     """Return our comparisons for a published figure, by the values of the other parameters."""
+
+    def asked(variant: str) -> bool:
+        return variant == figure.variant or (not figure.variant and result.is_asked_for(variant))
+
     by_rest: dict[PointKey, list[Comparison]] = {}
     for c in result.comparisons:
         if (
             (c.metric, c.statistic) == (figure.metric, figure.statistic)
-            and (_step(result, c.variant) if figure.speedup else _asked_for(result, figure, c.variant))
+            and (_step(result, c.variant) if figure.speedup else asked(c.variant))
             and figure.param in c.point
         ):
             rest = point_key({name: value for name, value in c.point.items() if name != figure.param})
@@ -146,10 +150,6 @@ def _published_table(
         keys = _keys_of_means(figure, posted, first.better, judged)
         return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, _NOTE))
     return Table(title, _keys(figure, posted), tuple(blocks), notes=notes)
-
-
-def _asked_for(result: Result, figure: PublishedFigure, variant: str) -> bool:
-    return variant == figure.variant or (not figure.variant and result.is_asked_for(variant))
 
 
 def _step(result: Result, variant: str) -> int:
