@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.diff import print_difference
@@ -16,11 +14,6 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import locked
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=analyse.__doc__)(analyse)
 
 
 def analyse(run: options.RunArg = "last") -> None:

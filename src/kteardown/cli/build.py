@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typer
 from rich.table import Table
 
 from kteardown.cli import options
@@ -11,11 +10,6 @@ from kteardown.inputs.options import Kernels, Overrides, Parts
 from kteardown.inputs.override import apply
 from kteardown.run.create import build_kernels
 from kteardown.run.resolve import resolve
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=build.__doc__)(options.grouped(build))
 
 
 def build(

@@ -13,11 +13,6 @@ from kteardown.inputs.override import on_clocks
 from kteardown.run.asked import base_and_variants, experiment_for
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=compare.__doc__)(options.grouped(compare))
-
-
 def compare(
     workload: Annotated[
         str,

@@ -43,14 +43,16 @@ def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.
     return offer
 
 
-def _experiments(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def experiments(_: typer.Context) -> Iterator[Offer]:
     from kteardown.inputs.load import experiment_names, load_experiment, readable
 
     for experiment in readable(load_experiment, experiment_names(Path.cwd())):
         yield experiment.name, experiment.question
 
 
-def _workloads(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def workloads(_: typer.Context) -> Iterator[Offer]:
     from kteardown.inputs.load import load_workload, readable, workload_names
 
     here = Path.cwd()
@@ -58,14 +60,16 @@ def _workloads(_: typer.Context) -> Iterator[Offer]:
         yield workload.name, workload.summary
 
 
-def _series(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def series(_: typer.Context) -> Iterator[Offer]:
     from kteardown.kernels.series import known_series
 
-    for series in known_series(Path.cwd()):
-        yield series.name, f"{len(series.patches)} patches"
+    for found in known_series(Path.cwd()):
+        yield found.name, f"{len(found.patches)} patches"
 
 
-def _postings(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def postings(_: typer.Context) -> Iterator[Offer]:
     from kteardown.inputs.published import load_posting, posting_names
 
     for name in posting_names():
@@ -73,23 +77,27 @@ def _postings(_: typer.Context) -> Iterator[Offer]:
         yield name, posting.source.title if posting else ""
 
 
-def _sources(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def sources(_: typer.Context) -> Iterator[Offer]:
     yield from _SOURCES
 
 
-def _fragments(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def fragments(_: typer.Context) -> Iterator[Offer]:
     from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
 
     for name, file in sorted(fragment_files(fragment_places()).items()):
         yield name, fragment_summary(file)
 
 
-def _series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
-    yield from _series(ctx)
+@_offer
+def series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
+    yield from series(ctx, "")
     yield from _SOURCES
 
 
-def _runs(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def runs(_: typer.Context) -> Iterator[Offer]:
     from kteardown.model.clock import CLOCKS
     from kteardown.rundir.directory import CLOCKS_FILE
 
@@ -104,14 +112,16 @@ def _runs(_: typer.Context) -> Iterator[Offer]:
                 yield from ((f"{path.name}/{clock}", "") for clock in CLOCKS)
 
 
-def _runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
+@_offer
+def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
     from kteardown.cli.descriptions import Thing
 
-    yield from _runs(ctx)
+    yield from runs(ctx, "")
     yield from ((kind.value, f"what a {kind.value} is") for kind in Thing)
 
 
-def _things(ctx: typer.Context) -> Iterator[Offer]:
+@_offer
+def things(ctx: typer.Context) -> Iterator[Offer]:
     from kteardown.cli.descriptions import Thing, known_names
 
     kind = next((kind for kind in Thing if kind.value == ctx.params.get("what")), None)
@@ -119,14 +129,16 @@ def _things(ctx: typer.Context) -> Iterator[Offer]:
         yield from ((name, "") for name in known_names(kind))
 
 
-def _kernels(_: typer.Context) -> Iterator[Offer]:
+@_offer
+def kernels(_: typer.Context) -> Iterator[Offer]:
     from kteardown.kernels.cache import Cache
 
     for entry in Cache(cache_dir()).entries():
         yield entry.key, f"{entry.release} {entry.series}".strip()
 
 
-def _assignments(ctx: typer.Context) -> Iterator[Offer]:
+@_offer
+def assignments(ctx: typer.Context) -> Iterator[Offer]:
     """Return ``PARAM=`` for the experiment or workload on the command line, or else for all workloads."""
 
     from kteardown.inputs.load import load_experiment, load_workload, load_workloads, readable, workload_names
@@ -134,26 +146,12 @@ def _assignments(ctx: typer.Context) -> Iterator[Offer]:
 
     here = str(Path.cwd())
     if name := ctx.params.get("experiment"):
-        workloads = list(load_workloads(load_experiment(name)).values())
+        used = list(load_workloads(load_experiment(name)).values())
     else:
         names = [ctx.params["workload"]] if ctx.params.get("workload") else workload_names(Path.cwd())
-        workloads = list(readable(partial(load_workload, folder=here), names))
-    for workload in workloads:
+        used = list(readable(partial(load_workload, folder=here), names))
+    for workload in used:
         for parameter, spec in workload.parameters.items():
             yield f"{parameter}=", spec.help
     for parameter in MACHINE_PARAMETERS:
         yield f"{parameter}=", "a parameter of the guest"
-
-
-experiments = _offer(_experiments)
-workloads = _offer(_workloads)
-series = _offer(_series)
-postings = _offer(_postings)
-sources = _offer(_sources)
-fragments = _offer(_fragments)
-series_and_sources = _offer(_series_and_sources)
-runs = _offer(_runs)
-runs_and_things = _offer(_runs_and_things)
-things = _offer(_things)
-kernels = _offer(_kernels)
-assignments = _offer(_assignments)

@@ -26,11 +26,6 @@ from kteardown.rundir.snapshot import load
 from kteardown.visible import echo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=diff.__doc__)(diff)
-
-
 def diff(
     a: Annotated[
         str,

@@ -54,11 +54,6 @@ class Finding:
     """What it adds to figures of the wall clock if the check failed."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=doctor.__doc__)(doctor)
-
-
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     fix: Annotated[

@@ -15,11 +15,6 @@ from kteardown.rundir.find import all_runs, find_runs
 from kteardown.visible import echo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=export.__doc__)(export)
-
-
 def export(
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The folder to write to.")],
     runs: Annotated[

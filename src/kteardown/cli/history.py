@@ -21,11 +21,6 @@ from kteardown.visible import echo
 _IN_DETAIL = 3
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=history.__doc__)(history)
-
-
 def history(
     experiment: Annotated[
         str | None, typer.Argument(help="Only runs of this experiment.", autocompletion=complete.experiments)

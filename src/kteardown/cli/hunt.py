@@ -25,11 +25,6 @@ from kteardown.progress import Reporter
 from kteardown.report.formats import text
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=hunt.__doc__)(options.grouped(hunt))
-
-
 @dataclass(frozen=True)
 class Asked:
     """What to hunt for, and where."""

@@ -40,11 +40,6 @@ ListKind = Literal[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command("list", help=listing.__doc__)(listing)
-
-
 def listing(
     kind: Annotated[
         ListKind | None,

@@ -26,11 +26,6 @@ SkeletonKind = Literal["workload", "experiment", "series"]
 _A = {"workload": "a workload", "experiment": "an experiment", "series": "a series"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=new.__doc__)(new)
-
-
 def new(
     kind: Annotated[SkeletonKind, typer.Argument(help="workload, experiment or series.")],
     name: Annotated[

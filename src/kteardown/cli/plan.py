@@ -23,11 +23,6 @@ from kteardown.run.resolve import Resolved, resolve
 from kteardown.visible import echo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=plan.__doc__)(options.grouped(plan))
-
-
 def plan(
     experiment: options.ExperimentArg,
     asked: Overrides,

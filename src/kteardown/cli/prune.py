@@ -12,11 +12,6 @@ from kteardown.kernels.cache import Cache
 from kteardown.paths import cache_dir
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=prune.__doc__)(prune)
-
-
 def prune(
     kernels: Annotated[
         list[str] | None,

@@ -32,11 +32,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With what a text begins that a spreadsheet takes for a formula."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=query.__doc__)(query)
-
-
 def query(
     sql: Annotated[str, typer.Argument(help="The query, in DuckDB's SQL.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each row.")] = False,

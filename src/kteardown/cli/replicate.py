@@ -29,11 +29,6 @@ from kteardown.run.asked import experiment_of
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=replicate.__doc__)(options.grouped(replicate))
-
-
 def replicate(
     designed: Designed,
     posting: Annotated[

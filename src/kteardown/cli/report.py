@@ -57,11 +57,6 @@ _FormatOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=report.__doc__)(report)
-
-
 def report(
     run: options.RunArg = "last",
     form: _FormatOption = ReportFormat.text,

@@ -29,11 +29,6 @@ from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=run.__doc__)(options.grouped(run))
-
-
 def run(
     asked: Overrides,
     execution: options.Execution,

@@ -32,11 +32,6 @@ from kteardown.vm.wall_checks import host_checks
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=selftest.__doc__)(selftest)
-
-
 def selftest(
     boots: Annotated[int, typer.Option("--boots", min=2, help="Boots of each kernel on the wall clock.")] = 6,
     host_only: Annotated[

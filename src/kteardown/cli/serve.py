@@ -13,11 +13,6 @@ from kteardown.paths import runs_dir
 _PORT = 8377
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=serve.__doc__)(serve)
-
-
 def serve(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 is any free port.")

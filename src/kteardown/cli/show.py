@@ -19,11 +19,6 @@ from kteardown.rundir.snapshot import load_plan
 from kteardown.visible import echo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command(help=show.__doc__)(show)
-
-
 def show(
     what: Annotated[
         str,

@@ -25,11 +25,6 @@ WhatArg = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to ``app``."""
-    app.command("try", help=try_patch.__doc__)(options.grouped(try_patch))
-
-
 def try_patch(
     what: WhatArg,
     kernels: Kernels,

@@ -47,7 +47,7 @@ SUMMARIES: Mapping[str, str] = {
 }
 """What `kteardown --help` says of each verb, in its order: the first paragraph of the verb's own help."""
 _MODULES = {"try": "try_patch", "list": "listing"}
-"""The modules whose names differ from their verbs, because those are words of Python."""
+"""The modules and functions whose names differ from their verbs, because those are words of Python."""
 
 
 class Verbs(TyperGroup):
@@ -85,9 +85,11 @@ class _Commands(Mapping[str, Any]):
 
 @cache
 def _command(name: str) -> Any:
+    from kteardown.cli.options import grouped
+
     own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    import_module(f"kteardown.cli.{_MODULES.get(name, name)}").register(own)
-    own.registered_commands[0].cls = Verb
+    verb = _MODULES.get(name, name)
+    own.command(name, cls=Verb)(grouped(getattr(import_module(f"kteardown.cli.{verb}"), verb)))
     return get_command(own)
 
 
