@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import KteardownError
 from kteardown.model.plan import PlannedBoot
-from kteardown.model.record import KernelProblem
+from kteardown.model.record import BootEnd, KernelProblem
 from kteardown.rundir.counting import Attempt, attempts, trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load_plan
@@ -23,61 +23,26 @@ _MOST_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class Boot:
-    """One attempt at a boot, or a boot that was not yet attempted, with ``attempt`` None.
-
-    ``outcome`` is that of the record, or ``running``, ``cut short`` or ``to do``.
-    """
+    """One attempt at a boot, or a boot that was not yet attempted."""
 
     planned: PlannedBoot
-    attempt: Attempt | None
     outcome: str
-
-    @property
-    def number(self) -> int:
-        """Return the number of the attempt."""
-        return self.attempt.number if self.attempt else 0
-
-    @property
-    def detail(self) -> str:
-        """Return why it ended, if it did not end ok."""
-        return self.attempt.end.detail if self.attempt and self.attempt.end else ""
-
-    @property
-    def duration_s(self) -> float | None:
-        """Return the seconds that it took on the host."""
-        return self.attempt.end.duration_s if self.attempt and self.attempt.end else None
+    """That of the record, or ``running``, ``cut short`` or ``to do``."""
+    number: int = 0
+    """The number of the attempt."""
+    trials: str = ""
+    """The trials by their status: ``12 ok, 1 void``."""
+    end: BootEnd | None = None
 
     @property
     def problems(self) -> tuple[KernelProblem, ...]:
         """Return what the kernel reported in its log."""
-        return self.attempt.end.problems if self.attempt and self.attempt.end else ()
-
-    @property
-    def trials(self) -> str:
-        """Return the trials by their status: ``12 ok, 1 void``."""
-        records = self.attempt.records if self.attempt else ()
-        counts = Counter(trial.status or "not ended" for trial in trials(records))
-        return ", ".join(f"{count} {status}" for status, count in counts.items())
+        return self.end.problems if self.end else ()
 
     @property
     def has_failed(self) -> bool:
         """Return whether it ended in another way than ok, or its kernel reported a problem."""
-        ended = self.attempt is not None and self.attempt.end is not None
-        return ended and (self.outcome != "ok" or bool(self.problems))
-
-
-@dataclass(frozen=True)
-class BootFilter:
-    """What the list shows; an empty string passes everything. The outcome ``failed`` is any failure."""
-
-    kernel: str = ""
-    outcome: str = ""
-
-    def passes(self, boot: Boot) -> bool:
-        """Return whether the list shows ``boot``."""
-        return self.kernel in ("", boot.planned.kernel) and (
-            self.outcome in ("", boot.outcome) or (self.outcome == "failed" and boot.has_failed)
-        )
+        return self.end is not None and (self.outcome != "ok" or bool(self.problems))
 
 
 @dataclass(frozen=True)
@@ -106,10 +71,13 @@ def boots_of(run: RunDir, *, running: bool) -> list[Boot]:
     for planned in load_plan(run).boots:
         mine = by_boot.get(planned.index, [])
         if not mine:
-            found.append(Boot(planned, None, "to do"))
+            found.append(Boot(planned, "to do"))
         for attempt in mine:
             open_end = "running" if running and attempt is mine[-1] else "cut short"
-            found.append(Boot(planned, attempt, attempt.end.outcome if attempt.end else open_end))
+            outcome = attempt.end.outcome if attempt.end else open_end
+            counts = Counter(trial.status or "not ended" for trial in trials(attempt.records))
+            listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+            found.append(Boot(planned, outcome, attempt.number, listed, attempt.end))
     return found
 
 
@@ -124,12 +92,13 @@ def failed_boots(run: RunDir, *, running: bool) -> list[Boot]:
 def console_file(run: RunDir, boot: Boot) -> Path | None:
     """Return the file of the console of an attempt, if there is one."""
     file = run.console_path(boot.planned.index, boot.number)
-    return file if boot.attempt is not None and file.is_file() else None
+    return file if boot.outcome != "to do" and file.is_file() else None
 
 
 def console_lines(text: str, problems: Sequence[KernelProblem]) -> Iterator[ConsoleLine]:
     """Yield every line; the lines of a stack have the source lines that the record has."""
-    known = _annotated(problems)
+    # What the console has of a line of a report: the same without the source lines.
+    known = {_SOURCE_LINE.sub("", line): line for problem in problems for line in problem.excerpt}
     first = {problem.line: number for number, problem in reversed(list(enumerate(problems)))}
     for raw in re.split(r"\r?\n", text):
         time, line = plain_line(raw)
@@ -153,8 +122,3 @@ def tail(file: Path) -> tuple[str, bool]:
         content = stream.read(_MOST_BYTES)
     whole = size <= _MOST_BYTES
     return (content if whole else content.partition(b"\n")[2]).decode("utf-8", "replace"), whole
-
-
-def _annotated(problems: Sequence[KernelProblem]) -> Mapping[str, str]:
-    """Return the lines of all reports by what the console has: the same without the source lines."""
-    return {_SOURCE_LINE.sub("", line): line for problem in problems for line in problem.excerpt}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -26,19 +27,16 @@ from kteardown.report.console import TextConsole
 from kteardown.report.diff import compare_results, comparison_tables, passages, summary
 from kteardown.report.formats import text
 from kteardown.report.formatting import VERDICTS, without_options
-from kteardown.report.material import BothMaterial
 from kteardown.report.sentence import sentence
 from kteardown.report.side import Side, read
-from kteardown.report.table import Cell
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.serve import live
-from kteardown.serve.boots import Boot, BootFilter, boots_of, console_file, console_lines, failed_boots, tail
+from kteardown.serve.boots import Boot, boots_of, console_file, console_lines, failed_boots, tail
 from kteardown.serve.chart import picture
 from kteardown.serve.runs import (
-    FinishedRun,
     ListedRun,
     Runs,
     charts,
@@ -58,30 +56,6 @@ _REPORT_POLICY = (
 )
 
 
-@dataclass(frozen=True)
-class _Filters:
-    """The filters of the list of runs; an empty string passes everything."""
-
-    experiment: str
-    variant: str
-    clock: str
-    state: str
-    verdict: str
-
-    @classmethod
-    def of(cls, query: Mapping[str, str]) -> _Filters:
-        return cls(**{field.name: query.get(field.name, "") for field in fields(cls)})
-
-    def passes(self, run: ListedRun) -> bool:
-        return (
-            self.experiment in ("", run.experiment.name)
-            and self.variant in ("", *run.variants)
-            and self.clock in ("", run.experiment.design.clock)
-            and self.state in ("", run.state)
-            and self.verdict in ("", *run.verdicts)
-        )
-
-
 class Pages:
     """The endpoints, which share one cache of runs."""
 
@@ -94,15 +68,18 @@ class Pages:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._templates.filters.update(duration=live.duration, percent=live.share, short=short)
+        self._templates.filters.update(
+            duration=live.duration, percent=live.share, short=short, without_options=without_options
+        )
         self._templates.globals.update(version=version(), runs_dir=str(runs_dir()))
 
     def runs(self, request: Request) -> Response:
         """Return the list of runs, newest first."""
         every = list(self._runs.all())
         query = request.query_params
-        wanted = _Filters.of(query)
-        found = [run for run in every if wanted.passes(run)]
+        names = ("experiment", "variant", "clock", "state", "verdict")
+        wanted = {name: query.get(name, "") for name in names}
+        found = [run for run in every if _passes(run, wanted)]
         start = int(query["from"]) if query.get("from", "").isdecimal() else 0
         return self._page(
             "runs.html.j2",
@@ -134,10 +111,12 @@ class Pages:
             finished=found,
             unreadable=unreadable,
             answer=without_options(sentence(found.result, found.workloads)) if found else "",
-            verdicts=_verdicts(found) if found else [],
+            verdicts=contents.verdicts(found.result, found.workloads) if found else [],
             again=contents.command_for_intervals(found.result) if found else "",
-            report=_report(found) if found else "",
-            both=_side_by_side(both) if both else "",
+            report=_printed(partial(text.render, found.result, found.workloads, found.reference))
+            if found
+            else "",
+            both=_printed(partial(text.show_both_clocks, both)) if both else "",
             clocks=[material.name for material in both.clocks] if both else [],
             failed=failed_boots(run, running=listed.state == "running"),
             others=sorted(others, key=lambda other: _differs(listed, other)),
@@ -149,12 +128,20 @@ class Pages:
         run = self._find(request.path_params["run"])
         listed = self._runs.listed(run)
         query = request.query_params
-        wanted = BootFilter(query.get("kernel", ""), query.get("outcome", ""))
+        wanted = {name: query.get(name, "") for name in ("kernel", "outcome")}
         every = boots_of(run, running=listed.state == "running")
         return self._page(
             "boots.html.j2",
             run=listed,
-            boots=[boot for boot in every if wanted.passes(boot)],
+            boots=[
+                boot
+                for boot in every
+                if wanted["kernel"] in ("", boot.planned.kernel)
+                and (
+                    wanted["outcome"] in ("", boot.outcome)
+                    or (wanted["outcome"] == "failed" and boot.has_failed)
+                )
+            ],
             every=len(every),
             wanted=wanted,
             kernels=list(dict.fromkeys(boot.planned.kernel for boot in every)),
@@ -195,10 +182,9 @@ class Pages:
     def report(self, request: Request) -> Response:
         """Return the report with charts: a separate page, whose script is sandboxed."""
         run = self._find(request.path_params["run"])
-        found = finished(run)
-        if found is None:
+        if not has_result(run):
             raise HTTPException(404, f"{run.name} has no result yet")
-        return HTMLResponse(visible(charts(run, found)), headers={"content-security-policy": _REPORT_POLICY})
+        return HTMLResponse(visible(charts(run)), headers={"content-security-policy": _REPORT_POLICY})
 
     def result_json(self, request: Request) -> Response:
         """Return ``result.json`` unchanged."""
@@ -222,7 +208,8 @@ class Pages:
             runs=done,
             names=names,
             found=found,
-            pair=_pair(sides) if found else "",
+            # As ``--map`` of `kteardown diff` names two variants.
+            pair="=".join(side.variants[0] for side in sides) if all(side.variants for side in sides) else "",
             passages=list(passages(found)) if found else [],
             tables=comparison_tables(found) if found else [],
             summary=summary(found.rows) if found else "",
@@ -333,24 +320,28 @@ def _result_of(run: RunDir) -> bytes:
     return text
 
 
-def _report(found: FinishedRun) -> str:
-    """Return the report as it is printed on a terminal."""
+def _printed(show: Callable[[Console], None]) -> str:
+    """Return what ``show`` prints on a terminal."""
     out = io.StringIO()
-    console = TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False)
-    text.render(found.result, found.workloads, found.reference, console)
+    show(TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
     return out.getvalue()
 
 
-def _side_by_side(both: BothMaterial) -> str:
-    """Return both clocks side by side as they are printed on a terminal."""
-    out = io.StringIO()
-    text.show_both_clocks(both, TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
-    return out.getvalue()
+def _passes(run: ListedRun, wanted: Mapping[str, str]) -> bool:
+    """Return whether the filters of the list pass a run; an empty string passes everything."""
+    has: dict[str, Iterable[str]] = {
+        "experiment": (run.experiment.name,),
+        "variant": run.variants,
+        "clock": (run.experiment.design.clock,),
+        "state": (run.state,),
+        "verdict": run.verdicts,
+    }
+    return all(wanted[name] in ("", *values) for name, values in has.items())
 
 
-def _query(wanted: _Filters, start: int) -> str:
+def _query(wanted: Mapping[str, str], start: int) -> str:
     """Return the query of another page of the list."""
-    return urlencode({**{name: value for name, value in asdict(wanted).items() if value}, "from": start})
+    return urlencode({**{name: value for name, value in wanted.items() if value}, "from": start})
 
 
 def _detail(line: Line) -> str:
@@ -378,15 +369,3 @@ def _clock(name: str) -> Clock | None:
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
     return InputError(f"there is no {what} {name!r}", hint=f"choose one of: {', '.join(known)}.")
-
-
-def _verdicts(found: FinishedRun) -> list[Cell]:
-    """Return the verdicts, without options: the page gives the whole command instead."""
-    cells = contents.verdicts(found.result, found.workloads)
-    return [replace(cell, text=without_options(cell.text)) for cell in cells]
-
-
-def _pair(sides: Sequence[Side]) -> str:
-    """Return the first variant of each side, as ``--map`` of `kteardown diff` names two of them."""
-    first = [side.variants[:1] for side in sides]
-    return "=".join(variants[0] for variants in first) if all(first) else ""

@@ -11,19 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from kteardown.analysis.both_clocks import both_clocks
 from kteardown.errors import KteardownError
-from kteardown.inputs.published import Posting
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
-from kteardown.model.result import Result, Verdict
-from kteardown.model.workload import Workload
+from kteardown.model.result import Verdict
 from kteardown.report import saved
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.html import html_report
 from kteardown.report.formatting import without_options
 from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
-from kteardown.report.sentence import sentence
 from kteardown.run.live_progress import Follower, Progress
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs
@@ -77,21 +73,6 @@ class ListedRun:
         return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
 
 
-@dataclass(frozen=True, eq=False)
-class FinishedRun:
-    """A run that has a result, with all that its report needs."""
-
-    result: Result
-    workloads: Mapping[str, Workload]
-    reference: Posting | None
-
-    @property
-    def boots(self) -> int:
-        """How many boots the result is of."""
-        ended = self.result.ended_boots
-        return sum(self.result.boots.values()) if ended is None else ended
-
-
 class Runs:
     """All runs. Safe to call from several threads."""
 
@@ -107,13 +88,8 @@ class Runs:
 
     def unreadable(self) -> list[str]:
         """Return the names of the runs that ``all`` leaves out, newest first."""
-        found = []
-        for run in reversed(all_runs()):
-            try:
-                self.listed(run)
-            except (OSError, ValueError, KteardownError):
-                found.append(run.name)
-        return found
+        readable = {run.name for run in self.all()}
+        return [run.name for run in reversed(all_runs()) if run.name not in readable]
 
     def find(self, name: str) -> RunDir | None:
         """Return the run with exactly this name, so that a request can never open another folder."""
@@ -130,8 +106,8 @@ class Runs:
             name=run.name,
             experiment=_experiment(run.experiment_file, _stamp(run.experiment_file)),
             state="running" if running else "done" if done else "unfinished",
-            verdicts=_counted(run) if done else {},
-            answer=_answered(run) if done else "",
+            verdicts=_verdicts(run.result_file, _stamp(run.result_file)) if done else {},
+            answer=_answer(run, tuple(_stamp(one.result_file) for one in _folder(run).runs)) if done else "",
             progress=self.progress(run) if running else None,
             damage="" if running or done else saved.damage_of(RunFolder.of(run)),
         )
@@ -150,7 +126,7 @@ def short(variant: str) -> str:
 def is_current(run: RunDir) -> bool:
     """Return whether the run has a result of all its boots that have ended."""
     files = (run.result_file, run.records_file, run.profile.records_file)
-    return _current(run.path, tuple(_stamp(file) if file.is_file() else None for file in files))
+    return _current(run.path, tuple(map(_stamp, files)))
 
 
 def has_result(run: RunDir) -> bool:
@@ -158,7 +134,7 @@ def has_result(run: RunDir) -> bool:
     return run.result_file.is_file() and (is_locked(run) or is_current(run))
 
 
-def finished(run: RunDir) -> FinishedRun | None:
+def finished(run: RunDir) -> Material | None:
     """Return the run with the result that is shown, or None if there is none yet. Raises KteardownError."""
     return _finished(run.result_file, _stamp(run.result_file)) if has_result(run) else None
 
@@ -168,79 +144,74 @@ def on_both_clocks(run: RunDir) -> BothMaterial | None:
 
     Raises KteardownError if a result cannot be read.
     """
-    folder = RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
-    found = [(own.name, finished(own)) for own in folder.runs]
-    materials = [Material(name, f.result, f.workloads, f.reference) for name, f in found if f is not None]
+    folder = _folder(run)
+    materials = list(filter(None, map(finished, folder.runs)))
     return side_by_side(folder.name, *materials) if len(materials) == len(CLOCKS) else None
 
 
-def charts(run: RunDir, found: FinishedRun) -> str:
-    """Return the report with charts as one HTML file. Raises KteardownError."""
-    return _charts(run.path, _stamp(run.result_file), found)
+def charts(run: RunDir) -> str:
+    """Return the report with charts of a run with a result, as one HTML file. Raises KteardownError."""
+    return _charts(run.result_file, _stamp(run.result_file))
 
 
-def _counted(run: RunDir) -> Mapping[Verdict, int]:
-    """Return the verdicts of a run; empty if its result is missing or of an unknown schema."""
-    try:
-        return _verdicts(run.result_file, _stamp(run.result_file))
-    except (OSError, KteardownError):
-        return {}
+def _folder(run: RunDir) -> RunFolder:
+    """Return the folder with both clocks, if ``run`` is one of them."""
+    return RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
 
 
-def _answered(run: RunDir) -> str:
-    """Return the sentence of a run; empty if its result cannot be read."""
-    try:
-        folder = RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
-        both = folder.both_clocks and all(map(is_current, folder.runs))
-        files = tuple(one.result_file for one in (folder.runs if both else (run,)))
-        return _answer(files, tuple(map(_stamp, files)))
-    except (OSError, KteardownError):
-        return ""
+_Stamp = tuple[int, int] | None
 
 
-def _stamp(file: Path) -> tuple[int, int]:
+def _stamp(file: Path) -> _Stamp:
+    """Return what changes when the file is written again; None without the file."""
+    if not file.is_file():
+        return None
     found = file.stat()
     return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=_KEPT)
-def _current(folder: Path, _stamped: tuple[tuple[int, int] | None, ...]) -> bool:
+def _current(folder: Path, _stamped: tuple[_Stamp, ...]) -> bool:
     return RunDir(folder).current_result() is not None
 
 
 @lru_cache(maxsize=_KEPT)
-def _experiment(file: Path, _stamped: tuple[int, int]) -> Experiment:
+def _experiment(file: Path, _stamped: _Stamp) -> Experiment:
     return Experiment.model_validate_json(file.read_bytes())
 
 
 @lru_cache(maxsize=_KEPT)
-def _verdicts(file: Path, _stamped: tuple[int, int]) -> Mapping[Verdict, int]:
-    return Counter(metric.verdict for metric in _read(file).result.metric_verdicts)
+def _verdicts(file: Path, _stamped: _Stamp) -> Mapping[Verdict, int]:
+    """Return the verdicts of a run; empty if its result is missing or of an unknown schema."""
+    try:
+        return Counter(metric.verdict for metric in _read(file).result.metric_verdicts)
+    except (OSError, KteardownError):
+        return {}
 
 
 @lru_cache(maxsize=_KEPT)
-def _answer(files: tuple[Path, ...], _stamped: tuple[tuple[int, int], ...]) -> str:
-    found = [_read(file) for file in files]
-    if len(found) == 1:
-        return without_options(sentence(found[0].result, found[0].workloads))
-    both = both_clocks(found[0].result, found[1].result)
-    return without_options(sentence(both, found[0].workloads))
+def _answer(run: RunDir, _stamped: tuple[_Stamp, ...]) -> str:
+    """Return the sentence of a run, of both clocks if both are done; empty if its result cannot be read."""
+    try:
+        return without_options(saved.answer_of(_folder(run)) or saved.answer(run))
+    except (OSError, KteardownError):
+        return ""
 
 
 @lru_cache(maxsize=4)
-def _finished(file: Path, _stamped: tuple[int, int]) -> FinishedRun:
+def _finished(file: Path, _stamped: _Stamp) -> Material:
     return _read(file)
 
 
 @lru_cache(maxsize=2)
-def _charts(folder: Path, _stamped: tuple[int, int], found: FinishedRun) -> str:
-    return html_report(material_of(load(RunDir(folder)), found.result))
+def _charts(file: Path, _stamped: _Stamp) -> str:
+    return html_report(material_of(load(RunDir(file.parent)), _read(file).result))
 
 
-def _read(file: Path) -> FinishedRun:
-    result = result_json.loads(file.read_bytes())
+def _read(file: Path) -> Material:
     snapshot = load(RunDir(file.parent))
-    return FinishedRun(result, snapshot.workloads, snapshot.published)
+    result = result_json.loads(file.read_bytes())
+    return Material(snapshot.run.name, result, snapshot.workloads, snapshot.published)
 
 
 def is_locked(run: RunDir) -> bool:
