@@ -23,7 +23,6 @@ import typer
 
 from kteardown.cli import complete
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.inputs.options import Option
 from kteardown.visible import echo
 
 # Every verb imports this module, and its help needs nothing else; the functions below import what they use.
@@ -258,20 +257,10 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     parameters = []
     for field in dataclasses.fields(group):
-        hint, option = hints[field.name], field.metadata.get("option")
-        annotation = Annotated[hint, _of_typer(option)] if option else hint
+        annotation = hints[field.name]
+        if more := dict(field.metadata):
+            offers = getattr(complete, more.pop("completes")) if "completes" in more else None
+            annotation = Annotated[annotation, typer.Option(more.pop("flag"), autocompletion=offers, **more)]
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
     return parameters
-
-
-def _of_typer(option: Option) -> Any:
-    return typer.Option(
-        *option.flags,
-        help=option.help,
-        metavar=option.metavar,
-        min=option.least,
-        callback=option.callback,
-        autocompletion=getattr(complete, option.completes) if option.completes else None,
-        rich_help_panel=option.panel,
-    )

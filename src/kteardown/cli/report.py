@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,48 +17,34 @@ from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.rundir.find import find_runs
 from kteardown.visible import echo
 
-
-class ReportFormat(StrEnum):
-    """The formats of a report."""
-
-    text = "text"
-    html = "html"
-    cover = "cover"
-    markdown = "markdown"
-    json = "json"
-    comment = "comment"
-    junit = "junit"
-    svg = "svg"
-    png = "png"
+_FORMATS = ("text", "html", "cover", "markdown", "json", "comment", "junit", "svg", "png")
+_PICTURES = ("svg", "png")
 
 
-def _format(text: str) -> ReportFormat:
-    """Return the format with this name. Raises InputError."""
+def _format(text: str) -> str:
+    """Check the name of a format. Raises InputError."""
     if text == "csv":
         raise InputError(
             "--format csv: a report is not written as a table",
             hint="use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the other tables.",
         )
-    if text not in list(ReportFormat):
-        raise InputError(f"--format {text}: no such format", hint=f"use one of {', '.join(ReportFormat)}.")
-    return ReportFormat(text)
-
-
-_FormatOption = Annotated[
-    ReportFormat,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        parser=_format,
-        autocompletion=lambda: list(ReportFormat),
-        help=f"The format: {', '.join(ReportFormat)}.",
-    ),
-]
+    if text not in _FORMATS:
+        raise InputError(f"--format {text}: no such format", hint=f"use one of {', '.join(_FORMATS)}.")
+    return text
 
 
 def report(
     run: options.RunArg = "last",
-    form: _FormatOption = ReportFormat.text,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            parser=_format,
+            autocompletion=lambda: list(_FORMATS),
+            help=f"The format: {', '.join(_FORMATS)}.",
+        ),
+    ] = "text",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -94,18 +79,18 @@ def report(
 
       kteardown report last --format svg --chart forest --output ./figures
     """
-    if chart and form not in (ReportFormat.svg, ReportFormat.png):
+    if chart and form not in _PICTURES:
         raise InputError(
-            f"--chart {chart}: --format {form.value} has no single charts", hint="add --format svg or png."
+            f"--chart {chart}: --format {form} has no single charts", hint="add --format svg or png."
         )
-    if form in (ReportFormat.svg, ReportFormat.png) and str(output) == "-":
+    if form in _PICTURES and str(output) == "-":
         raise InputError(
-            f"--output -: the charts of --format {form.value} are files", hint="name a file or a folder."
+            f"--output -: the charts of --format {form} are files", hint="name a file or a folder."
         )
-    if form is ReportFormat.png:
-        need("pictures", f"--format {form.value}")
+    if form == "png":
+        need("pictures", f"--format {form}")
     found = find_runs(run)
-    printed = form is ReportFormat.text and output is None
+    printed = form == "text" and output is None
     if output is not None and str(output) != "-" and not output.is_dir():
         options.need_writable(output)
     material = material_of_folder(found, samples=not printed)
@@ -117,23 +102,23 @@ def report(
         gate(one.name, one.result, one.workloads, fail_on)
 
 
-def _make(material: Measured, form: ReportFormat, output: Path | None, chart: str) -> None:
-    if form is ReportFormat.svg or form is ReportFormat.png:
+def _make(material: Measured, form: str, output: Path | None, chart: str) -> None:
+    if form in _PICTURES:
         if isinstance(material, BothMaterial):
             raise InputError(
-                f"{material.name} was measured on both clocks: --format {form.value} draws the charts of one",
+                f"{material.name} was measured on both clocks: --format {form} draws the charts of one",
                 hint=f"name one: {' or '.join(one.name for one in material.clocks)}.",
             )
-        for file in _pictures(material, "svg" if form is ReportFormat.svg else "png", output, chart):
+        for file in _pictures(material, "svg" if form == "svg" else "png", output, chart):
             echo(str(file))
         return
-    if form is ReportFormat.text:
+    if form == "text":
         raise InputError(
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
-    made = written(material, form.value)
-    if output is None and form is ReportFormat.html:
+    made = written(material, form)
+    if output is None and form == "html":
         output = Path(f"{_file_name(material)}.html")
         echo(str(output))
     if output is None or str(output) == "-":

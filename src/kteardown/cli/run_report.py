@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kteardown.report import saved
 from kteardown.report.material import Material, Measured, material_of, side_by_side
-from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
 from kteardown.visible import visible
@@ -15,8 +14,13 @@ def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
 
     Nothing is written. Raises InputError, GuestError.
     """
-    materials = [_material(run, samples=samples) for run in found.runs]
-    return materials[0] if len(materials) == 1 else side_by_side(found.name, materials[0], materials[1])
+    materials = []
+    for run in found.runs:
+        snapshot = load(run)
+        result = saved.result_of(run)
+        one = Material(run.name, result, snapshot.workloads, snapshot.published)
+        materials.append(material_of(snapshot, result) if samples else one)
+    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
 
 
 def written(material: Measured, form: str) -> str:
@@ -24,11 +28,3 @@ def written(material: Measured, form: str) -> str:
     from kteardown.report.formats.registry import TEXTS
 
     return visible(TEXTS[form](material))
-
-
-def _material(run: RunDir, *, samples: bool) -> Material:
-    snapshot = load(run)
-    result = saved.result_of(run)
-    if samples:
-        return material_of(snapshot, result)
-    return Material(run.name, result, snapshot.workloads, snapshot.published)

@@ -8,7 +8,6 @@ machine replaces it (``inputs.override``). A verb takes the groups of which it h
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
@@ -18,28 +17,17 @@ from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
 
 
-@dataclass(frozen=True)
-class Option:
-    """How a field of a group is given on the command line."""
+def option(flag: str, default: Any = None, **more: Any) -> Any:
+    """Return a field of a group that is given by ``flag``.
 
-    flags: tuple[str, ...]
-    panel: str
-    help: str
-    metavar: str | None = None
-    least: int | None = None
-    """The smallest number that is accepted."""
-    completes: str = ""
-    """The function of ``cli.complete`` that offers values."""
-    callback: Callable[[bool], bool] | None = None
+    ``more``: what ``typer.Option`` takes, and with ``completes`` the function of ``cli.complete`` that offers
+    values.
+    """
+    return field(default=default, metadata={"flag": flag, **more})
 
 
-def option(*flags: str, panel: str, help: str, default: Any = None, **more: Any) -> Any:
-    """Return a field of a group that is given by one of ``flags``; ``more`` is for ``Option``."""
-    return field(default=default, metadata={"option": Option(flags, panel, help, **more)})
-
-
-_what = partial(option, panel="What is compared")
-_how = partial(option, panel="How it is measured")
+_what = partial(option, rich_help_panel="What is compared")
+_how = partial(option, rich_help_panel="How it is measured")
 
 
 def _permit_unsafe_build(given: bool) -> bool:
@@ -127,11 +115,11 @@ class Designed:
     )
     seeds: int | None = _how(
         "--seeds",
-        least=1,
+        min=1,
         help="Number of seeds (instruction clock only); each kernel is booted once with each seed.",
     )
-    boots: int | None = _how("--boots", least=1, help="Number of boots of each kernel (wall clock only).")
-    repetitions: int | None = _how("--repetitions", least=1, help="Measured repetitions in each trial.")
+    boots: int | None = _how("--boots", min=1, help="Number of boots of each kernel (wall clock only).")
+    repetitions: int | None = _how("--repetitions", min=1, help="Measured repetitions in each trial.")
     until: str | None = _how(
         "--until",
         metavar="RULE",
@@ -175,12 +163,12 @@ class Designed:
     )
     cpus: int | None = _how(
         "--cpus",
-        least=1,
+        min=1,
         help="Number of CPUs of the guest. Default: what the experiment and its workloads need.",
     )
     memory_mb: int | None = _how(
         "--memory-mb",
-        least=64,
+        min=64,
         help="Memory of the guest, in MiB. Default: what the experiment and its workloads need.",
     )
 

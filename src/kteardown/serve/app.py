@@ -64,7 +64,14 @@ def make_app() -> Starlette:
     }
 
     async def error_page(request: Request, error: Exception) -> Response:
-        response = pages.error(*_status_and_texts(error))
+        status, message = 500, "an internal error"
+        hint = "see the terminal in which `kteardown serve` runs for the cause."
+        if isinstance(error, KteardownError):
+            status = 400 if isinstance(error, InputError) else 500
+            message, hint = error.message, error.hint
+        elif isinstance(error, HTTPException):
+            status, message, hint = error.status_code, error.detail, ""
+        response = pages.error(status, message, hint)
         # What is not expected is answered outside of the middleware.
         response.headers.update(_HEADERS)
         return response
@@ -94,15 +101,6 @@ class _Headers:
             await send(message)
 
         await self._app(scope, receive, with_headers)
-
-
-def _status_and_texts(error: Exception) -> tuple[int, str, str]:
-    """Return the HTTP status, the message and the hint of an error."""
-    if isinstance(error, KteardownError):
-        return (400 if isinstance(error, InputError) else 500), error.message, error.hint
-    if isinstance(error, HTTPException):
-        return error.status_code, error.detail, ""
-    return 500, "an internal error", "see the terminal in which `kteardown serve` runs for the cause."
 
 
 def _read(name: str) -> str:

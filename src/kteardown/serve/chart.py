@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kteardown.history.lines import Line
 from kteardown.report.history_tables import figure_text, size, when
@@ -113,13 +115,8 @@ def _levels(line: Line) -> Iterator[tuple[int, int, float]]:
     """
     if line.unlooked:
         return
-    ends = [*(shift.index for shift in line.shifts), len(line.figures)]
-    start = 0
-    for end in ends:
-        values = sorted(figure.value for figure in line.figures[start:end])
-        middle = len(values) // 2
-        yield start, end, values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
-        start = end
+    for start, end in pairwise([0, *(shift.index for shift in line.shifts), len(line.figures)]):
+        yield start, end, statistics.median(figure.value for figure in line.figures[start:end])
 
 
 def _releases(line: Line, step: float) -> Iterator[tuple[float, str]]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from kteardown.model.record import ParamValue
 from kteardown.rundir.directory import RunDir
 
 _INTEGER = re.compile(r"-?\d+")
 _FIGURES = """
-SELECT run, kernel, workload, metric, params, boot, median(value),
-    any_value(b.acceleration), any_value(b.release), any_value(b.cpus_online), any_value(b.started_at)
+SELECT run, kernel, workload, metric, params, boot, median(value), any_value(b.acceleration),
+    coalesce(any_value(b.release), ''), coalesce(any_value(b.cpus_online), 0),
+    coalesce(strftime(any_value(b.started_at), '%Y-%m-%dT%H:%M:%S'), '')
 FROM samples JOIN boots AS b USING (run, kernel, boot, attempt)
     JOIN counting USING (run, boot, attempt, trial)
 WHERE NOT warmup AND usable
@@ -22,7 +22,10 @@ GROUP BY run, kernel, workload, metric, params, boot ORDER BY run, boot"""
 
 @dataclass(frozen=True)
 class BootFigure:
-    """The median of a metric's samples at one point in one boot. ``started_at`` is UTC, ISO 8601."""
+    """The median of a metric's samples at one point in one boot. ``started_at`` is UTC, ISO 8601.
+
+    Without a ``hello`` record the release is empty and the number of CPUs is 0.
+    """
 
     run: str
     kernel: str
@@ -43,37 +46,13 @@ def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str,
     from kteardown.sql.database import database
 
     with database(runs) as found:
-        return [_boot_figure(*row) for row in found.query(_FIGURES).rows], found.skipped
+        rows = found.query(_FIGURES).rows
+        figures = [
+            BootFigure(run, kernel, workload, metric, _params(params), *others)
+            for run, kernel, workload, metric, params, *others in rows
+        ]
+        return figures, found.skipped
 
 
-def _boot_figure(
-    run: str,
-    kernel: str,
-    workload: str,
-    metric: str,
-    params: Mapping[str, str],
-    boot: int,
-    value: float,
-    acceleration: str,
-    release: str | None,
-    cpus: int | None,
-    started_at: datetime | None,
-) -> BootFigure:
-    """Convert a row; without a ``hello`` record the release is empty and the number of CPUs is 0."""
-    return BootFigure(
-        run=run,
-        kernel=kernel,
-        workload=workload,
-        metric=metric,
-        params=tuple((name, _param(text)) for name, text in params.items()),
-        boot=boot,
-        value=float(value),
-        acceleration=acceleration,
-        release=release or "",
-        cpus=cpus or 0,
-        started_at=started_at.isoformat(timespec="seconds") if started_at else "",
-    )
-
-
-def _param(text: str) -> ParamValue:
-    return int(text) if _INTEGER.fullmatch(text) else text
+def _params(texts: Mapping[str, str]) -> tuple[tuple[str, ParamValue], ...]:
+    return tuple((name, int(text) if _INTEGER.fullmatch(text) else text) for name, text in texts.items())
