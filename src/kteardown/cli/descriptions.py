@@ -19,7 +19,7 @@ from kteardown.coverage.points import stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError, did_you_mean
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
-from kteardown.kernels.cache import Cache
+from kteardown.kernels.cache import Cache, CacheEntry
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
@@ -164,6 +164,10 @@ def _series(name: str) -> Fields:
         )
     chosen = resolve(name)
     changed = changed_by(chosen.files, shipped_map(shipped_sources()[0]))
+    backports = [{"for": files[0].parent.name} for files in chosen.backports]
+    changes: dict[str, list[str]] = {}
+    for one in changed:
+        changes.setdefault(one.file, []).append(one.name)
     users = [
         e
         for e in readable(load_experiment, experiment_names(Path.cwd()))
@@ -173,9 +177,8 @@ def _series(name: str) -> Fields:
         "name": name,
         "summary": _title_of(chosen.files[0].parent),
         "patches": [{"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)],
-        "backports": [{"for": files[0].parent.name} for files in chosen.backports[1:]]
-        and [{"for": files[0].parent.name} for files in chosen.backports],
-        "changes": [{"file": file, "functions": of} for file, of in _by_file(changed)],
+        "backports": backports if len(backports) > 1 else [],
+        "changes": [{"file": file, "functions": of} for file, of in sorted(changes.items())],
         "executed_by": covering(changed, shipped_sources()[0]),
         "experiments": [{"name": e.name, "question": e.question} for e in users],
         "more": _pages([e.name for e in users]),
@@ -214,13 +217,6 @@ def covering(changed: Sequence[ChangedFunction], source: str) -> list[Fields]:
             }
         )
     return rows
-
-
-def _by_file(changed: Sequence[ChangedFunction]) -> list[tuple[str, list[str]]]:
-    files: dict[str, list[str]] = {}
-    for one in changed:
-        files.setdefault(one.file, []).append(one.name)
-    return sorted(files.items())
 
 
 def _title_of(folder: Path) -> str:
@@ -285,13 +281,17 @@ def _kernel(name: str) -> Fields:
             several or f"there is no kernel {name!r} in the cache{did_you_mean(name, shipped_sources())}",
             hint="choose one of `kteardown list kernels`, or a source such as debian:6.12.",
         )
-    entry = found[0]
+    return {**kernel_fields(found[0]), "series": found[0].series or None}
+
+
+def kernel_fields(entry: CacheEntry) -> Fields:
+    """Return what is known of a kernel in the cache."""
     return {
         "name": entry.key,
         "release": entry.release,
         "arch": entry.arch,
         "source": entry.source,
-        "series": entry.series or None,
+        "series": entry.series,
         "size_mb": entry.size_kb // 1024,
         "last_used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
     }

@@ -32,23 +32,19 @@ def doctor_cluster(on: str, *, as_json: bool) -> None:
     if as_json:
         echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
     else:
-        options.output().print(_table(nodes, problems))
+        table = Table(box=box.SIMPLE, pad_edge=False)
+        for name in ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor"):
+            table.add_column(name)
+        table.add_column("problems", overflow="fold")
+        for node in nodes:
+            table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
+        options.output().print(table)
     bad = [name for name, found in problems.items() if found]
     if bad:
         raise LabError(
             f"{len(bad)} of {len(nodes)} nodes have problems: {', '.join(bad)}",
             hint="fix them; docs/cluster.md lists what a node needs.",
         )
-
-
-def _table(nodes: Sequence[Surveyed], problems: dict[str, list[str]]) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor"):
-        table.add_column(name)
-    table.add_column("problems", overflow="fold")
-    for node in nodes:
-        table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
-    return table
 
 
 def _cells(found: NodeFacts | None) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.cli.descriptions import Fields, cell, covering, heading
+from kteardown.cli.descriptions import Fields, cell, covering, heading, kernel_fields
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
@@ -179,22 +179,8 @@ def _postings() -> list[Fields]:
     ]
 
 
-def _kernels() -> list[Fields]:
-    return [
-        {
-            "name": entry.key,
-            "release": entry.release,
-            "arch": entry.arch,
-            "source": entry.source,
-            "series": entry.series,
-            "size_mb": entry.size_kb // 1024,
-            "last_used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
-        }
-        for entry in Cache(cache_dir()).entries()
-    ]
-
-
 def _run(found: RunFolder) -> Fields:
+    """Return a run, of a damaged one with what is damaged in place of the result."""
     row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
     row["name"] = found.name
     try:
@@ -223,8 +209,7 @@ _LISTS: Lists = {
         for name, path in sorted(fragment_files(fragment_places()).items())
     ],
     "postings": _postings,
-    "kernels": _kernels,
-    # Those that are damaged, too, with what is damaged in place of the result.
+    "kernels": lambda: [kernel_fields(entry) for entry in Cache(cache_dir()).entries()],
     "runs": lambda: [_run(found) for found in all_folders()],
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")

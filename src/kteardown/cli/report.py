@@ -33,18 +33,21 @@ def _format(text: str) -> str:
     return text
 
 
+_FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        parser=_format,
+        autocompletion=lambda: list(_FORMATS),
+        help=f"The format: {', '.join(_FORMATS)}.",
+    ),
+]
+
+
 def report(
     run: options.RunArg = "last",
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            parser=_format,
-            autocompletion=lambda: list(_FORMATS),
-            help=f"The format: {', '.join(_FORMATS)}.",
-        ),
-    ] = "text",
+    form: _FormatOption = "text",
     output: Annotated[
         Path | None,
         typer.Option(

@@ -23,7 +23,6 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.report.formats import brief
-from kteardown.report.material import Material
 from kteardown.run import lab, places
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
@@ -32,13 +31,7 @@ from kteardown.rundir.snapshot import load
 def run(
     asked: Overrides,
     execution: options.Execution,
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="An experiment (`kteardown list experiments`) or a path to a .toml file.",
-            autocompletion=complete.experiments,
-        ),
-    ] = "",
+    experiment: options.ExperimentArg = "",
     resume: Annotated[
         str | None,
         typer.Option(
@@ -131,17 +124,15 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     boot_rest(found, reporter, execution)
     material = material_of_folder(found)
     text_of, show = partial(written, material), partial(brief.render, material, options.output())
-    gates = partial(apply_gates, material.clocks, execution.fail_on)
+
+    def gates() -> None:
+        for one in material.clocks:
+            check_broken(one.name, one.result)
+            check_built(one.result)
+        for one in material.clocks:
+            gate(one.name, one.result, one.workloads, execution.fail_on)
+
     execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
-
-
-def apply_gates(materials: Sequence[Material], fail_on: options.FailOn | None) -> None:
-    """Raise BrokenError or NotBuiltError of any of ``materials``, or else GateError."""
-    for one in materials:
-        check_broken(one.name, one.result)
-        check_built(one.result)
-    for one in materials:
-        gate(one.name, one.result, one.workloads, fail_on)
 
 
 def command_line() -> str:

@@ -150,16 +150,13 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
     )
     execution = options.Execution()
     experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
-    found = start(experiments, reporter, execution, command=_command(boots))
-    boot_rest(found, reporter, execution)
-    return found
-
-
-def _command(boots: int) -> str:
-    return (
+    command = (
         f"kteardown run {_EXPERIMENT} --workload {_WORKLOAD} --variant {_VARIANT} --set {_POINTS} "
         f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_arch()}"
     )
+    found = start(experiments, reporter, execution, command=command)
+    boot_rest(found, reporter, execution)
+    return found
 
 
 def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:

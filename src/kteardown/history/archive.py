@@ -104,15 +104,14 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
 
 
 def _facts(snapshot: Snapshot) -> RunFacts:
-    metrics = {
-        (name, metric): spec
-        for name, workload in snapshot.workloads.items()
-        for metric, spec in workload.metrics.items()
-    }
     return RunFacts(
         experiment=snapshot.experiment.name,
         clock=snapshot.experiment.design.clock,
         kernels=dict(snapshot.kernels),
         machine=snapshot.run.environment()["machine"],
-        metrics=metrics,
+        metrics={
+            (name, metric): spec
+            for name, workload in snapshot.workloads.items()
+            for metric, spec in workload.metrics.items()
+        },
     )

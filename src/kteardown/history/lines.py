@@ -133,7 +133,12 @@ def history(
     keys: dict[_LineKey, list[BootFigure]] = {}
     for figure in figures:
         facts = runs.get(figure.run)
-        if facts is not None and figure.kernel != LAYOUT and _known(figure, facts):
+        if (
+            facts is not None
+            and figure.kernel != LAYOUT
+            and figure.kernel in facts.kernels
+            and (figure.workload, figure.metric) in facts.metrics
+        ):
             params = tuple(sorted(figure.params))
             question = (facts.experiment, facts.clock, figure.workload, figure.metric, params)
             keys.setdefault(
@@ -150,10 +155,6 @@ def release_key(release: str) -> tuple[object, ...]:
         return (0, 0, 0, 0, release)
     major, minor, patch, candidate = numbers.groups()
     return (int(major), int(minor), int(patch or 0), int(candidate or _FINAL), release)
-
-
-def _known(figure: BootFigure, facts: RunFacts) -> bool:
-    return figure.kernel in facts.kernels and (figure.workload, figure.metric) in facts.metrics
 
 
 def _patches(figure: BootFigure, facts: RunFacts) -> str:
@@ -257,7 +258,8 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
         one, other = getattr(ours, name), getattr(theirs, name)
         if one != other:
             differ = True
-            yield f"{name.replace('_', ' ')}: {_short(name, one)} / {_short(name, other)}"
+            short = _HASH_DIGITS if name.endswith("_hash") else None
+            yield f"{name.replace('_', ' ')}: {str(one)[:short]} / {str(other)[:short]}"
     for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch):
         if facts_a.clock == "wall" or sentence.startswith("QEMU"):
             differ = True
@@ -267,7 +269,3 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
     elif not differ:
         host = ", so the cause is the host" if facts_a.clock == "wall" else ""
         yield f"nothing that is recorded: the image of the kernel is the same{host}"
-
-
-def _short(name: str, value: object) -> str:
-    return str(value)[:_HASH_DIGITS] if name.endswith("_hash") else str(value)

@@ -51,7 +51,7 @@ class MeasuredWorkload:
     @property
     def materials(self) -> tuple[Material, ...]:
         """The material of each clock that was measured."""
-        return self.material.clocks if self.material is not None else ()
+        return self.material.clocks if self.material else ()
 
 
 @dataclass(frozen=True)

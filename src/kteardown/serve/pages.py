@@ -224,12 +224,16 @@ class Pages:
         experiment = query.get("experiment") or (runs[0].experiment.name if runs else "")
         if experiment and experiment not in experiments:
             raise _unknown("experiment", experiment, experiments)
+        named = query.get("clock", "")
+        clock: Clock | None = next((known for known in CLOCKS if known == named), None)
+        if named and clock is None:
+            raise _unknown("clock", named, tuple(CLOCKS))
         wanted = archive.HistoryFilter(
             experiment=experiment,
             workload=query.get("workload") or None,
             metric=query.get("metric") or None,
             kernel=query.get("kernel") or None,
-            clock=_clock(query.get("clock", "")),
+            clock=clock,
             points=parse_assignments(query.get("point", "").split(), "point"),
         )
         order: Order = "time" if query.get("order") == "time" else "release"
@@ -357,14 +361,6 @@ def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
         other.experiment.name != run.experiment.name,
         other.experiment.design.clock != run.experiment.design.clock,
     )
-
-
-def _clock(name: str) -> Clock | None:
-    """Return a clock by its name, or None for the empty name. Raises InputError for another name."""
-    found: Clock | None = next((known for known in CLOCKS if known == name), None)
-    if name and found is None:
-        raise _unknown("clock", name, tuple(CLOCKS))
-    return found
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
