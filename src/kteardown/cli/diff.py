@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -67,7 +67,10 @@ def diff(
       kteardown diff RUN RUN --map v1=v2
     """
     given = dict(map(_mapped, pairs or ()))
-    found = {clock: _difference(one, other, given) for clock, one, other in _pairs(a, b)}
+    found = {}
+    for clock, one, other in _pairs(a, b):
+        guests = guest_differences(one.run, other.run) if one.run and other.run else []
+        found[clock] = compare_results(one.side, other.side, (one.name, other.name), tuple(guests), given)
     if as_json:
         fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
         echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
@@ -139,11 +142,6 @@ def _mapped(text: str) -> tuple[str, str]:
             hint="write it as in --map v1=v2.",
         )
     return one, other
-
-
-def _difference(one: _Named, other: _Named, given: Mapping[str, str]) -> Difference:
-    guests = guest_differences(one.run, other.run) if one.run and other.run else []
-    return compare_results(one.side, other.side, (one.name, other.name), tuple(guests), given)
 
 
 def print_difference(found: Difference, out: Console) -> None:

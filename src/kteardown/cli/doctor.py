@@ -6,25 +6,29 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, get_args
 
 import psutil
 import typer
+from rich import box
+from rich.table import Table
 from rich.text import Text
 
 from kteardown import sandbox
 from kteardown.cli import doctor_fix, options
-from kteardown.cli.doctor_cluster import doctor_cluster
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
+from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import places
+from kteardown.run.survey import NodeFacts, Surveyed, survey
 from kteardown.visible import echo
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
@@ -35,6 +39,8 @@ from kteardown.vm.wall_checks import host_checks
 
 _DISK_GB = 8
 _MEMORY_GB = 4
+_LOUD = 0.5
+"""A load above this, beside the job that looks, disturbs a guest."""
 _FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
@@ -85,7 +91,7 @@ def doctor(
     if on is not None and on != places.LOCAL:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
-        doctor_cluster(on, as_json=as_json)
+        _cluster(on, as_json=as_json)
         return
     if fix and as_json:
         raise InputError("--json and --fix cannot be used together", hint="use only one of them.")
@@ -233,3 +239,62 @@ def _memory_and_disk() -> Iterator[Finding]:
             continue
         more = "free some space, run `kteardown prune`, or move KTEARDOWN_CACHE or KTEARDOWN_RUNS elsewhere."
         yield Finding(name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False)
+
+
+def _cluster(on: str, *, as_json: bool) -> None:
+    """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
+    places.check(on)
+    config = load_config().slurm
+    nodes = survey(places.slurm(on), config, runs_dir())
+    if not nodes:
+        raise LabError(f"--on {on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`.")
+    problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
+    if as_json:
+        echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
+    else:
+        table = Table(box=box.SIMPLE, pad_edge=False)
+        for name in ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor"):
+            table.add_column(name)
+        table.add_column("problems", overflow="fold")
+        for node in nodes:
+            table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
+        options.output().print(table)
+    bad = [name for name, found in problems.items() if found]
+    if bad:
+        raise LabError(
+            f"{len(bad)} of {len(nodes)} nodes have problems: {', '.join(bad)}",
+            hint="fix them; docs/cluster.md lists what a node needs.",
+        )
+
+
+def _cells(found: NodeFacts | None) -> list[str]:
+    if found is None:
+        return ["-"] * 8
+    return [
+        f"{found.qemu_version} {found.qemu[:12]}",
+        "no" if found.kvm else "yes",
+        str(found.cores),
+        f"{found.memory_mb / 1024:.0f} GB",
+        f"{found.disk_mb / 1024:.0f} GB",
+        f"{found.load:.1f}",
+        found.smt or "-",
+        found.governor or "-",
+    ]
+
+
+def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig) -> list[str]:
+    """Return why a node is of no use, or adds noise on the wall clock."""
+    found = node.found
+    if found is None:
+        return [node.reason]
+    builds = Counter(each.found.qemu for each in nodes if each.found)
+    wanted = config.qemu or builds.most_common(1)[0][0]
+    checks = {
+        "QEMU is not installed": not found.qemu,
+        "another build of QEMU than the others": bool(found.qemu) and found.qemu != wanted,
+        "the shared cache is not there": not found.cache,
+        f"no KVM: {found.kvm}": bool(found.kvm) and config.wall == "kvm",
+        "other work runs": found.load > _LOUD + found.cores * 0.1,
+        f"the governor is {found.governor}": found.governor not in ("", "performance"),
+    }
+    return [text for text, applies in checks.items() if applies]

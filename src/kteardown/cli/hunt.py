@@ -126,10 +126,7 @@ def hunt(
         ),
     ] = "",
     show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
-    ] = None,
+    jobs: options.JobsOption = None,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:

@@ -120,6 +120,7 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
             hint=f"name one of: {', '.join(known)}; or make it: `kteardown new workload {workload}`.",
         )
     parameters = load_workload(workload, str(here)).parameters
+    # As JSON writes them, the values are TOML.
     lines = [
         f"params.{key} = {json.dumps([spec.default])}  # {spec.help}".replace("\n", " ")
         for key, spec in parameters.items()

@@ -54,6 +54,10 @@ RunArg = Annotated[
         help="A run: its id or the beginning of it, its path, or `last`.", autocompletion=complete.runs
     ),
 ]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
+]
 VerboseOption = Annotated[bool, _out("-v", "--verbose", help="Print the commands that are run.")]
 FailOnOption = Annotated[
     FailOn | None,

@@ -57,7 +57,6 @@ def plan(
 
 
 def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
-    """Return the plan for JSON."""
     planned = plan_boots(resolved)
     cost = forecast_cost(resolved, planned, jobs=jobs)
     estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
@@ -66,7 +65,6 @@ def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
 
 
 def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
-    """Print the plan of one clock."""
     planned = plan_boots(resolved)
     cost = forecast_cost(resolved, planned, jobs=jobs)
     power = design_power(resolved)

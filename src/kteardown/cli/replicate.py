@@ -42,10 +42,7 @@ def replicate(
             help="The posted patch as a mail, an mbox or a folder. Default: it is fetched from the archive.",
         ),
     ] = "",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
-    ] = None,
+    jobs: options.JobsOption = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the claims and findings to this file.")
     ] = None,

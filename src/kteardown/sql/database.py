@@ -75,7 +75,11 @@ class Database:
                 raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
             for statement in statements:
                 if statement.type not in _READING:
-                    raise _not_reading(statement.query)
+                    word = statement.query.split(maxsplit=1)[0].rstrip(";").upper()
+                    raise InputError(
+                        f"{word} is refused: only statements that read are allowed",
+                        hint="use SELECT, DESCRIBE, SUMMARIZE or EXPLAIN.",
+                    )
             described = self._connection.execute(sql).description or []
             kinds = [str(column[1]) for column in described]
             # Fetch the first rows here, because many errors occur only when rows are computed.
@@ -220,14 +224,6 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
 def _json_or_none(file: Path) -> str | None:
     """Return the text of a file that is a JSON object, or None without the file. Raises InputError."""
     return json.dumps(read_json(file)) if file.is_file() else None
-
-
-def _not_reading(statement: str) -> InputError:
-    word = statement.split(maxsplit=1)[0].rstrip(";").upper()
-    return InputError(
-        f"{word} is refused: only statements that read are allowed",
-        hint="use SELECT, DESCRIBE, SUMMARIZE or EXPLAIN.",
-    )
 
 
 def _refused(error: duckdb.Error) -> InputError:

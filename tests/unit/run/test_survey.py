@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kteardown.cli import app, doctor_cluster
+from kteardown.cli import app, doctor
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import survey as surveys
 from kteardown.run.executors.cluster import Job, Node, Submission
@@ -87,7 +87,7 @@ def test_the_table_names_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path
         Surveyed(node="n4", state="down", reason="gone"),
     ]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setattr(doctor_cluster, "survey", lambda *given: nodes)
+    monkeypatch.setattr(doctor, "survey", lambda *given: nodes)
     done = CliRunner().invoke(app, ["doctor", "--on", "slurm", "--json"])
     found = {node["node"]: node["problems"] for node in json.loads(done.stdout)}
     assert found == {
