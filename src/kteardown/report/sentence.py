@@ -58,7 +58,7 @@ whether with all that is said of them. Without a clause: the end with this numbe
 _KINDS = {"oom": "out of memory", "agent-error": "agent error", "invariant": "failed invariant"}
 
 
-class Line(NamedTuple):
+class VariantLine(NamedTuple):
     """What is said of one kernel, and the verdict that its colour shows."""
 
     tone: Verdict
@@ -79,7 +79,7 @@ def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> 
     return "\n".join(line.text for line in lines(result, workloads))
 
 
-def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> list[Line]:
+def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> list[VariantLine]:
     """Return a line for each variant, and one for base if it fails: what alarms most is first."""
     results = [result] if isinstance(result, Result) else list(result.results.values())
     absent = dict.fromkeys(name for one in results for name in one.not_built)
@@ -89,12 +89,12 @@ def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> lis
         found.append(_line(BASE, {"broken": base}))
     found.sort(key=lambda line: list(_TONES.values()).index(line.tone))
     if not asked:
-        found.append(Line("inconclusive", f"{BASE}: there is nothing to compare it with"))
+        found.append(VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with"))
     nothing = [_cut(name, "nothing of it is in the kernel that was built") for name in absent]
-    return [Line("inconclusive", text) for text in nothing] + found
+    return [VariantLine("inconclusive", text) for text in nothing] + found
 
 
-def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> Line:
+def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> VariantLine:
     left = sum(one.boots_left for one in results)
     unfinished = any(one.unfinished for one in results)
     so_far = f"so far{f', {left} boots left' if left else ''}: " if unfinished else ""
@@ -106,7 +106,7 @@ def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], va
     if not rows and not suspected and not lost:
         sound = all(one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results)
         nothing = "no fault, and no metric is compared" if sound else "not compared with base"
-        return Line("inconclusive", _cut(variant, so_far + nothing))
+        return VariantLine("inconclusive", _cut(variant, so_far + nothing))
     clauses = {"worse": [], "better": [], **_metrics(results, workloads, variant)}
     clauses |= {"maybe broken": suspected, "not compared": lost}
     end = counted(len(set(map(_place, rows))), "point")
@@ -242,7 +242,7 @@ def _endings(
 
 def _line(
     kernel: str, clauses: Mapping[str, Sequence[_Item]], so_far: str = "", ends: Sequence[str] = ()
-) -> Line:
+) -> VariantLine:
     """Return a line of at most ``WIDTH`` columns, with as many of ``_STEPS`` as there is room for.
 
     ``ends``: what may be its end, the shortest first.
@@ -268,7 +268,7 @@ def _line(
         more = {**form, label: (named, long)}
         if known and len(text(more)) + 2 + len(name) <= WIDTH:
             form = more
-    return Line(tone, _cut(kernel, text(form)))
+    return VariantLine(tone, _cut(kernel, text(form)))
 
 
 def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:

@@ -20,7 +20,7 @@ from kteardown.report.formats import junit
 from kteardown.report.formats.brief import LINES
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.material import Material, Measured
-from kteardown.report.sentence import Line, lines
+from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
 
 _ORDER: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "same")
@@ -206,7 +206,7 @@ def _heading(posted: PostedSeries) -> str:
     return "\n".join(lines)
 
 
-def _answers(one: MeasuredWorkload) -> list[Line]:
+def _answers(one: MeasuredWorkload) -> list[VariantLine]:
     """Return the result in lines; of a workload that did not execute the change, not that it is the same."""
     if one.material is None:
         return []
@@ -217,7 +217,7 @@ def _answers(one: MeasuredWorkload) -> list[Line]:
         f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
         "Its figures say nothing about the series."
     )
-    return [line for line in found if line.tone not in _NO_CHANGE] + [Line("inconclusive", text)]
+    return [line for line in found if line.tone not in _NO_CHANGE] + [VariantLine("inconclusive", text)]
 
 
 def _exercised(tried: Tried) -> list[str]:

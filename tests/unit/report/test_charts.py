@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kteardown.report.charts import forest, spread
 from kteardown.report.charts.drawing import markup, svg_file
-from kteardown.report.charts.figure import DARK, LIGHT, Chart, Flame, Plot, Rows, Series, slug
+from kteardown.report.charts.figure import DARK, LIGHT, Chart, Flame, Plot, PlotSeries, Rows, slug
 from kteardown.report.charts.flame import flame_gallery
 from kteardown.report.charts.forest import RatioAxis, forest_plots, forests, ratio_range, ratio_ticks
 from kteardown.report.charts.growth import growth_galleries
@@ -31,7 +31,7 @@ from unit.report.contexts import ENTRY, instructions, rich, wall
 from unit.simulation import WORKLOADS
 
 
-def series_of(chart: Chart) -> tuple[Series, ...]:
+def series_of(chart: Chart) -> tuple[PlotSeries, ...]:
     """Return the series of a chart with axes."""
     assert isinstance(chart.drawn, Plot)
     return chart.drawn.series

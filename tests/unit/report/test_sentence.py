@@ -42,7 +42,7 @@ from kteardown.report.formats import text
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import without_options
 from kteardown.report.metric_names import metric_name
-from kteardown.report.sentence import WIDTH, Line, lines, sentence
+from kteardown.report.sentence import WIDTH, VariantLine, lines, sentence
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import instructions, wall, write_run
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
@@ -159,7 +159,7 @@ def test_each_variant_has_one_line_that_names_what_is_bad(result: Result) -> Non
         _each_variant(result, line.text.partition(":")[0], line)
 
 
-def _each_variant(result: Result, variant: str, line: Line) -> None:
+def _each_variant(result: Result, variant: str, line: VariantLine) -> None:
     """Check the clauses of one variant."""
     clauses = line.text.removeprefix(f"{variant}: ").split("; ")
     if result.broken(variant):

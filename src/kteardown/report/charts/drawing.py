@@ -15,7 +15,7 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby, pairwise
 
-from kteardown.report.charts.figure import LIGHT, Axis, Chart, Flame, Frame, Mark, Plot, Rows, Series
+from kteardown.report.charts.figure import LIGHT, Axis, Chart, Flame, FlameFrame, Mark, Plot, PlotSeries, Rows
 from kteardown.report.charts.scales import AxisScale, Tick, columns, numeric
 from kteardown.visible import visible
 
@@ -172,7 +172,7 @@ class _Canvas:
         """Return the position of ``y``, in pixels from the top."""
         return round(_HEIGHT * (1 - self.y.share(y)), 1)
 
-    def svg(self, series: Sequence[Series]) -> str:
+    def svg(self, series: Sequence[PlotSeries]) -> str:
         """Return the grid with the labels on the left, the series, and above all lines their symbols."""
         # From left to right, places in this box are thousandths; its lines keep their width.
         box = (
@@ -198,7 +198,7 @@ class _Canvas:
         has_zero = any(tick.text == "0" for tick in self.y.ticks)
         return f'<path class="grid" d="{lines}"/>{zero if has_zero else ""}'
 
-    def _paths(self, one: Series) -> str:
+    def _paths(self, one: PlotSeries) -> str:
         places = [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
         drawn = ""
         if one.symbol == "dot":
@@ -217,12 +217,12 @@ class _Canvas:
             drawn += f'<path class="{"ends of-bar" if one.symbol == "bar" else "ends"}" d="{intervals}"/>'
         return drawn
 
-    def _dots(self, one: Series) -> str:
+    def _dots(self, one: PlotSeries) -> str:
         """Return all dots as a path in whole pixels, in which every place is relative to the one before."""
         places = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
         return "".join(f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *places]))
 
-    def _columns(self, one: Series) -> str:
+    def _columns(self, one: PlotSeries) -> str:
         """Return bars, or medians whose tooltips, if they have any, are shown on the whole column."""
         width = 1000 * (self.x.share(one.size) - self.x.share(0))
         bars, lines, hits = "", "", ""
@@ -238,7 +238,7 @@ class _Canvas:
         tooltips = f'<g class="hits" style="--width:{width:.3g}px">{hits}</g>' if hits else ""
         return f'<path class="median" d="{lines}"/>{tooltips}'
 
-    def _symbols(self, one: Series) -> str:
+    def _symbols(self, one: PlotSeries) -> str:
         use = f'<use href="#m-{one.symbol.removesuffix("-open")}"'
         drawn = "".join(
             f'{use} x="{self.at(mark.x)}%" y="{self.down(mark.y):g}">{_title(mark)}</use>'
@@ -267,7 +267,7 @@ def _names(names: Sequence[str]) -> str:
     return f'<div class="names">{columns}</div>'
 
 
-def _swatch(one: Series) -> str:
+def _swatch(one: PlotSeries) -> str:
     """Return the line and the mark of a series, for a legend."""
     dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
     return (
@@ -277,12 +277,12 @@ def _swatch(one: Series) -> str:
     )
 
 
-def _look(one: Series) -> str:
+def _look(one: PlotSeries) -> str:
     """Return the attributes of everything that belongs to a series: its colour, and what filters it."""
     return f' style="color:var(--{one.colour})"{_variant(one)}'
 
 
-def _variant(one: Series) -> str:
+def _variant(one: PlotSeries) -> str:
     return f' data-variant="{escape(one.variant)}"' if one.variant else ""
 
 
@@ -297,7 +297,7 @@ def _paint(symbol: str) -> str:
     return "hollow" if symbol.endswith("-open") else "solid"
 
 
-def _flame(frames: Sequence[Frame]) -> str:
+def _flame(frames: Sequence[FlameFrame]) -> str:
     drawn = []
     for frame in frames:
         words = f'<text x="4" y="13">{escape(frame.label)}</text>' if frame.width >= _NARROWEST else ""

@@ -37,7 +37,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Series:
+class PlotSeries:
     """Marks of one colour.
 
     ``symbol`` is a symbol of ``page/symbols.svg`` with or without ``-open``, ``dot`` for very many marks,
@@ -76,7 +76,7 @@ class Plot:
 
     x: Axis
     y: Axis
-    series: tuple[Series, ...]
+    series: tuple[PlotSeries, ...]
 
     def logarithmic(self) -> Plot | None:
         """Return the plot with logarithmic axes, which have only positive numbers; None if no number is.
@@ -94,7 +94,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Frame:
+class FlameFrame:
     """A function in a flame graph: its place in percent of the width, and its depth.
 
     ``more`` is from -1 to 1: by how much more time was in it than on base.
@@ -112,7 +112,7 @@ class Frame:
 class Flame:
     """A flame graph, with the outermost function at the top."""
 
-    frames: tuple[Frame, ...]
+    frames: tuple[FlameFrame, ...]
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,10 @@ class Gallery:
         return [(" ".join(str(options.index(key[n])) for n, _, options in choices), c) for key, c in every]
 
 
-def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = "") -> Series:
+def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = "") -> PlotSeries:
     """Return the line of a kernel in its colour, with its symbol and its dashes."""
     at = 0 if kernel == "base" else 1 + _position(kernel, kernels)
-    return Series(
+    return PlotSeries(
         name=name or kernel,
         colour=colour(kernel, kernels),
         marks=tuple(marks),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kteardown.model.point import key
 from kteardown.model.samples import Stacks
-from kteardown.report.charts.figure import Chart, Flame, Frame, Gallery, slug
+from kteardown.report.charts.figure import Chart, Flame, FlameFrame, Gallery, slug
 from kteardown.report.formatting import point_text
 from kteardown.report.material import Material
 
@@ -63,7 +63,7 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
     at = f" at {point_text(base.point)}" if base.point else ""
     against = f": {changed.kernel} against base" if changed is not base else ""
     frames = [
-        Frame(
+        FlameFrame(
             100 * left / totals[width],
             100 * node.ns.get(width, 0.0) / totals[width],
             level,

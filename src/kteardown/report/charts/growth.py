@@ -14,7 +14,7 @@ from kteardown.report.charts.figure import (
     Gallery,
     Mark,
     Plot,
-    Series,
+    PlotSeries,
     of_kernel,
     slug,
 )
@@ -113,7 +113,7 @@ def _law(
     )
 
 
-def _extrapolation(law: Law, measured: Series, unit: Scale) -> list[Series]:
+def _extrapolation(law: Law, measured: PlotSeries, unit: Scale) -> list[PlotSeries]:
     """Return the law extrapolated beyond the measured range, if it has predictions."""
     marks = []
     for p in law.predictions:

@@ -8,7 +8,7 @@ from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison
-from kteardown.report.charts.figure import DOTTED, Axis, Chart, Mark, Plot, Series, of_kernel, slug
+from kteardown.report.charts.figure import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
 from kteardown.report.comparison_groups import PointKey
 from kteardown.report.formatting import change, number, parameter, percent, point_text
 from kteardown.report.material import Material
@@ -47,7 +47,7 @@ def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRo
             text = f"posted {side} at {parameter(row.at)}: {number(one.value)} {figure.unit}"
             sd = one.sd or 0
             marks.append(Mark(places[row.at], one.value, text, one.value - sd, one.value + sd))
-        series.append(Series(f"posted {side}", shade, tuple(marks), symbol, dash, width=1.6))
+        series.append(PlotSeries(f"posted {side}", shade, tuple(marks), symbol, dash, width=1.6))
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
     return Chart(
@@ -74,7 +74,7 @@ def _changes(
         for r in rows
         if r.change is not None
     ]
-    series = [Series("posted", "posted", tuple(posted), "diamond-open", DOTTED, width=1.2)]
+    series = [PlotSeries("posted", "posted", tuple(posted), "diamond-open", DOTTED, width=1.2)]
     kernels = list(material.result.kernels)
     for rest, mine in ours.items():
         for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):

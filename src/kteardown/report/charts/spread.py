@@ -14,7 +14,17 @@ from typing import TypeVar
 from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution
 from kteardown.model.samples import Samples
-from kteardown.report.charts.figure import Axis, Chart, Gallery, Mark, Plot, Series, colour, of_kernel, slug
+from kteardown.report.charts.figure import (
+    Axis,
+    Chart,
+    Gallery,
+    Mark,
+    Plot,
+    PlotSeries,
+    colour,
+    of_kernel,
+    slug,
+)
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.metric_names import distinct_names, metric_name
@@ -83,7 +93,7 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
     )
 
 
-def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Series]:
+def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[PlotSeries]:
     """Return the samples of a kernel, and the median of each boot."""
     count, by = len(s.boots), unit.divisor
     room = min(_WIDTH / count, 0.2)
@@ -98,7 +108,7 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Se
         medians.append(Mark(middle, median(values) / by, text))
     size = max(4.0, min(8.0, 300 / max(1, s.count) ** 0.5))
     shade = colour(s.kernel, kernels)
-    plain = Series(s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False)
+    plain = PlotSeries(s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False)
     return [plain, replace(plain, marks=tuple(medians), symbol="median", size=room * 0.8)]
 
 

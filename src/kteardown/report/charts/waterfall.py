@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from operator import mul
 
 from kteardown.model.result import Ablation
-from kteardown.report.charts.figure import DOTTED, Axis, Chart, Mark, Plot, Series, slug
+from kteardown.report.charts.figure import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, slug
 from kteardown.report.formatting import change_of, point_text, portion
 from kteardown.report.material import Material
 from kteardown.report.metric_names import metric_name
@@ -55,12 +55,12 @@ def _chart(ablation: Ablation, metric: str) -> Chart:
     )
 
 
-def _series(ablation: Ablation) -> Iterator[Series]:
+def _series(ablation: Ablation) -> Iterator[PlotSeries]:
     """Yield lines between the bars, a bar for each step from the end of the previous one, and one for all."""
     levels = list(accumulate((p.step.ratio or 1.0 for p in ablation.patches), mul, initial=1.0))
     for n, level in enumerate(levels[1:]):
         line = (Mark(n, 100 * (level - 1)), Mark(n + 1, 100 * (level - 1)))
-        yield Series("", "muted", line, dash=DOTTED, width=1, in_legend=False)
+        yield PlotSeries("", "muted", line, dash=DOTTED, width=1, in_legend=False)
     for n, (p, ends) in enumerate(zip(ablation.patches, pairwise(levels), strict=True)):
         words = p.subject if len(p.subject) <= _LONGEST else p.subject[: _LONGEST - 1] + "…"
         text = f"patch {p.patch}: {words}; {portion(p.step)} of the whole series"
@@ -71,13 +71,13 @@ def _series(ablation: Ablation) -> Iterator[Series]:
 
 def _bar(
     variant: str, n: int, ends: tuple[float, float], ci: tuple[float, float] | None, text: str, shade: str
-) -> Series:
+) -> PlotSeries:
     """Return the bar in column ``n`` between two levels; ``ci`` is the interval of their ratio."""
     before, after = ends
     low, high = (before * ci[0], before * ci[1]) if ci else (after, after)
     start, end, least, most = (100 * (level - 1) for level in (before, after, low, high))
     bar = Mark(n, end, text, least, most, base=start)
-    return Series("", shade, (bar,), "bar", size=_WIDTH, variant=variant, in_legend=False)
+    return PlotSeries("", shade, (bar,), "bar", size=_WIDTH, variant=variant, in_legend=False)
 
 
 def _shade(ablation: Ablation, ratio: float | None, ci: tuple[float, float] | None) -> str:

@@ -35,7 +35,7 @@ from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.metric_names import metric_name
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
-from kteardown.report.sentence import Line, lines
+from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Cell, Table
 
 
@@ -99,7 +99,7 @@ def _of_both(both: BothMaterial) -> str:
 def _page(
     material: Material,
     every: Sequence[Section],
-    answer: Sequence[Line],
+    answer: Sequence[VariantLine],
     further: Sequence[tuple[str, str]],
     *,
     opening: Section | None = None,

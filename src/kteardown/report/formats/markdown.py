@@ -13,7 +13,7 @@ from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
-from kteardown.report.sentence import Line, lines
+from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
 
@@ -76,7 +76,7 @@ def _console(fault: FaultReport) -> str:
     return f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\nThe whole console: {plain(fault.source)}"
 
 
-def bold(lines: Iterable[Line]) -> str:
+def bold(lines: Iterable[VariantLine]) -> str:
     """Return the lines with which a report begins, as a list."""
     return "\n".join(f"- **{plain(line.text)}**" for line in lines)
 

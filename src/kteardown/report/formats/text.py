@@ -16,7 +16,7 @@ from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.fault_lines import FaultReport, fault_reports
-from kteardown.report.sentence import Line, lines
+from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
 
@@ -95,7 +95,7 @@ def render(
     console.print(Text(f"  {result.command}"), soft_wrap=True)
 
 
-def show_sentence(lines: Sequence[Line], console: Console) -> None:
+def show_sentence(lines: Sequence[VariantLine], console: Console) -> None:
     """Print the lines with which a report begins, and an empty line."""
     for line in lines:
         console.print(Text(line.text, style=STYLES[line.tone]))
