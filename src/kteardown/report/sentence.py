@@ -266,6 +266,8 @@ def _line(
     for label, named, long in _STEPS:
         known = named < len(ends) if not label else label in form or (label in _SAME and label in shown)
         more = {**form, label: (named, long)}
+        if label == "worse" and clauses.get(label) and len(text(more)) + 2 + len(name) > WIDTH:
+            more.pop("undecided", None)  # What is worse is named before what is undecided.
         if known and len(text(more)) + 2 + len(name) <= WIDTH:
             form = more
     return VariantLine(tone, _cut(kernel, text(form)))
@@ -276,8 +278,7 @@ def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:
     texts = [item.long if long else item.short for item in items]
     if named < 0:
         return counted(len(texts), "fault")
-    if label in _FAULTS:
-        named = max(named, 1)
+    named = max(named, 1) if label in _FAULTS else named
     if len(texts) <= named or not texts:
         return ", ".join(texts) or "none"
     if not named:
@@ -295,6 +296,5 @@ def _change(ratio: float | None) -> str:
     """Return a change: ``-61%``, ``+5.8%``; one decimal below 10%, and where nearly everything is saved."""
     if ratio is None:
         return "(no ratio)"
-    size = abs(ratio - 1)
-    whole = 0.0995 <= size < 0.995 or ratio > 1.1
+    whole = 0.0995 <= (size := abs(ratio - 1)) < 0.995 or ratio > 1.1
     return f"{'+' if ratio >= 1 else '-'}{f'{size:,.0%}' if whole else f'{size:.1%}'}"

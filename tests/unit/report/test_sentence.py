@@ -222,6 +222,21 @@ def test_both_clocks_have_the_same_form(exact: Result, wall: Result) -> None:
         assert _count(next(c for c in clauses if c.startswith("worse: "))) == len(worse)
 
 
+def test_what_is_worse_is_named_before_what_is_undecided() -> None:
+    name = "a-name-of-a-series-that-is-longer"
+    bad = _with_losses({"rate_per_s": 0.4, "thaw_ns": 1.1}, name)
+    other = _with_losses({"freeze_user_ns": 1.2, "suspend_call_ns": 1.2}, name)
+    undecided = [one.model_copy(update={"verdict": "inconclusive"}) for one in other.comparisons]
+    metrics = [one.model_copy(update={"verdict": "inconclusive"}) for one in other.metric_verdicts]
+    both = {
+        "comparisons": (*bad.comparisons, *undecided),
+        "metric_verdicts": (*bad.metric_verdicts, *metrics),
+    }
+    (line,) = lines(bad.model_copy(update=both), KNOWN)
+    assert len(line.text) <= WIDTH
+    assert "worse: rate_per_s " in line.text
+
+
 def test_a_long_name_is_cut_and_nothing_bad_is_left_out() -> None:
     name = "a-" + "long-" * 40 + "name"
     result = _with_losses({"freeze_user_ns": 1.2, "rate_per_s": 0.4}, name)
