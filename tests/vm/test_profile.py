@@ -29,7 +29,9 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
         "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=2000,12000", "--json", str(file),
         runs=tmp_path / "runs",
     )  # fmt: skip
-    assert "where the time goes at zombies=12,000" in done.stdout
+    assert "The whole report: kteardown report " in done.stdout
+    whole = kteardown("report", "last", runs=tmp_path / "runs").stdout
+    assert "where the time goes at zombies=12,000" in whole
     result = result_of(file)
     # The sampled boots are not among those that are compared.
     assert result["boots"]["ok"] == 2

@@ -51,7 +51,7 @@ def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("v2: freezer: skip exited tasks\n")
     assert (answer["base"]["source"], len(answer["series"]["subjects"])) == ("debian:6.12", 2)
     assert "kernel/power/process.o" in answer["changed_objects"]
-    assert "freezing user space is" in done.stdout
+    assert "freeze_user_ns" in done.stdout
     # The workload was found, and it executed what the series changes.
     assert answer["workloads"][0]["exercised"] is True
     assert all(one["run"] for one in answer["workloads"])
