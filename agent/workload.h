@@ -3,7 +3,7 @@
  * What a workload is, and all that it may use of the agent.
  *
  * A workload is workloads/NAME/NAME.c, with more files in the same folder if it needs them; a
- * single file workloads/NAME.c works as well. One that compares no figure is in stress/ instead.
+ * single file workloads/NAME.c works as well. A workload that compares no figure is in stress/.
  * It fills a struct workload, passes it to WORKLOAD(), and is then part of the agent: no other file
  * is edited. workloads/NAME.toml in the top folder describes its parameters, metrics and invariants
  * to the lab; the names must agree.

@@ -16,7 +16,7 @@ const char *const way_names[] = {"exit", "call", "oldest", "youngest", "random",
 int64_t nr_objects;
 
 static struct owner_report *report;
-/* Where there is no memory for one that is shared. */
+/* Used if no shared memory can be mapped. */
 static struct owner_report unshared;
 static bool ordinary_user;
 static int ready_ends[2], to_parent = -1;

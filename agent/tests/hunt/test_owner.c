@@ -42,7 +42,7 @@ static void reports_the_call(void)
 	owner_end(&o);
 }
 
-/* An owner that cannot be started, in the place of one that has ended. */
+/* An owner that cannot be started follows an owner that has ended. */
 static void fails_after(int resource, const char *call, int error)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), from, to;
