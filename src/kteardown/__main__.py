@@ -1,7 +1,5 @@
 """The program ``kteardown``, also as ``python -m kteardown``."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Libraries that only some verbs need, as extras of pyproject.toml."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec

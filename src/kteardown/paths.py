@@ -1,7 +1,5 @@
 """Folders: the shipped data, the cache, the runs, the user's programs. How a file is replaced."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import suppress

@@ -6,8 +6,6 @@
 them: ``finish`` continues any run, and every report is made only from the run directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

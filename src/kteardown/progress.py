@@ -1,7 +1,5 @@
 """The interface through which long steps report progress, independent of the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ named, and has limits of processes, memory, disk and time. When it ends, all tha
 is never root: if root started the lab, it has a user number that no account has.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import json

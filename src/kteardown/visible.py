@@ -1,7 +1,5 @@
 """Text from outside (mails, patches, consoles, run directories) without characters that a terminal obeys."""
 
-from __future__ import annotations
-
 import re
 
 import typer

@@ -13,8 +13,6 @@ errors is that of the interval of the whole. The interval is finite only if the 
 significant; otherwise the share is refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ Result, bit for bit: every random draw is seeded from the design of the experime
 or load of the host is used except ``environment_notes``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ that is no instructions makes the same saving a smaller share. An inconclusive c
 seen the change decides nothing, so the reading is ``undecided``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from statistics import fmean, stdev

@@ -1,7 +1,5 @@
 """The pairs that are compared: each variant with base, by metric, statistic and point, without verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

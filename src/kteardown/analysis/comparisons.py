@@ -1,7 +1,5 @@
 """The comparisons of a result: each variant with base, by metric, statistic and point."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

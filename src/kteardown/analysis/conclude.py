@@ -3,8 +3,6 @@
 A run that stops when certain is analysed at the look that its records reach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

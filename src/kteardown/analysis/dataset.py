@@ -1,7 +1,5 @@
 """The dataset of an analysis: usable samples by kernel, point, metric and block."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

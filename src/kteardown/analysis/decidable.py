@@ -5,8 +5,6 @@ gives to a metric at the start, and to a point of a metric that is rejected. The
 noncentral t distribution. For a point it is an approximation: medians of boots are compared there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Whether trials that other work of the host disturbed were too many, or depended on the kernel."""
 
-from __future__ import annotations
-
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.timing import Timing
 

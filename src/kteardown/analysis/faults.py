@@ -20,8 +20,6 @@ counted as base: below 1 - confidence the variant is broken, else it is suspecte
 several tests is made: a fault that is missed costs more than one that is examined in vain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Records in, ``Evidence`` out: the samples and stacks of a run as reports draw them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 

@@ -4,8 +4,6 @@ Every statistic of a headline metric of a requested variant is a family of ``est
 over all points, the tests of the points, and those of the growth laws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ whole is not in a ratio. What can be is a change whose size depends on the machi
 into account (``estimate.over_nodes``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median

@@ -6,8 +6,6 @@ the claimed change: 1 is as large as claimed, 0 no change, and -1 as large in th
 docs/replications.md has the rules.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -25,8 +25,6 @@ Statistics 36, 1965, guarantee coverage only as W goes to zero). They are repeat
 Jennison, B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks together.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The command line. Each verb is a module of this folder."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

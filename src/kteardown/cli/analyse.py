@@ -1,7 +1,5 @@
 """``kteardown analyse``: analyse an earlier run with the installed version."""
 
-from __future__ import annotations
-
 from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.diff import print_difference

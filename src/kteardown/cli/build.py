@@ -1,7 +1,5 @@
 """``kteardown build``: build the kernels of an experiment."""
 
-from __future__ import annotations
-
 from rich.table import Table
 
 from kteardown.cli import options

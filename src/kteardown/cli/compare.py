@@ -1,7 +1,5 @@
 """``kteardown compare``: compare a patch with its base, without an experiment file."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

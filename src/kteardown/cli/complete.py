@@ -3,8 +3,6 @@
 Each function imports what it reads: every verb imports this module, and most of them complete nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -4,8 +4,6 @@ Each is a dictionary, which is the JSON: its lists of dictionaries are the table
 of ``heading`` and ``cell``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``kteardown diff``: compare two results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``kteardown doctor``: check what this host can do, and show how to fix what is missing."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

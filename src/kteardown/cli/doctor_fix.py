@@ -1,7 +1,5 @@
 """``kteardown doctor --fix``: the commands that fix what ``doctor`` found, run after confirmation."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import shlex

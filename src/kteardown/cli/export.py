@@ -1,7 +1,5 @@
 """``kteardown export``: write records to files for other programs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Literal

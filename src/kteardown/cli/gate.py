@@ -1,7 +1,5 @@
 """What a result makes of the exit code: ``--fail-on``, and variants that are broken."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kteardown.cli import options

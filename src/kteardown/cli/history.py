@@ -1,7 +1,5 @@
 """``kteardown history``: the metrics of all runs, over kernel releases and time."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``kteardown hunt``: find kernel objects whose making or release costs more than in proportion."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

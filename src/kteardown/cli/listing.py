@@ -1,7 +1,5 @@
 """``kteardown list``: list experiments, workloads, stress tests, kinds, series, fragments and more."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

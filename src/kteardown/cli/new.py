@@ -1,7 +1,5 @@
 """``kteardown new``: write a skeleton of a workload, an experiment or a series."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

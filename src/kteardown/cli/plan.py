@@ -1,7 +1,5 @@
 """``kteardown plan``: print the plan of an experiment, and build and boot nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """``kteardown prune``: remove files from the cache."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

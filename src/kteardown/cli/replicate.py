@@ -1,7 +1,5 @@
 """``kteardown replicate``: test what a posting claims, with the posted patch."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """``kteardown report``: the report of a run, from its run directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """``kteardown run``: run all stages of an experiment."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the verbs that report a run make of it, measured on one clock or on both."""
 
-from __future__ import annotations
-
 from kteardown.report import saved
 from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.rundir.find import RunFolder

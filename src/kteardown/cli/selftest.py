@@ -1,7 +1,5 @@
 """``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

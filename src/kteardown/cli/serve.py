@@ -1,7 +1,5 @@
 """``kteardown serve``: web pages about all runs, on this host only."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

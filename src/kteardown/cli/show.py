@@ -1,7 +1,5 @@
 """``kteardown show``: the boots of a run, or what a workload, a series, an experiment or a kernel is."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Annotated

@@ -3,8 +3,6 @@
 A command ends with its own exit code, and writes all of its files, whatever becomes of what it prints.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """``kteardown try``: from a mail to one page that says what the patch does."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

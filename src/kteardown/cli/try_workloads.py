@@ -1,7 +1,5 @@
 """Which workloads measure a series, by what they execute of it, and what they then executed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 To import all of them takes most of a second, more than `kteardown --version` and many verbs need in all.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator, Mapping

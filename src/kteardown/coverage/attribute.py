@@ -4,8 +4,6 @@ The debug information of the kernel's vmlinux says to which functions an instruc
 whose source it is written, and those into which that one was inlined.
 """
 
-from __future__ import annotations
-
 import bisect
 import shutil
 from collections import defaultdict

@@ -3,8 +3,6 @@
 These boots are apart from those that are compared. They are always on the instruction clock, in the emulator.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ This is not a parser: it needs no preprocessor and no configuration, and it read
 yet. It knows the forms that the kernel uses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Calls through pointers are not in it, and most system calls reach most functions
 begins at the function that is called through a pointer.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -3,8 +3,6 @@
 For certain those change whose compiled code differs from that of base (``by_code``).
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

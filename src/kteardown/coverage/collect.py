@@ -1,7 +1,5 @@
 """Collect the coverage map of a kernel: boot it once for each workload, with the plugin."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 "Same" says little about lines that were never executed. What is counted here is apart from what is compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The coverage map of a kernel: which of its functions each workload executes, and the file that keeps it."""
 
-from __future__ import annotations
-
 import gc
 import json
 import lzma

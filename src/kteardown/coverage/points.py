@@ -1,7 +1,5 @@
 """At which points a workload is counted: small ones, which together reach all that its parameters turn on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 

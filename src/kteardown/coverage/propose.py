@@ -1,7 +1,5 @@
 """Propose the workloads that measure a patch: those whose stretch executes what it changes."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Unlike ``pipeline``, this module builds, boots and writes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -18,8 +18,6 @@ The noise is that inside the runs, from the spread of their boots. In real time 
 successive runs: the median of the successive differences, on which a few true changes have no influence.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ patches, and guests with equally many CPUs. In real time they are also of one CP
 acceleration, because another machine gives other figures.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence

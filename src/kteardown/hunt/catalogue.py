@@ -1,7 +1,5 @@
 """The catalogue of kinds: what the C files of ``agent/hunt/kinds`` and of the user declare."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From the records of a stage to the costs of each case on each kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median

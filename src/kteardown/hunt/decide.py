@@ -1,7 +1,5 @@
 """From costs to finds: the verdict on every case, and cases with the same cause put together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args

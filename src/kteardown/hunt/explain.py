@@ -1,7 +1,5 @@
 """Why a cost grows: the function whose own time grows, from a profile at several sizes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

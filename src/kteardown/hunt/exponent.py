@@ -15,8 +15,6 @@ the floor of its curve, however little the seeds differ: a deterministic clock g
 last digit, and one seed has no spread.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues where it was.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -16,8 +16,6 @@ constant to a cost changes no find.
 Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.curves``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -5,8 +5,6 @@ The defaults of the kernel, and the largest values that it takes, were read in g
 PID namespaces that this user made. What systemd 252 sets is named where it counts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _INT_MAX = 2_147_483_647

@@ -4,8 +4,6 @@ Such a kernel has lock statistics (``kernels/fragments/lockstat.config``), which
 dearer. So nothing else is measured with it.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Boot the guests of one stage of a hunt."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -6,8 +6,6 @@ objects of its own. The ratio of the two times is 1 if they do not hinder each o
 one after another. More than P is a convoy: each object costs more than if the processes had taken turns.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ before, and three seeds. Many kinds share boots, each with others for each seed:
 as long as to measure one kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product

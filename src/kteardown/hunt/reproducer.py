@@ -1,7 +1,5 @@
 """A find as one C file that needs nothing else, and as the text of a report to a mailing list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The result of a hunt, as ``result.json`` has it."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from kteardown.hunt.catalogue import Cost, Way

@@ -1,7 +1,5 @@
 """The tables of a hunt: the finds, what failed, and every case."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

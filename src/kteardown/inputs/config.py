@@ -1,7 +1,5 @@
 """The user's configuration: ``kteardown/config.toml`` in ``$XDG_CONFIG_HOME``, or in ``~/.config``."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which workloads of an experiment can be counted (``--counts``), and whether its guests can count."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fragments of the kernel configuration: where a name is looked up, and what an experiment needs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Load and check experiments and workloads. Every error names the file and the key."""
 
-from __future__ import annotations
-
 import re
 import stat
 import tomllib

@@ -1,7 +1,5 @@
 """Apply command-line options to an experiment before it is run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The syntax of parameter values: ``a,b,c`` and ``first:last:step``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

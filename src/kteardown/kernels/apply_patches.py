@@ -4,8 +4,6 @@ A series that does not apply therefore changes nothing. A tree of hard links get
 that replace the old ones, so that the tree it was linked from does not change.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -5,8 +5,6 @@ proxy and the credentials are those of the system's apt, and packages are verifi
 the keyring of debian-archive-keyring. Root privileges are not needed.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -3,8 +3,6 @@
 A backport is chosen by trying which one applies to the source, not by a version number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Provide the requested kernels: from the cache, or built into it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

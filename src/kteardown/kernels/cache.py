@@ -1,7 +1,5 @@
 """The cache of kernels: its entries, their keys, and how they are removed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Folders of the cache: created atomically, by one process at a time."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -4,8 +4,6 @@ Git reads no configuration, attributes or hooks, neither of the user nor of a re
 to execute, and change what git prints.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Use a git branch as a series: the commits of BASE..TOPIC are its patches."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

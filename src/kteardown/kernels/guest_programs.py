@@ -4,8 +4,6 @@ They are statically linked, and come from Debian packages or, if no package has 
 of programs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Configure and compile one source tree with tuxmake's native runtime."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Kernel configurations: the symbols that the fragments set, and whether Kconfig accepted them."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence

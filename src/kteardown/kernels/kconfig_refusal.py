@@ -1,7 +1,5 @@
 """Find out from the Kconfig files of a source tree why Kconfig refused a symbol."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

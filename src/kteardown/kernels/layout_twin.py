@@ -6,8 +6,6 @@ P. Sweeney, "Producing wrong data without doing anything obviously wrong!", ASPL
 between base and its layout twin is what a series would show that moves code and does nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

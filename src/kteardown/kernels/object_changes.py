@@ -5,8 +5,6 @@ comment that a patch adds moves lines, and changes nothing that runs. A diff doe
 the macro or the structure that it changes; the compiled code does.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct

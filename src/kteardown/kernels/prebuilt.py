@@ -1,7 +1,5 @@
 """Prebuilt kernels: an image, or a distribution's packages with the modules that the guest needs."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import re

@@ -1,7 +1,5 @@
 """The input and the output of the kernels stage."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

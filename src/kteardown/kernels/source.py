@@ -1,7 +1,5 @@
 """Kernel sources: resolve a source name to an exact version, and unpack its tree once into the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ The folders in which a patch adds, changes or removes a file are copied, without
 others are those of the cached source, read-only.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path, PurePosixPath

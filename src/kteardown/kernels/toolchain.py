@@ -1,7 +1,5 @@
 """The programs that a build needs: check that they are installed, and find the compiler's version."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 CONTRIBUTING.md lists what else an architecture needs.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The clocks of a guest, and the unit in which the values of a metric are on each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The metrics that the processor's own counters give of the stretch of a workload (``--counts``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kteardown.model.workload import Metric

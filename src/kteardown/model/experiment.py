@@ -1,7 +1,5 @@
 """The models of an experiment and a series, read from ``experiments/NAME.toml``."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Annotated

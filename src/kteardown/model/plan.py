@@ -1,7 +1,5 @@
 """The model of a plan: every boot of a run in order, with its trials."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from kteardown.model.experiment import Design

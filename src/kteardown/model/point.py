@@ -1,7 +1,5 @@
 """A point: a workload with a value for each of its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 

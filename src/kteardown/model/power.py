@@ -1,7 +1,5 @@
 """What a design can decide before it is run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

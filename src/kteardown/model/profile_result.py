@@ -1,7 +1,5 @@
 """The models of a profile: ``profiles`` in result.json."""
 
-from __future__ import annotations
-
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import StrictModel
 

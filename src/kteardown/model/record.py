@@ -11,8 +11,6 @@ docs/formats.md says which records count ("Which records count"), and ``rundir.c
 Fields with a default of None or an empty value are newer than the first records, which do not have them.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

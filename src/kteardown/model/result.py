@@ -3,8 +3,6 @@
 Field names are fixed by schema 1; fields may be added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

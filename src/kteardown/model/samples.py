@@ -3,8 +3,6 @@
 A result has the conclusions; this has the samples that they are based on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The model of what ``kteardown selftest`` found, which a user can send."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kteardown.model.both_clocks import ClockReading

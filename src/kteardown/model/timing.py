@@ -1,7 +1,5 @@
 """The model of how the time of a result was made, a part of ``result.json``."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kteardown.model.record import Placed

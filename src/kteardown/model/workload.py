@@ -1,7 +1,5 @@
 """The model of a workload: its parameters, metrics and requirements, read from ``workloads/NAME.toml``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

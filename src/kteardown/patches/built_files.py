@@ -5,8 +5,6 @@ for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folde
 by a makefile of another folder (``../../../virt/kvm/file.o``).
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import re

@@ -1,7 +1,5 @@
 """Which lines of a file a patch changes, and the configuration that compiles them."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which configuration symbols a series needs beside those of the base kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

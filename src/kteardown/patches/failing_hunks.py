@@ -1,7 +1,5 @@
 """Which hunks of a series do not apply to a source tree."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Find the kernel source to which a posted series applies."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Choose one series from the mails of a thread: its latest revision, without replies and duplicates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

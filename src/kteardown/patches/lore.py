@@ -1,7 +1,5 @@
 """Threads of the public archives, fetched with b4: its configuration, its cache."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

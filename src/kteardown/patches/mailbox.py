@@ -1,7 +1,5 @@
 """Split a file or a folder into its mails."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from dataclasses import dataclass

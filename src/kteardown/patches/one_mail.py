@@ -1,7 +1,5 @@
 """One mail: its headers, and the patches in it as ``git mailinfo`` reads them."""
 
-from __future__ import annotations
-
 import email
 import email.errors
 import email.header

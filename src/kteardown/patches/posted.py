@@ -1,7 +1,5 @@
 """Read what was posted, in whatever form it comes, as one series of patches that ``git am`` takes."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

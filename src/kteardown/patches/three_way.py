@@ -4,8 +4,6 @@ Where the files that it was made from are known, by the ids on its ``index`` lin
 Elsewhere its hunks may be applied with one line of context instead of three.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 A metric that is no headline has the verdicts of its points alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

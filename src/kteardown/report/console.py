@@ -1,7 +1,5 @@
 """The console of everything that is printed with colours or as a table: no text of a run commands it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The text and Markdown formats only lay them out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

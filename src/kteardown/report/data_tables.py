@@ -1,7 +1,5 @@
 """Tables with a row for every comparison or sample group, which a page can filter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev

@@ -4,8 +4,6 @@ Comparisons of the same workload, metric and point belong together if their vari
 those that the user names as a pair, and the only variant of each result that the other does not have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Describe what a plan takes and what it can decide, and the verdicts at a look."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any

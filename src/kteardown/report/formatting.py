@@ -1,7 +1,5 @@
 """Format numbers, changes and verdicts as plain ASCII text, which cover letters need."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

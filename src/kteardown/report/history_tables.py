@@ -1,7 +1,5 @@
 """Tables of the history: all lines with a small chart each, or the figures of one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift

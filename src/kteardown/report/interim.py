@@ -1,7 +1,5 @@
 """The comparisons of a run that is not finished, as rows for a live display."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kteardown.errors import KteardownError

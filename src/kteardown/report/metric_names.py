@@ -4,8 +4,6 @@ The name is that of the workload's file. Where it has none, as in runs from befo
 key is put into words.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

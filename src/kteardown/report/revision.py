@@ -3,8 +3,6 @@
 It is about the headline metrics that both have, in two results or in one, over all their points.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kteardown.analysis.both_clocks import both_clocks

@@ -1,7 +1,5 @@
 """What ``kteardown selftest`` found, as text that can be sent in a mail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ change of the points with this verdict; on both clocks, the mean change on each.
 is counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Reads result.json of any version with schema 1; unknown fields are ignored.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError

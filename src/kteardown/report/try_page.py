@@ -1,7 +1,5 @@
 """The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on the list."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

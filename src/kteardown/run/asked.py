@@ -1,7 +1,5 @@
 """What is measured if a command names a change, or a posting, and no experiment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kteardown.errors import InputError

@@ -1,7 +1,5 @@
 """Create a run: build its kernels, make its plan, write its directory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

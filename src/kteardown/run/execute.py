@@ -1,7 +1,5 @@
 """Execute a plan: which boots run, in which order, and which of them count."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 

@@ -6,8 +6,6 @@ measuring them, and one number of repetitions does not show how the time is divi
 long rather than too short in this case.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prepare what the boots of a run need on this host: QEMU, the agent, programs, the acceleration."""
 
-from __future__ import annotations
-
 import os
 
 from kteardown.errors import LabError

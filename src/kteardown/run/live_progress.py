@@ -4,8 +4,6 @@ It reads only what was written since the last call, so that it can be called eve
 measured.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

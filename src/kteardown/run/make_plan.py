@@ -13,8 +13,6 @@ With ``--layout-twin`` the layout twin is booted in every block. If a result tur
 plan of the profiled boots.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 Every decision is made from the run directory, so a run that was killed continues as an unbroken one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress

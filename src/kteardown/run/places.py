@@ -1,7 +1,5 @@
 """Where the guests of a run are: this host, or the cluster that ``--on`` names."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Resolve an experiment: its workloads, and the source and patches of each of its kernels."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The files of a series or the cache may change before a run is resumed; these fil
 source or fragments have changed by then is refused.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The job is this module: ``python -m kteardown.run.survey FILE CACHE NODE_CACHE`` writes what it finds to FILE.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

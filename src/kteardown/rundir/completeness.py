@@ -1,7 +1,5 @@
 """How far a run is, only from its records, to decide where it may stop. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 docs/formats.md states it, under "Which records count".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 

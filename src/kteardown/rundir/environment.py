@@ -13,8 +13,6 @@ Differences that cannot change a figure are left out:
   ``tsc-early``, which it is until a better calibration of the same counter is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

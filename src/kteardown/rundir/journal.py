@@ -14,8 +14,6 @@ results, none is incomplete, and none has parts of two executions. Nothing here 
 remembers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

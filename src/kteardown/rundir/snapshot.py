@@ -4,8 +4,6 @@ A report must stay the same after a workload's file was changed, a series delete
 the run copied to another computer. So nothing that a result depends on is read from elsewhere.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

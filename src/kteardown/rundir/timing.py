@@ -1,7 +1,5 @@
 """How the time of a run was made, from its records and ``environment.json`` alone."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Requests with another host name are refused (DNS rebinding: a foreign name that 
 pages cannot frame or fetch anything, and only GET and HEAD are allowed.
 """
 
-from __future__ import annotations
-
 import errno
 import socket
 from collections.abc import Awaitable, Callable, Mapping

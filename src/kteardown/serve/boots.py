@@ -1,7 +1,5 @@
 """The boots of a run and their consoles, as the pages show them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

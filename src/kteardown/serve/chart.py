@@ -1,7 +1,5 @@
 """The chart of a line of the history: computes the positions of its marks; the template draws them."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass

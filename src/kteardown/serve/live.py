@@ -1,7 +1,5 @@
 """The part of a page that changes while its run is measured: the medians so far, as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kteardown.analysis.dataset import headlines

@@ -1,7 +1,5 @@
 """The pages: each takes a request and returns HTML. Run directories are only read."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

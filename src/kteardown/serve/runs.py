@@ -1,7 +1,5 @@
 """The runs as the pages show them: read from their directories, and cached until their files change."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The figure of each metric at each point in each boot, over many runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 ``sql.views`` has the columns. A last line that was cut by a crash is left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

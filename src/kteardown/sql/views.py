@@ -4,8 +4,6 @@
 ``model.record``) are made from it, and the tables for users are made from those.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import get_args

@@ -7,8 +7,6 @@ is booted, which counts to a hundred million. The finding is stored until the ho
 changes; that the guest was late, which a busy host can cause, only for a quarter of an hour.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

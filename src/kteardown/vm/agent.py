@@ -1,7 +1,5 @@
 """Build the agent: the C program that is PID 1 of every guest."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ QEMU cannot gain rights or start programs, and reads and writes only files that 
 is root, QEMU runs as a user that owns nothing. What does not work on this host is left out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

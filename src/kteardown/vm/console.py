@@ -1,7 +1,5 @@
 """Classify the outcome of a boot by its records, its console and how the machine ended. No side effects."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The emulator's plugin that counts what a guest's kernel executes: build it, and read what it wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

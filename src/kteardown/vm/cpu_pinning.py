@@ -1,7 +1,5 @@
 """Pin a guest to CPUs of the host if its figures would otherwise depend on the host's scheduling."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """The processors of a host as /sys describes them, and which of them a guest gets. The choice is pure."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import defaultdict

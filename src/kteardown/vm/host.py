@@ -1,7 +1,5 @@
 """Facts about the host, for the ``machine`` of result.json."""
 
-from __future__ import annotations
-
 import os
 import platform
 from pathlib import Path

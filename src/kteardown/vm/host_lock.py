@@ -5,8 +5,6 @@ the lock is gone and its guest is still running, the lock is still held. Guests 
 share it, since they do not disturb each other.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

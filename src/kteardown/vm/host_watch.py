@@ -5,8 +5,6 @@ time in which the lab writes the records before them: milliseconds, and setting 
 them. That is enough for a share of a trial, and not for what happened in one repetition.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

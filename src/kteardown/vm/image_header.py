@@ -3,8 +3,6 @@
 QEMU does not check this: it boots any file, and the guest stays silent.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import struct

@@ -6,8 +6,6 @@ The kernel documents the format in Documentation/driver-api/early-userspace/buff
 The archive is not compressed: under emulation, a guest reads a megabyte faster than it unpacks it.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The QEMU of this host: its version, or the error that it is missing."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

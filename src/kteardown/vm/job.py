@@ -1,7 +1,5 @@
 """The interface for booting a kernel: the job, the result, the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Find what a kernel reported about itself in its log: oopses, warnings, lockdep reports, leaks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Whether this host counts events of the processor (perf_event_open), for guests as well."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

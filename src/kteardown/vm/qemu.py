@@ -1,7 +1,5 @@
 """Boot kernels in QEMU: start it, read its records, and end it, without leaving processes behind."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

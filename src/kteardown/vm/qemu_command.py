@@ -1,7 +1,5 @@
 """Make the command line of QEMU for one boot. No side effects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Under that clock, ``main_loop`` keeps QEMU's main loop from running beside the virtual CPUs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

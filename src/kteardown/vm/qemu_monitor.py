@@ -1,7 +1,5 @@
 """The monitor of a running QEMU: why it ended, and the state of the CPUs of a silent guest."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """The lab's end of the records port: split the received bytes into lines, and summarize them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Its digests, in ``.digests`` beside it, are not of folders: a build may mount an empty one in a source tree.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

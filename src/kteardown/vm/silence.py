@@ -8,8 +8,6 @@ any shipped workload was seen to take there is below one second, sleeps excepted
 host.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What of this host adds noise to the wall clock, what it costs, and the command that changes it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

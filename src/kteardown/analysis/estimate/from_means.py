@@ -6,8 +6,6 @@ the mean (the delta method), with the degrees of freedom of B. Welch, "The gener
 problem when several different population variances are involved", Biometrika 34, 1947.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -19,8 +19,6 @@ written as weights that are passed on (F. Bretz, W. Maurer, W. Brannath, M. Posc
 2009).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ bucket. Histograms are merged by adding their buckets; a percentile of the sum i
 with the same error bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

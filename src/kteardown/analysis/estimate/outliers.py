@@ -8,8 +8,6 @@ J. Tukey, J. American Statistical Association 81, 1986). Differences from the me
 "same" are not reported, because they do not matter for a verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

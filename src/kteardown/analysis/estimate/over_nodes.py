@@ -13,8 +13,6 @@ There is no second interval if each block has a node of its own: the blocks are 
 ``bench/node_coverage.py`` measures the coverage; results/simulations has the figures.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

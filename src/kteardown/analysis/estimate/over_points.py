@@ -16,8 +16,6 @@ If a value is zero or below, there is no ratio. The figure of a boot is then the
 base) divided by the mean size of both at that point. It has a p-value and a direction, but no interval.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

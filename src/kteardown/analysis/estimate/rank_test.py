@@ -7,8 +7,6 @@ Without common blocks, or if a value is zero and has no logarithm, it is the ran
 Whitney, Annals of Mathematical Statistics 18, 1947).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

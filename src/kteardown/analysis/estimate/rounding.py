@@ -1,7 +1,5 @@
 """Round figures of a result to the digits that are equal on every host."""
 
-from __future__ import annotations
-
 _DIGITS = 10
 """Significant digits of values computed with logarithms and roots, whose last digits depend on the host."""
 

@@ -26,8 +26,6 @@ There are three kinds of estimates:
 disagrees.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Beyond the largest measured value, the choice of the law matters more than its c
 therefore covers all plausible laws (same source, chapter 4), and it is refused if they disagree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

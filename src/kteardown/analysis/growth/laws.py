@@ -1,7 +1,5 @@
 """The growth laws of a result: each metric of each kernel over the parameter of its workload."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ t, boots - 1 degrees of freedom, so the p-value of equal slopes is that of a pai
 if base grows significantly; otherwise there is no ratio.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Find the functions that take the time, grow faster than N, or differ from base."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kteardown.analysis.estimate.rounding import tidy, tidy_pair

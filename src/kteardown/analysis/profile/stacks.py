@@ -10,8 +10,6 @@ model; McCullagh & Nelder, "Generalized Linear Models", 2nd ed., section 6.2.3),
 between the boots of the function itself.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

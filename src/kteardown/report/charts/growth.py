@@ -1,7 +1,5 @@
 """Growth charts: the levels of each kernel with their intervals, and the growth law extrapolated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

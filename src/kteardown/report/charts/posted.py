@@ -1,7 +1,5 @@
 """Charts of published figures: their levels in their own unit, and their changes next to ours on one axis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kteardown.inputs.published import Figure as PublishedFigure

@@ -1,7 +1,5 @@
 """Axes of the pictures of a page: where a value is between the two ends, and round values as ticks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Of samples none is left out: there is a column for each boot, with the kernels s
 of all values of all boots together, including the far tail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median

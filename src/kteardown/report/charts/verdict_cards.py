@@ -3,8 +3,6 @@
 The pictures are SVG in the page itself, so they are visible before any script runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The effect of each patch of a series as a waterfall chart, from base to the whole series."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from operator import mul

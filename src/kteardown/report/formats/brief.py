@@ -3,8 +3,6 @@
 ``kteardown report`` has the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The sentence, what failed and the headline metrics are visible; consoles, points
 folded. What does not fit into the limit of these services is left out, the last parts first, and counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

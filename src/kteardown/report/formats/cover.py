@@ -4,8 +4,6 @@ Plain ASCII text of at most 72 columns. The command that repeats the run, and na
 line, are on lines of their own and are not broken.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,6 @@ repeat it. Every chart is in the page as SVG, so it is there on paper, in a save
 A script shows of each kind the chart that the reader chooses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Any chart as an SVG or PNG file: the drawings of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

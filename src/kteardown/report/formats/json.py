@@ -3,8 +3,6 @@
 It has what a reader needs to understand it without the workloads: its sentence, and its metrics.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

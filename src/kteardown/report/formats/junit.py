@@ -6,8 +6,6 @@ is only suspected to be broken, is an error; what is inconclusive is skipped, si
 patch and no pass either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 

@@ -1,7 +1,5 @@
 """The report as Markdown that is readable as plain text too, with tables of at most 100 columns."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The text formats by name: each takes the material of a report and returns the whole file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from kteardown.report.formats import comment, cover, html, json, junit, markdown

@@ -1,7 +1,5 @@
 """The report on a terminal. Colours show the verdicts, which are in the text too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich import box

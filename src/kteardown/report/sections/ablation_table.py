@@ -1,7 +1,5 @@
 """The tables of an ablation: the effect of each patch of a series, and its share of the whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kteardown.model.result import Ablation, Part, Result

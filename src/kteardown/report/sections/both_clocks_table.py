@@ -1,7 +1,5 @@
 """Both clocks side by side: a row for each variant and headline metric, then a row for each point."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

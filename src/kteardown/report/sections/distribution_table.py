@@ -1,7 +1,5 @@
 """The tables of distributions: a row per point, with the percentiles of all values of each kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kteardown.model.result import Distribution, Result

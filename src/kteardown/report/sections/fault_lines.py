@@ -3,8 +3,6 @@
 These are the first lines of every report.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

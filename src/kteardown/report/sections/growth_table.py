@@ -1,7 +1,5 @@
 """The tables of growth laws: the cost of one more object, the law, its exponent, and predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from kteardown.model.result import Law, Prediction, Result

@@ -1,7 +1,5 @@
 """The tables of the headline metrics: over all points, and a row per point with base and each variant."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The table of a profile: the functions with the most time, their growth, and their difference from base."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from kteardown.model.clock import Clock

@@ -4,8 +4,6 @@ Published means are next to our means, both with standard deviations, and their 
 changed is better. They get verdicts too. Other figures have changes in percent, or speedups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING

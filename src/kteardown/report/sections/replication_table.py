@@ -1,7 +1,5 @@
 """The table of a replication: what was claimed, what was measured here, and what follows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kteardown.analysis.replication import Finding, Replicated

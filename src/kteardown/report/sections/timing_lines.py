@@ -1,7 +1,5 @@
 """One line that says how the time of a result was made, and what it distorts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kteardown.model.record import Placed

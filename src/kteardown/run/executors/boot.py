@@ -1,7 +1,5 @@
 """Attempt one boot, and write every record as it arrives."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Mapping, Sequence

@@ -9,8 +9,6 @@ On the instruction clock a job is one boot; one boot in ten is executed again on
 same. On the wall clock a job is one block, on a node of its own.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the jobs of a run have in common, and the order of each."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field

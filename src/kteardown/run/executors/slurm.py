@@ -4,8 +4,6 @@ Every value is an argument of its own or is quoted in the script, so that no she
 environment, jobs get only what is listed here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
