@@ -30,8 +30,7 @@ from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import QemuMachine
-from kteardown.vm.qemu_command import Channels, qemu_command
+from kteardown.vm.qemu import Channels, QemuMachine, qemu_command
 
 BARE_LIMIT, VNG_LIMIT = 1.15, 0.25
 PLAN = "kteardown-plan 1\nseed 1\n"

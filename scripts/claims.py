@@ -45,7 +45,7 @@ from kteardown.model.workload import Workload
 from kteardown.run.asked import base_and_variants, experiment_for
 from kteardown.run.asked import experiment_of as replication
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu_command import Channels, qemu_command
+from kteardown.vm.qemu import Channels, qemu_command
 
 State = Literal["stale", "older", "current", "not measured"]
 """``stale``: boots on this tree gave other figures; ``older``: a dependency has changed since."""

@@ -71,7 +71,7 @@ from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.agent import build_agent, build_counts_agent, build_hunt_agent
-from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import QemuMachine
 from results import ROOT, evidence
 

@@ -31,7 +31,7 @@ from kteardown.visible import echo
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
 from kteardown.vm.confinement import USER, confinement
-from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import need_descriptors
 from kteardown.vm.wall_checks import host_checks
 

@@ -12,7 +12,7 @@ import typer
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.load import experiment_names, load_workload, workload_names
-from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import known_series
 from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir

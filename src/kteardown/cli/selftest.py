@@ -24,7 +24,7 @@ from kteardown.report.metric_names import shipped_name
 from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
-from kteardown.vm import acceleration, host, pmu
+from kteardown.vm import acceleration, host
 from kteardown.vm.wall_checks import host_checks
 
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
@@ -95,7 +95,7 @@ def _of_host() -> SelfTest:
         probe=reason,
         probe_s=round(probe_s, 3),
         checks=tuple(HostCheck(**asdict(check)) for check in host_checks()),
-        cannot_show=tuple(cannot_show(machine, best.acceleration, pmu.why_not())),
+        cannot_show=tuple(cannot_show(machine, best.acceleration, host.why_no_counters())),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kteardown import sandbox
 from kteardown.errors import InputError, MissingError
 from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
-from kteardown.vm.coverage_plugin import TrialBlocks
+from kteardown.vm.qemu_library import TrialBlocks
 
 
 class FunctionId(NamedTuple):

@@ -21,10 +21,10 @@ from kteardown.progress import Reporter
 from kteardown.run.executors.boot import SILENCE_FACTOR, guest_plan
 from kteardown.run.executors.port import Bootable
 from kteardown.vm.agent import build_agent
-from kteardown.vm.coverage_plugin import TrialBlocks, plugin_arguments, read_counts
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob, BootResult
 from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
 _SEED = 1

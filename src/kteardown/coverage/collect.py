@@ -20,7 +20,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.executors.port import Bootable
 from kteardown.vm.agent import build_agent
-from kteardown.vm.coverage_plugin import build_plugin
+from kteardown.vm.qemu_library import build_plugin
 
 _RULES = 1
 """To be increased when the same boot gives another map."""

@@ -9,13 +9,16 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from unidiff.patch import Hunk, PatchSet
 
 from kteardown.errors import BuildError, InputError, damaged
 from kteardown.kernels import git
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.source import Source, Sources
 
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
@@ -259,3 +262,35 @@ def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
         lines += [f"  {line.removeprefix('error: ')}" for line in said.strip().splitlines()]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
+
+
+def choose_backport(request: KernelRequest, source: Source, sources: Sources) -> KernelRequest:
+    """Return ``request`` with the patches of the first backport of which every patch applies to ``source``.
+
+    A request without backports is returned unchanged. Raises BuildError, with the reason for each backport,
+    if none applies, InputError if a file is not a patch, LabError if the source cannot be unpacked.
+    """
+    if not request.backports or not request.patch_set:
+        return request
+    tree = sources.tree(source)
+    reasons = []
+    for files in request.backports:
+        reason = failure(tree, files, source.id)
+        if not reason:
+            numbers = request.patch_set.patches
+            return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
+        reasons.append(f"backport {files[0].parent.name}: {reason}")
+    raise BuildError(
+        "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
+        hint="port one of them to this source, or choose a source that it was written for.",
+    )
+
+
+def failure(tree: Path, files: Sequence[Path], source: str) -> str:
+    """Return why the patches ``files`` do not apply to ``tree``, or an empty string if they apply."""
+    with TemporaryDirectory(prefix="kteardown-") as folder:
+        try:
+            apply(tree, files, Path(folder), source)
+        except BuildError as error:
+            return error.message
+    return ""

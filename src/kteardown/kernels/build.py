@@ -19,14 +19,12 @@ from kteardown.errors import BuildError, InputError, LabError
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
-    backports,
     cache,
     cache_folder,
     kbuild,
     kconfig,
     object_changes,
     prebuilt,
-    source_view,
     toolchain,
 )
 from kteardown.kernels.cache import Cache
@@ -34,7 +32,6 @@ from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
-from kteardown.kernels.source_view import source_view as view_of
 from kteardown.model.record import LAYOUT
 from kteardown.progress import Reporter, SilentReporter
 
@@ -295,11 +292,13 @@ class _Builder:
         cache_folder.remove(logs)
         logs.mkdir(parents=True)
         if plan.sandboxed:
-            return kbuild.Tree(work, view_of(source, patched, work / "view"), logs, plan.request.arch)
+            return kbuild.Tree(
+                work, kbuild.source_view(source, patched, work / "view"), logs, plan.request.arch
+            )
         tree = kbuild.Tree(work, None, logs, plan.request.arch)
         subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(tree.path)], check=True)
         if patched:
-            source_view.install(patched, tree.path)
+            kbuild.install(patched, tree.path)
         return tree
 
     def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
@@ -346,7 +345,7 @@ class _Builder:
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
-    request = backports.choose(request, source, sources)
+    request = apply_patches.choose_backport(request, source, sources)
     wanted = _wanted(request)
     if request.exact is not None:
         _check_exact(request, request.exact, source, wanted)

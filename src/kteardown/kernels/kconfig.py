@@ -1,16 +1,17 @@
-"""Kernel configurations: the symbols that the fragments set, and whether Kconfig accepted them."""
+"""Kernel configurations: the symbols that the fragments set, and why Kconfig refused one."""
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
 from kteardown.inputs.fragments import fragment_file, fragment_places, is_fragment_path
 from kteardown.inputs.load import read_text
-from kteardown.kernels.kconfig_refusal import refusal_reasons
-from kteardown.model.arch import Arch
+from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.experiment import SYMBOL
 
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
@@ -156,3 +157,161 @@ def check(
         hint="set the symbols that it depends on in the same fragment, or mark it with a comment "
         "'# optional: REASON' on the line above it.",
     )
+
+
+_ENTRY = re.compile(r"(?:menu)?config\s+(\w+)$")
+_BLOCK = re.compile(r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b")
+_DEFAULT = re.compile(r"(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
+_PROMPT = re.compile(r"(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+[\"']")
+_SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
+_MOST_AROUND = 64
+_DEEPEST = 50
+
+
+@dataclass
+class _Definition:
+    """One ``config SYMBOL`` block."""
+
+    where: str
+    prompt: bool = False
+    depends: list[str] = field(default_factory=list)
+    inherited: list[str] = field(default_factory=list)
+    """Conditions of the ``if`` and ``menu`` blocks around it, in the files that include its file, too."""
+    defaults: list[str] = field(default_factory=list)
+    """What its first default is, and the condition of that; empty if it is ``n``."""
+    selects: list[str] = field(default_factory=list)
+    """What it selects without a condition."""
+
+
+def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
+    """Return the possible reasons as sentences.
+
+    They name what the symbol depends on, with the values in ``config``, or state that it does not exist.
+    """
+    known = _symbols((tree,), arch)
+    if symbol not in known:
+        close = get_close_matches(symbol, known, 2)
+        return ["no such symbol in this tree" + (f"; similar: {', '.join(close)}" if close else "")]
+    reasons = []
+    for definition in known[symbol]:
+        conditions = definition.depends + definition.inherited
+        for condition in conditions:
+            symbols = dict.fromkeys(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
+            shown = ", ".join(f"{each}={config.get(each, 'n')}" for each in symbols)
+            reasons.append(f"{definition.where}: depends on {condition}" + (f" ({shown})" if shown else ""))
+        if not definition.prompt:
+            reasons.append(f"{definition.where}: has no prompt, so only other symbols can select it")
+        if not conditions and definition.prompt:
+            reasons.append(f"{definition.where}: has no dependencies; another symbol selects or excludes it")
+    return reasons
+
+
+def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str], list[str]]:
+    """Return whether a symbol has a prompt, the conditions of its first definition, and its default's."""
+    for one in _symbols(tuple(trees), arch).get(symbol, ()):
+        return one.prompt, one.depends + one.inherited, one.defaults
+    return True, [], []
+
+
+def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
+    """Return the symbols that select ``symbol`` without a condition, those with a prompt first."""
+    known = _symbols(tuple(trees), arch)
+    found = [
+        (not one.prompt, name) for name, definitions in known.items() for one in definitions
+        if symbol in one.selects
+    ]  # fmt: skip
+    return [name for _, name in sorted(found, key=lambda one: one[0])]
+
+
+@cache
+def _symbols(trees: tuple[Path, ...], arch: Arch) -> Mapping[str, list[_Definition]]:
+    """Return the definitions of all symbols. A file is read from the first of ``trees`` that has it.
+
+    Reading begins with the top file, as Kconfig does; then come the files that no file which was read names.
+    """
+    own = ARCHITECTURES[arch].source_folder
+    files: dict[str, Path] = {}
+    for tree in trees:
+        for path in sorted(tree.rglob("Kconfig*")):
+            parts = path.relative_to(tree).parts
+            foreign = parts[0] == "arch" and len(parts) > 2 and parts[1] != own
+            if path.is_file() and not foreign and parts[0] not in ("Documentation", "build"):
+                files.setdefault("/".join(parts), path)
+    found: dict[str, list[_Definition]] = {}
+    texts = {
+        name: path.read_text(errors="replace").replace("$(SRCARCH)", own) for name, path in files.items()
+    }
+    for name in ("Kconfig", *files):
+        if name in texts:
+            _Reader(name, texts, found).read()
+    return found
+
+
+class _Reader:
+    """Reads one Kconfig file and those that it includes, which are taken from ``texts``."""
+
+    def __init__(
+        self, file: str, texts: dict[str, str], found: dict[str, list[_Definition]], outer: Sequence[str] = ()
+    ) -> None:
+        self._file, self._texts, self._found = file, texts, found
+        self._around: list[list[str]] = [list(outer)]
+        self._in_menu = False
+        self._current: _Definition | None = None
+
+    def read(self, depth: int = 0) -> None:
+        """Add what the file defines to ``found``."""
+        in_help = False
+        for number, line in _logical_lines(self._texts.pop(self._file)):
+            words = line.strip()
+            # Help texts are indented; the first line that is not indented ends one.
+            if not words or words.startswith("#") or (in_help and line[0] in " \t"):
+                continue
+            in_help = words in ("help", "---help---")
+            named = _SOURCE.match(words)
+            if named and named[1] in self._texts and depth < _DEEPEST:
+                _Reader(named[1], self._texts, self._found, self._conditions()).read(depth + 1)
+            self._line(number, words.partition(" #")[0].rstrip())
+
+    def _conditions(self) -> list[str]:
+        return [condition for block in self._around for condition in block][:_MOST_AROUND]
+
+    def _line(self, number: int, words: str) -> None:
+        if _BLOCK.match(words):
+            self._block(number, words)
+        elif self._in_menu and words.startswith(("depends on ", "visible if ")):
+            self._around[-1].append(words.split(None, 2)[2])
+        elif self._current is not None:
+            if words.startswith("depends on "):
+                self._current.depends.append(words.removeprefix("depends on ").strip())
+            elif words.startswith("select ") and len(words.split()) == 2:
+                self._current.selects.append(words.split()[1])
+            default = _DEFAULT.match(words)
+            if default and default[1] != "n" and not self._current.defaults:
+                self._current.defaults += [part for part in default.groups() if part]
+            self._current.prompt = self._current.prompt or bool(_PROMPT.match(words))
+
+    def _block(self, number: int, words: str) -> None:
+        keyword = words.split(maxsplit=1)[0]
+        self._current = None
+        self._in_menu = keyword in ("menu", "choice")
+        if keyword == "if":
+            self._around.append([words.removeprefix("if").strip()])
+        elif self._in_menu:
+            self._around.append([])
+        elif keyword in ("endif", "endmenu", "endchoice") and len(self._around) > 1:
+            self._around.pop()
+        elif entry := _ENTRY.match(words):
+            self._current = _Definition(f"{self._file}:{number}", inherited=self._conditions())
+            self._found.setdefault(entry[1], []).append(self._current)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers; a line that ends in a backslash is joined with the next one."""
+    kept, start = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        start = start or number
+        if line.endswith("\\"):
+            kept += line[:-1] + " "
+            continue
+        yield start, kept + line
+        kept, start = "", 0

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path, PurePosixPath
 
-from kteardown.kernels.kconfig_refusal import conditions_of, selectors_of
+from kteardown.kernels.kconfig import conditions_of, selectors_of
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.patches import changed_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import backports, git
+from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Sources
 from kteardown.patches import three_way
 from kteardown.patches.failing_hunks import FailingHunk, failing_hunks
@@ -185,7 +185,7 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
     images = three_way.pre_images(patches)
     same = sum(three_way.blob_id(tree / image.path).startswith(image.blob) for image in images)
     attempt = TriedSource(spec, source.id, "fails", same_files=same, files=len(images))
-    if not backports.failure(tree, patches, source.id):
+    if not apply_patches.failure(tree, patches, source.id):
         exact = bool(images) and same == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
     failure = failing_hunks(tree, patches)

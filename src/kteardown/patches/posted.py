@@ -10,7 +10,7 @@ from pathlib import Path
 from kteardown import paths
 from kteardown.errors import InputError, damaged
 from kteardown.kernels import apply_patches, cache_folder, git, series
-from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import Selection, patches_in, slug
 from kteardown.patches import lore
 from kteardown.patches.latest_revision import ChosenMails, choose

@@ -7,7 +7,7 @@ from kteardown.inputs.load import experiment_names, load_experiment, load_worklo
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply
 from kteardown.inputs.published import Posting
-from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.git import of_branch
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.paths import cache_dir
 

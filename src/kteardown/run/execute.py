@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
 from kteardown.progress import Reporter
-from kteardown.run.executors.local import LocalBackend
+from kteardown.run.executors.boot import LocalBackend
 from kteardown.run.executors.port import Bootable, Ended, Executor, Lab, Piece, Setting, Watch
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.writer import RecordWriter

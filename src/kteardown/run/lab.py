@@ -15,7 +15,7 @@ from kteardown.run import places
 from kteardown.run.executors.port import Lab
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.vm import acceleration, pmu
+from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent, build_counts_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
@@ -89,7 +89,9 @@ def _check_counters(acceleration: Acceleration) -> None:
     # Whether an emulated processor has counters on the instruction clock is checked with the experiment.
     if acceleration == "icount":
         return
-    reason = pmu.why_not_inside() if acceleration == "kvm" else "it has no KVM, and emulation has no counters"
+    reason = "it has no KVM, and emulation has no counters"
+    if acceleration == "kvm":
+        reason = host.why_guests_have_no_counters()
     if reason:
         raise LabError(
             f"--counts: guests of this host have no hardware counters on the wall clock: {reason}",

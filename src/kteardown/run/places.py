@@ -8,7 +8,6 @@ from kteardown.inputs.config import config_file, load_config
 from kteardown.model.arch import Arch
 from kteardown.run.executors.cluster import ClusterBackend
 from kteardown.run.executors.node_job import qemu_hash
-from kteardown.run.executors.order import Ordering
 from kteardown.run.executors.slurm import Slurm
 from kteardown.rundir.directory import writing
 
@@ -39,7 +38,7 @@ def backend(on: str, arch: Arch) -> ClusterBackend | None:
         raise LabError(
             error.message, hint=f"set qemu to the SHA-256 of the QEMU of the nodes in {config_file()}."
         ) from error
-    return ClusterBackend(slurm(on), config, Ordering(config, qemu))
+    return ClusterBackend(slurm(on), config, qemu)
 
 
 def remembered(run: Path, on: str | None) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from kteardown.errors import InputError
-from kteardown.kernels import backports, build, cache_folder, layout_twin
+from kteardown.kernels import apply_patches, build, cache_folder, layout_twin
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.record import BASE, LAYOUT, TWIN
@@ -37,7 +37,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
         if kernel.name not in left_out:
             settled = kernel
             if kernel.backports:
-                settled = backports.choose(kernel, sources.identify(kernel.source), sources)
+                settled = apply_patches.choose_backport(kernel, sources.identify(kernel.source), sources)
             requests[kernel.name] = _request_fields(run, settled)
     run.save(run.path / "requests.json", json.dumps(requests, indent=1, default=str))
     sets = {kernel.name: kernel.patch_set for kernel in resolved.kernels if kernel.patch_set}

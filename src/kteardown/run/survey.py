@@ -19,13 +19,12 @@ from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
-from kteardown.run.executors.cluster import Job, Node, Scheduler, Submission, UnreachableError
 from kteardown.run.executors.node_job import qemu_hash
-from kteardown.run.executors.order import python_command, python_path
+from kteardown.run.executors.slurm import Job, Node, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import writing
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
-from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.host import qemu_version
 
 _JOB_MB = 512
 _PAUSE_S = 0.5
@@ -90,7 +89,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
 
 
 def survey(
-    scheduler: Scheduler,
+    scheduler: Slurm,
     config: SlurmConfig,
     root: Path,
     *,
@@ -112,14 +111,12 @@ def survey(
             submission = Submission(
                 name=name,
                 comment=node.name,
-                command=python_command(config, "kteardown.run.survey", *files),
+                command=("kteardown.run.survey", *files),
                 output=str(folder / f"{node.name}.log"),
                 exclusive=False,
                 memory_mb=_JOB_MB,
                 minutes=2,
-                python_path=python_path(config),
                 node=node.name,
-                any_qemu=True,
             )
             scheduler.submit(submission)
         left = limit_s

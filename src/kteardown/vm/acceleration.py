@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import replace_text
-from kteardown.vm.installed_qemu import missing_qemu
+from kteardown.vm.host import missing_qemu
 from kteardown.vm.job import Acceleration
 
 _KVM = Path("/dev/kvm")

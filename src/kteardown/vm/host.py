@@ -1,17 +1,40 @@
-"""Facts about the host, for the ``machine`` of result.json."""
+"""Facts about the host, for the ``machine`` of result.json, its QEMU, and its counters of events."""
 
+import ctypes
+import errno
 import os
 import platform
+import re
+import struct
+import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
 import psutil
 
-from kteardown.errors import LabError
-from kteardown.model.arch import Arch
+from kteardown.errors import LabError, MissingError
+from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import read_or_empty
-from kteardown.vm.cpu_topology import cpu_list
-from kteardown.vm.installed_qemu import qemu_version
+from kteardown.vm.cpu_pinning import cpu_list
+
+
+def qemu_version(arch: Arch) -> str:
+    """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
+    try:
+        output = subprocess.run(
+            [ARCHITECTURES[arch].qemu, "--version"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise missing_qemu(arch) from error
+    version = re.search(r"version (\d[\w.]*)", output)
+    return version[1] if version else output.strip()
+
+
+def missing_qemu(arch: Arch) -> MissingError:
+    """Return the error for a missing QEMU for ``arch``."""
+    known = ARCHITECTURES[arch]
+    return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
+
 
 _SYS = Path("/sys/devices/system/cpu")
 
@@ -113,3 +136,51 @@ def _qemu_or_none(arch: Arch) -> str | None:
         return qemu_version(arch)
     except LabError:
         return None
+
+
+_HARDWARE, _INSTRUCTIONS = 0, 1
+_ATTR_SIZE = 72
+_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
+
+
+def why_guests_have_no_counters(root: Path = Path("/")) -> str:
+    """Return why guests under KVM have no counters of their own on this host; empty if that is not known.
+
+    KVM counts for them itself, so what this user may count does not matter.
+    """
+    allowed = root / "sys/module/kvm/parameters/enable_pmu"
+    if allowed.is_file() and allowed.read_text().strip() in ("N", "0"):
+        return "KVM gives guests no counters (its parameter enable_pmu is off)"
+    return _no_counters(_counter_error())
+
+
+def why_no_counters() -> str:
+    """Return why instructions of a guest's virtual CPU cannot be counted on this host; empty if they can."""
+    error = _counter_error()
+    if error in (errno.EACCES, errno.EPERM):
+        return "this user may not count events (kernel.perf_event_paranoid)"
+    return _no_counters(error) or (os.strerror(error) if error else "")
+
+
+def _no_counters(error: int) -> str:
+    if error == errno.ENOSYS:
+        return f"the counters of architecture {platform.machine()} are not supported"
+    if error in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
+        return "the processor, or the hypervisor under this host, has no counters"
+    return ""
+
+
+def _counter_error() -> int:
+    """Return the error of opening a counter for this thread that counts only while it runs a guest; or 0."""
+    machine = platform.machine()
+    number = next((arch.perf_event_open for arch in ARCHITECTURES.values() if arch.machine == machine), None)
+    if number is None:
+        return errno.ENOSYS
+    flags = _DISABLED | _EXCLUDE_HV | _EXCLUDE_HOST
+    attr = struct.pack("=IIQQQQQIIQQ", _HARDWARE, _ATTR_SIZE, _INSTRUCTIONS, 0, 0, 0, flags, 0, 0, 0, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(number, ctypes.c_char_p(attr), 0, -1, -1, 0)
+    if fd < 0:
+        return ctypes.get_errno()
+    os.close(fd)
+    return 0

@@ -3,31 +3,384 @@
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import re
 import shutil
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from pydantic import ValidationError
+from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
 from kteardown.errors import LabError, MissingError
+from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
+from kteardown.model.record import AgentError, Bye, parse
 from kteardown.paths import read_or_empty
 from kteardown.vm.confinement import confinement, opened
-from kteardown.vm.console import Ending, classify
 from kteardown.vm.cpu_pinning import CpuPinning
+from kteardown.vm.host import missing_qemu
 from kteardown.vm.image_header import check_image
-from kteardown.vm.installed_qemu import missing_qemu
-from kteardown.vm.job import BootJob, BootResult
-from kteardown.vm.kernel_log import last_lines_of, problems
-from kteardown.vm.qemu_command import Channels, qemu_command
+from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob, BootResult
+from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
 from kteardown.vm.qemu_library import preloaded
-from kteardown.vm.qemu_monitor import Monitor
-from kteardown.vm.record_port import RecordLines, TooMuchError
-from kteardown.vm.silence import GuestSilence, HostSilence, QemuStuckError, cpu_time_s
+
+# QEMU answers late on a loaded host. After this time, no answer is expected any more.
+_REPLY_S = 10.0
+
+_DRIFT = re.compile(r"Host - Guest clock\s+(-?\d+) ms")
+_HALTED = re.compile(r"\bHLT=([01])")
+
+# Every boot ends with QEMU closing the connection. The library logs this as an error, which would be
+# printed without a handler.
+logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
+
+
+class Monitor:
+    """One QMP session over a connected socket."""
+
+    def __init__(self) -> None:
+        self._client = QMPClient("guest")
+        self._shutdown = EventListener(names=["SHUTDOWN"])
+        self._paused = EventListener(names=["STOP"])
+        self._client.register_listener(self._shutdown)
+        self._client.register_listener(self._paused)
+
+    async def connect(self, connection: socket.socket) -> bool:
+        """Connect to QEMU. Return False if it closed the connection."""
+        try:
+            await self._client.connect(connection)
+        except QMPError:
+            return False
+        return True
+
+    async def paused(self) -> str:
+        """Wait until QEMU stops its CPUs by itself, and return its state."""
+        await self._paused.get()
+        return await self.state()
+
+    async def state(self) -> str:
+        """Return ``running``, ``internal-error`` and so on, or ``not answering``."""
+        answer = await self._ask("query-status")
+        return str(answer["status"]) if isinstance(answer, dict) else "not answering"
+
+    async def vcpu_threads(self) -> list[int]:
+        """Return the thread ids of the virtual CPUs in their order; empty without an answer."""
+        answer = await self._ask("query-cpus-fast")
+        return [int(cpu["thread-id"]) for cpu in answer] if isinstance(answer, list) else []
+
+    async def registers(self) -> str:
+        """Return the registers of every CPU as the human monitor prints them; empty without an answer."""
+        answer = await self._ask("human-monitor-command", {"command-line": "info registers -a"})
+        return answer.replace("\r", "") if isinstance(answer, str) else ""
+
+    async def guest_clock_lag_s(self) -> float | None:
+        """Return by how many seconds the guest's clock is behind that of the host since the guest started.
+
+        None if QEMU does not answer, or does not count instructions: then the clocks are the same. Reading it
+        does not affect the guest's clock.
+        """
+        answer = await self._ask("human-monitor-command", {"command-line": "info jit"})
+        found = _DRIFT.search(answer) if isinstance(answer, str) else None
+        return int(found[1]) / 1000 if found else None
+
+    async def all_halted(self) -> bool:
+        """Return whether every CPU waits for an interrupt; False where the registers do not show it."""
+        halted = _HALTED.findall(await self.registers())
+        return bool(halted) and set(halted) == {"1"}
+
+    async def interrupt(self) -> bool:
+        """Send a non-maskable interrupt to the guest. Return False if its board has none."""
+        return await self._ask("inject-nmi") is not None
+
+    async def shutdown_reason(self) -> str:
+        """Wait until QEMU has ended and return ``guest-shutdown``, ``guest-reset`` and so on.
+
+        Return an empty string if QEMU gave no reason.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REPLY_S):
+                while self._client.runstate is Runstate.RUNNING:
+                    await self._client.runstate_changed()
+        events = [event["data"] for event in self._shutdown.history]
+        return str(events[-1].get("reason", "")) if events and isinstance(events[-1], dict) else ""
+
+    async def close(self) -> None:
+        """End the session in any state."""
+        with contextlib.suppress(QMPError, OSError, EOFError):
+            await self._client.disconnect()
+
+    async def _ask(self, command: str, arguments: dict[str, object] | None = None) -> object:
+        try:
+            async with asyncio.timeout(_REPLY_S):
+                answer: object = await self._client.execute(command, arguments)
+                return answer
+        except (QMPError, ExecuteError, OSError, EOFError, TimeoutError):
+            return None
+
+
+_EVERY_S = 15.0
+"""Host seconds between two looks at the guest's clock; none during records that follow each other."""
+_STOPPED_S = 60.0
+"""With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
+_SLOW_SHARE, _SLOW_CPU_S = 1 / 15, 240.0
+"""The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
+_HOST_S = 3600.0
+"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
+
+
+class QemuStuckError(Exception):
+    """QEMU runs and executes nothing, or does not answer."""
+
+
+class GuestSilence:
+    """Decides on the instruction clock when a guest that sends no records is hung.
+
+    In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction clock a loaded
+    host may take any time for a second of the guest, so the guest's own clock decides: it is hung after
+    ``silence_s`` seconds of it, which are as many thousand million instructions, or after a sixth of them
+    that took five minutes of the host: the emulator is slow at loops of PAUSE. The longest time without a
+    record that any shipped workload was seen to take there is below one second, sleeps excepted, which take
+    no time of the host.
+
+    ``cpu_s`` returns the CPU time that QEMU has used, in seconds.
+    """
+
+    def __init__(self, monitor: Monitor, limit_s: float, cpu_s: Callable[[], float]) -> None:
+        self._monitor = monitor
+        self._limit_s = limit_s
+        self._cpu_s = cpu_s
+        self._first: tuple[float, float, float] | None = None
+        """Host time, guest time and CPU time at the first look since the last record."""
+        self._moved = 0.0
+        """Host time at which the guest's clock was last seen to advance."""
+        self._guest = 0.0
+
+    async def is_hung(self, silent_s: float) -> str:
+        """Return how the guest's clock advanced by the limit, or can advance no more; empty if neither."""
+        lag = await self._monitor.guest_clock_lag_s()
+        now = asyncio.get_running_loop().time()
+        if lag is None:
+            if silent_s >= _HOST_S:
+                raise QemuStuckError(f"QEMU did not give the guest's clock for {silent_s:.0f} s")
+            return ""
+        guest = now - lag
+        if self._first is None or now - self._first[0] > silent_s:
+            self._first, self._moved, self._guest = (now, guest, self._cpu_s()), now, guest
+        if guest - self._guest > 0.1:
+            self._moved, self._guest = now, guest
+        advanced = guest - self._first[1]
+        is_slow = self._cpu_s() - self._first[2] >= _SLOW_CPU_S
+        if advanced >= self._limit_s * (_SLOW_SHARE if is_slow else 1):
+            return f"no record for {advanced:.0f} s of the guest's clock"
+        if now - self._moved >= _STOPPED_S and await self._monitor.all_halted():
+            return "no record, and every CPU is halted with no timer that could wake it"
+        if now - self._moved >= _HOST_S:
+            raise QemuStuckError(f"the guest executed nothing for {now - self._moved:.0f} s")
+        return ""
+
+
+def cpu_time_s(pid: int) -> float:
+    """Return the CPU time of a process with its threads, in seconds; 0 if it has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
+    return 0.0
+
+
+_CHUNK = 1 << 16
+_LINE_MB, _PORT_MB = 1, 256
+"""The most that a record, and all of a guest, may have; the largest boots write a few MB."""
+
+
+class TooMuchError(Exception):
+    """The guest writes more than records can have."""
+
+
+class RecordLines:
+    """Splits the received bytes into lines and calls ``on_line`` with each.
+
+    ``started`` is the start of the machine on the clock of the event loop.
+    """
+
+    def __init__(self, on_line: Callable[[bytes], None], started: float) -> None:
+        self._on_line = on_line
+        self._started = started
+        self._rest = bytearray()
+        self._bytes = 0
+        self._seen = RecordsSeen()
+        self.first_s: float | None = None
+        """Seconds from ``started`` to the first complete line."""
+
+    async def receive(
+        self, stream: asyncio.StreamReader, every_s: float, is_hung: Callable[[float], Awaitable[str]]
+    ) -> str:
+        """Pass on lines. Return "" when the port is closed, or how the guest is hung.
+
+        After each ``every_s`` without a line, ``is_hung`` is called with the seconds since the last line; it
+        returns what it saw of a guest that is hung.
+        """
+        clock = asyncio.get_running_loop().time
+        last_line = ask_at = clock()
+        ask_at += every_s
+        while True:
+            try:
+                async with asyncio.timeout_at(ask_at):
+                    chunk = await stream.read(_CHUNK)
+            except TimeoutError:
+                if silence := await is_hung(clock() - last_line):
+                    return silence
+                ask_at = clock() + every_s
+                continue
+            if not chunk:
+                return ""
+            if b"\n" in chunk:
+                last_line = clock()
+                ask_at = last_line + every_s
+                self.first_s = self.first_s or last_line - self._started
+            self.feed(chunk)
+
+    def feed(self, chunk: bytes) -> None:
+        """Process the next bytes, which may be any number. Raises TooMuchError."""
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole = bytes(self._rest + line)
+            self._rest.clear()
+            self._seen.lines += 1
+            # Only these two types of records decide the outcome of the boot.
+            if b'"bye"' in whole or b'"error"' in whole:
+                with contextlib.suppress(ValidationError):
+                    record = parse(whole)
+                    self._seen.bye |= isinstance(record, Bye)
+                    self._seen.error = record.detail if isinstance(record, AgentError) else self._seen.error
+            self._on_line(whole)
+        self._rest += rest
+        self._bytes += len(chunk)
+        if len(self._rest) > _LINE_MB << 20:
+            raise TooMuchError(f"the guest wrote a record of more than {_LINE_MB} MB")
+        if self._bytes > _PORT_MB << 20:
+            raise TooMuchError(f"the guest wrote more than {_PORT_MB} MB of records")
+
+    def seen(self) -> RecordsSeen:
+        """Return a summary of what was received so far."""
+        return replace(self._seen, cut=len(self._rest))
+
+
+RECORDS_PORT = "kteardown.records"
+
+_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
+    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
+    # come from the host either.
+    "icount": (
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2026-01-01,clock=vm"),
+    ),
+    "mttcg": ("-accel", "tcg,thread=multi"),
+    "kvm": ("-accel", "kvm"),
+}
+
+_ARGUMENTS = (
+    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
+    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
+    *("loglevel=5", "panic=-1", "panic_print=224"),
+    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
+    "printk.devkmsg=on",
+    # The address of the kernel must not differ between two kernels.
+    "nokaslr",
+    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
+    "pty.legacy_count=0",
+)
+
+
+class Channels(NamedTuple):
+    """File descriptors that QEMU inherits."""
+
+    records: int
+    """The writing end of a pipe."""
+    monitor: int
+    """A connected stream socket that speaks QMP."""
+
+
+def qemu_command(job: BootJob, channels: Channels) -> list[str]:
+    """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine."""
+    check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
+    possible = job.possible_cpus or job.cpus
+    pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
+    backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
+    memory = ("-object", backend, "-machine", "memory-backend=ram")
+    known = ARCHITECTURES[job.arch]
+    emulated = ("-M", known.board + known.emulated_board_options, "-cpu", known.emulated_cpu)
+    return [
+        *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
+        *_ACCELERATOR[job.acceleration],
+        *("-m", str(job.memory_mb), "-seed", str(job.seed)),
+        *(memory if job.huge_pages and not job.numa_nodes else ()),
+        *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
+        *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
+        *("-append", " ".join(kernel_arguments(job))),
+        *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
+        *_records_device(channels.records),
+        *("-chardev", f"socket,id=monitor,fd={channels.monitor}", "-mon", "chardev=monitor,mode=control"),
+        *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
+    ]
+
+
+def kernel_arguments(job: BootJob) -> Sequence[str]:
+    """Return the arguments of the kernel. Those of the job come last, and so override the others."""
+    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_ARGUMENTS]
+    if job.possible_cpus and job.possible_cpus != job.cpus:
+        # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
+        # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
+        arguments.append(f"maxcpus={job.cpus}")
+    # The random numbers that the kernel uses before user space starts (for the order of free pages and of
+    # slab objects) come from a pool to which random_init_early() adds the command line. The seed of QEMU
+    # gets into that pool only on boards with a device tree.
+    arguments.append(f"kteardown.seed={job.seed}")
+    return [*arguments, *job.kernel_args]
+
+
+def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
+    """Return the options that divide memory and CPUs among NUMA nodes.
+
+    Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin, so
+    that the few that come online are not all on the first node.
+    """
+    words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
+    for node in range(nodes):
+        size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes
+        node_cpus = "".join(f",cpus={cpu}" for cpu in range(node, cpus, nodes))
+        words += ["-object", f"memory-backend-ram,id=memory{node},size={size_mb}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=memory{node}{node_cpus}"]
+    return words
+
+
+def _records_device(pipe: int) -> list[str]:
+    """Return the options of the virtio-serial port, which writes to a pipe so that the guest need not wait.
+
+    Without ioeventfd, the thread of the virtual CPUs transfers the data. With it, QEMU's main thread would,
+    while the guest counts the instructions that it executes while it waits: the instruction count would
+    depend on time on the host. The driver sets up a pair of queues for every possible port, by default 31.
+    Port 0 is reserved for a console, so at least two ports are needed.
+    """
+    return [
+        *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),
+        *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
+        *("-device", f"virtserialport,chardev=records,name={RECORDS_PORT}"),
+    ]
+
+
+def _escaped(text: str) -> str:
+    """Escape a value of a QEMU option list: a comma would end it."""
+    return text.replace(",", ",,")
+
 
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
@@ -229,19 +582,25 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
             return await _broken(guest)
         if job.on_vcpus and (threads := await monitor.vcpu_threads()):
             job.on_vcpus(threads)
-        silence: GuestSilence | HostSilence = HostSilence(job.silence_s)
+
+        async def is_hung(_: float) -> str:
+            return f"no record for {job.silence_s:g} s"
+
+        rule: Callable[[float], Awaitable[str]] = is_hung
+        every_s = job.silence_s
         if job.acceleration == "icount":
-            silence = GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(guest.process.pid))
-        received = asyncio.create_task(lines.receive(guest.records, silence.every_s, silence.is_hung))
+            rule = GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(guest.process.pid)).is_hung
+            every_s = _EVERY_S
+        received = asyncio.create_task(lines.receive(guest.records, every_s, rule))
         paused = asyncio.create_task(monitor.paused())
         flooded = asyncio.create_task(_flooded(job.console))
         tasks = (received, paused, flooded)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if received.done():
-                if received.result():
-                    return await _ended(guest, monitor)
-                return await _silent(guest, job, monitor, silence.detail)
+                if silence := received.result():
+                    return await _silent(guest, job, monitor, silence)
+                return await _ended(guest, monitor)
             if flooded.done():
                 raise TooMuchError(f"the guest printed more than {_CONSOLE_MB} MB")
             return Ending("broken", f"QEMU stopped the guest: {paused.result()}")

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from kteardown.paths import read_or_empty
-from kteardown.vm import host, host_watch, pmu
+from kteardown.vm import host, host_watch
 
 _BUSY = 0.5
 """Runnable tasks on a host that has nothing else to do."""
@@ -159,7 +159,7 @@ def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
         "systemd-run --scope kteardown ...",
     )
     paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
-    reason = pmu.why_not()
+    reason = host.why_no_counters()
     yield WallCheck(
         "hardware counters",
         not reason,

@@ -16,7 +16,7 @@ from kteardown.coverage.attribute import (
     counts_of,
 )
 from kteardown.errors import InputError
-from kteardown.vm.coverage_plugin import CodeBlock, TrialBlocks
+from kteardown.vm.qemu_library import CodeBlock, TrialBlocks
 
 SOURCE = """\
 volatile int a, b;

@@ -10,7 +10,7 @@ from kteardown.coverage.boots import CountedTrial
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import ExercisedFunction, _exercised, _function
 from kteardown.inputs.load import load_workload
-from kteardown.vm.coverage_plugin import TrialBlocks
+from kteardown.vm.qemu_library import TrialBlocks
 
 FILE = "mm/z.c"
 FREE = FunctionId(FILE, "free")

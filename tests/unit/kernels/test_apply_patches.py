@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels.apply_patches import apply
-from kteardown.kernels.source_view import install
+from kteardown.kernels.kbuild import install
 
 LINES = [f"line {number}" for number in range(1, 41)]
 

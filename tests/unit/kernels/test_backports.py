@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels import backports
+from kteardown.kernels.apply_patches import choose_backport
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts, resolve
 from kteardown.kernels.source import Sources
@@ -58,14 +58,14 @@ def test_a_prefix_takes_its_patches_from_the_backport_that_applies(
     tmp_path: Path, series: Path, kernel: str
 ) -> None:
     wanted, sources = request(tmp_path, kernel, resolve(f"{series}@1"))
-    found = backports.choose(wanted, sources.identify(wanted.source), sources)
+    found = choose_backport(wanted, sources.identify(wanted.source), sources)
     assert found.patches == (series / kernel / "0001-step.patch",)
 
 
 def test_the_error_gives_the_reason_for_each_backport_if_none_applies(tmp_path: Path, series: Path) -> None:
     wanted, sources = request(tmp_path, "buffer", resolve(str(series)))
     with pytest.raises(BuildError, match=r"(?s)no backport of both .*folio: 0001.*page: 0001"):
-        backports.choose(wanted, sources.identify(wanted.source), sources)
+        choose_backport(wanted, sources.identify(wanted.source), sources)
 
 
 def test_the_patches_of_a_series_are_counted_once_for_all_backports(series: Path) -> None:

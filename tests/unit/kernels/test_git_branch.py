@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.git import of_branch
 from kteardown.patches.posted import resolve
 from kteardown.run.asked import base_and_variants
 

@@ -13,13 +13,15 @@ from kteardown.kernels.cache import key
 from kteardown.kernels.kconfig import (
     WantedSymbol,
     check,
+    conditions_of,
     digest,
     parse_config,
     parse_fragment,
+    refusal_reasons,
     refused,
+    selectors_of,
     wanted_symbols,
 )
-from kteardown.kernels.kconfig_refusal import conditions_of, refusal_reasons, selectors_of
 
 KCONFIG = """
 menu "Power"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels.git_branch import of_branch
+from kteardown.kernels.git import of_branch
 from kteardown.kernels.source import Sources, is_source, split
 from kteardown.progress import SilentReporter
 from unit.vm.test_seal import Notes

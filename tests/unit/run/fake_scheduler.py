@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
-from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
 from kteardown.run.executors.node_job import Order
+from kteardown.run.executors.slurm import Job, Node, Slurm, Submission, UnreachableError
 from kteardown.rundir.journal import Failure, Receipt, publish, write_failure
 
 
@@ -37,12 +37,11 @@ def records_of(order: Order, node: str, name: str, outcome: Outcome = "ok", valu
     return found
 
 
-class FakeScheduler:
+class FakeScheduler(Slurm):
     """``step`` is called whenever the driver pauses; it may end, lose or repeat jobs."""
 
-    words = "the cluster"
-
     def __init__(self, nodes: Sequence[str] = ("n1", "n2")) -> None:
+        self.words = "the cluster"
         self.names = list(nodes)
         self.queue: list[tuple[Job, Order]] = []
         self.submissions: list[Submission] = []

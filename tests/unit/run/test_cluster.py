@@ -18,9 +18,9 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import execute
-from kteardown.run.executors.cluster import ClusterBackend, Submission
-from kteardown.run.executors.order import Ordering
+from kteardown.run.executors.cluster import ClusterBackend
 from kteardown.run.executors.port import Bootable, Lab
+from kteardown.run.executors.slurm import Submission
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.journal import Journal
@@ -86,9 +86,7 @@ def drive(
 ) -> list[str]:
     """Execute the plan in one session, and return the notes."""
     folder, notes = run.path.parent, notes or Notes()
-    backend = ClusterBackend(
-        scheduler, config, Ordering(config, "q" * 64), sleep=sleep or scheduler.sleep, now=scheduler.now
-    )
+    backend = ClusterBackend(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
     machine = FakeMachine(lambda job: FakeBoot())
     lab = Lab(machine, folder / "agent", "x86_64", acceleration, backend=backend)
     kernels = {name: Bootable(folder / name) for name in KERNELS}

@@ -19,7 +19,7 @@ from kteardown.run.make_plan import make_plan
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, write_inputs
 from kteardown.rundir.snapshot import load_workloads as kept_workloads
-from kteardown.vm import acceleration, pmu
+from kteardown.vm import acceleration, host
 
 
 class Notes(SilentReporter):
@@ -63,7 +63,7 @@ def snapshot(experiment: Experiment, folder: Path) -> Snapshot:
 def with_kvm(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     found = acceleration.WallAcceleration("kvm", "")
     monkeypatch.setattr(acceleration, "best_wall_acceleration", lambda arch, cache: found)
-    monkeypatch.setattr(pmu, "why_not_inside", lambda: reason)
+    monkeypatch.setattr(host, "why_guests_have_no_counters", lambda: reason)
 
 
 def test_the_agent_is_the_one_that_counts_only_where_it_is_asked_for(

@@ -16,7 +16,8 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
 from kteardown.run.executors import node_job as jobs
-from kteardown.run.executors.node_job import KernelFiles, Order, Stage
+from kteardown.run.executors.node_job import Order, Stage
+from kteardown.run.executors.port import Bootable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
@@ -53,7 +54,7 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
         PlannedBoot(index=n, block=0, kernel=kernel, seed=7, trials=())
         for n, kernel in enumerate(("base", "base-twin"))
     )
-    files = KernelFiles(image=tmp_path / "image")
+    files = Bootable(image=tmp_path / "image")
     return Order(
         key="block-0000-0000",
         attempt=attempt,

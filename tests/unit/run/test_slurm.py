@@ -15,14 +15,21 @@ from hypothesis import strategies as st
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import places
-from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
-from kteardown.run.executors.order import python_command, python_path
-from kteardown.run.executors.slurm import Slurm, script
+from kteardown.run.executors.slurm import (
+    Job,
+    Node,
+    Slurm,
+    Submission,
+    UnreachableError,
+    python_command,
+    python_path,
+    script,
+)
 
 JOB = Submission(
     name="kt-1",
     comment="done.boot-0003.0",
-    command=("python", "-m", "x"),
+    command=("x",),
     output="/runs/a%jb/output.log",
     exclusive=False,
     memory_mb=1024,
@@ -93,7 +100,9 @@ def test_a_submission_gives_the_id_and_only_some_of_the_environment(
     assert "SLURM_CONF=/etc/slurm.conf" in environment
     assert "secret" not in environment
     assert f"KTEARDOWN_CACHE={Path('cache').absolute()}" in environment
-    assert (tmp_path / "script").read_text() == "#!/bin/sh\nexec python -m x\n"
+    assert (tmp_path / "script").read_text() == script(
+        [sys.executable, "-P", "-m", "x"], python_path(SlurmConfig())
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from kteardown.cli import app, doctor
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import survey as surveys
-from kteardown.run.executors.cluster import Job, Node, Submission
+from kteardown.run.executors.slurm import Job, Node, Slurm, Submission
 from kteardown.run.survey import NodeFacts, Surveyed, survey
 
 FOUND = NodeFacts(
@@ -30,17 +30,16 @@ FOUND = NodeFacts(
 )
 
 
-class _Cluster:
+class _Cluster(Slurm):
     """A node answers, another does not, and the job of a third fails."""
 
-    words = "the cluster"
-
     def __init__(self) -> None:
+        self.words = "the cluster"
         self.queue: list[Job] = []
         self.cancelled = False
 
     def submit(self, job: Submission) -> str:
-        file, state = Path(job.command[4]), "PENDING"
+        file, state = Path(job.command[1]), "PENDING"
         if job.node == "n1":
             file.write_text(FOUND.model_dump_json())
             state = "COMPLETED"

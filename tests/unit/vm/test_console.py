@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import OUTCOMES
-from kteardown.vm.console import Ending, RecordsSeen, classify
+from kteardown.vm.kernel_log import Ending, RecordsSeen, classify
 
 CONSOLES = Path(__file__).parents[2] / "data/console"
 STARTED = RecordsSeen(lines=1)

@@ -11,7 +11,7 @@ from kteardown.errors import LabError
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import agent_addresses, build_agent
-from kteardown.vm.coverage_plugin import CodeBlock, TrialBlocks, build_plugin, plugin_arguments, read_counts
+from kteardown.vm.qemu_library import CodeBlock, TrialBlocks, build_plugin, plugin_arguments, read_counts
 
 
 def test_counts_are_read(tmp_path: Path) -> None:

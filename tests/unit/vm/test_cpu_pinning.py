@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.vm.cpu_pinning import CpuPinning, huge_pages_reserved, memory_words, placed
-from kteardown.vm.cpu_topology import Cpu, Placement
+from kteardown.vm.cpu_pinning import Cpu, CpuPinning, Placement, huge_pages_reserved, memory_words, placed
 from kteardown.vm.job import BootJob
 from unit.vm.test_host_watch import put
 from unit.vm.test_qemu_command import JOB
@@ -42,7 +41,7 @@ KVM = replace(JOB, acceleration="kvm", cpus=1, memory_mb=128)
 
 
 def test_under_kvm_a_guest_without_enough_cores_runs_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kteardown.vm.cpu_topology.read", lambda: [Cpu(0, (0,), 0)])
+    monkeypatch.setattr("kteardown.vm.cpu_pinning.read", lambda: [Cpu(0, (0,), 0)])
     with CpuPinning().pinned(KVM) as pinned:
         assert (pinned.prefix, pinned.job) == ((), KVM)
         assert pinned.placed is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.vm.cpu_topology import Cpu, Placement, choose, cpu_list, read, usable
+from kteardown.vm.cpu_pinning import Cpu, Placement, choose, cpu_list, read, usable
 from unit.vm.test_host_watch import put
 
 

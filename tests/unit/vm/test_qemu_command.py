@@ -9,7 +9,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu_command import Channels, kernel_arguments, qemu_command
+from kteardown.vm.qemu import Channels, kernel_arguments, qemu_command
 
 JOB = BootJob(
     image=Path("/k/bzImage"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kteardown.vm import pmu, wall_checks
+from kteardown.vm import host, wall_checks
 from kteardown.vm.wall_checks import WallCheck
 from unit.vm.test_host_watch import put
 
@@ -33,7 +33,7 @@ QUIET: dict[str, Any] = {
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A quiet host of eight CPUs."""
-    monkeypatch.setattr(pmu, "why_not", lambda: "")
+    monkeypatch.setattr(host, "why_no_counters", lambda: "")
     monkeypatch.setattr(wall_checks, "_STEAL_S", 0.01)
     put(tmp_path, "proc/loadavg", "0.10 0.20 0.30 1/100 4711\n")
     put(tmp_path, "proc/stat", "cpu0 1 1 1 1 1 1 1 7 0 0\n")
@@ -110,7 +110,7 @@ def test_steal_is_measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_host_that_is_a_guest_and_has_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pmu, "why_not", lambda: "this user may not count events")
+    monkeypatch.setattr(host, "why_no_counters", lambda: "this user may not count events")
     facts = {**QUIET, "hypervisor": "QEMU", "clocksource": "hpet", "mitigations": {}}
     found = {check.name: check for check in wall_checks.wall_checks(facts, tree)}
     names = [check.name for check in found.values() if not check.ok]
@@ -123,7 +123,7 @@ def test_an_empty_tree_is_no_error(tmp_path: Path) -> None:
 
 
 def test_this_host_says_whether_it_counts_events() -> None:
-    assert isinstance(pmu.why_not(), str)
+    assert isinstance(host.why_no_counters(), str)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,16 @@ def test_this_host_says_whether_it_counts_events() -> None:
 def test_guests_have_counters_that_the_user_may_not_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, outside: str, inside: str
 ) -> None:
-    monkeypatch.setattr(pmu, "_error", lambda: error)
-    assert outside in pmu.why_not() and bool(outside) == bool(pmu.why_not())
-    assert inside in pmu.why_not_inside(tmp_path) and bool(inside) == bool(pmu.why_not_inside(tmp_path))
+    monkeypatch.setattr(host, "_counter_error", lambda: error)
+    assert outside in host.why_no_counters() and bool(outside) == bool(host.why_no_counters())
+    assert inside in host.why_guests_have_no_counters(tmp_path) and bool(inside) == bool(
+        host.why_guests_have_no_counters(tmp_path)
+    )
 
 
 def test_kvm_can_be_set_to_give_guests_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pmu, "_error", lambda: 0)
+    monkeypatch.setattr(host, "_counter_error", lambda: 0)
     put(tree, "sys/module/kvm/parameters/enable_pmu", "N\n")
-    assert "enable_pmu is off" in pmu.why_not_inside(tree)
+    assert "enable_pmu is off" in host.why_guests_have_no_counters(tree)
     put(tree, "sys/module/kvm/parameters/enable_pmu", "Y\n")
-    assert pmu.why_not_inside(tree) == ""
+    assert host.why_guests_have_no_counters(tree) == ""

@@ -14,16 +14,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
+from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.run.executors.order import Ordering, python_path
-from kteardown.run.executors.port import Ended, Executor, Piece, Setting
+from kteardown.run.executors.node_job import Order
+from kteardown.run.executors.port import Bootable, Ended, Executor, Piece, Setting
+from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published
 from kteardown.rundir.writer import RecordWriter
@@ -31,13 +33,6 @@ from kteardown.rundir.writer import RecordWriter
 _T = TypeVar("_T")
 CHECKED = 10
 """Of so many boots on the instruction clock, one is executed on two nodes."""
-_LIVE = frozenset(
-    {
-        *("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING"),
-        *("STAGE_OUT", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"),
-        "SPECIAL_EXIT",
-    }
-)
 _WHY: Mapping[str, str] = {
     "COMPLETED": "ended without a result",
     "FAILED": "failed",
@@ -64,84 +59,6 @@ _LEAVE_S = 60.0
 _QEMU_MB = 512
 """The memory of a job beyond that of its guest."""
 _SAY_AGAIN_S = 3600.0
-
-
-_USABLE = frozenset({"idle", "mixed", "mix", "allocated", "completing", "planned", "reserved"})
-
-
-class UnreachableError(Exception):
-    """The scheduler does not answer now; it may later."""
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A job to be submitted. ``name`` is that of all jobs of a run, ``comment`` says which one it is."""
-
-    name: str
-    comment: str
-    command: Sequence[str]
-    output: str
-    exclusive: bool
-    memory_mb: int
-    minutes: int
-    qemu: str = ""
-    python_path: str = ""
-    avoid: tuple[str, ...] = ()
-    """Nodes that are not to be used."""
-    node: str = ""
-    """The only node that is to be used; empty: any."""
-    any_qemu: bool = False
-    """Whether the build of QEMU on the node does not matter."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job as the scheduler sees it."""
-
-    id: str
-    state: str
-    node: str
-    comment: str
-    reason: str
-
-    @property
-    def live(self) -> bool:
-        """Whether it waits or runs."""
-        return self.state in _LIVE
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node as the scheduler sees it."""
-
-    name: str
-    state: str
-    reason: str = ""
-
-    @property
-    def usable(self) -> bool:
-        """Whether jobs can run there, now or when those before them have ended."""
-        return self.state.rstrip("*~#!%$@^-+").lower() in _USABLE
-
-
-class Scheduler(Protocol):
-    """What is asked of a cluster's scheduler. Each call raises UnreachableError or LabError."""
-
-    @property
-    def words(self) -> str:
-        """Return the name of the cluster for readers."""
-
-    def submit(self, job: Submission) -> str:
-        """Submit a job and return its id."""
-
-    def jobs(self, name: str) -> list[Job]:
-        """Return the jobs with this name that the scheduler remembers."""
-
-    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
-        """Cancel the jobs with this name, or only ``ids``."""
-
-    def nodes(self) -> list[Node]:
-        """Return the nodes."""
 
 
 @dataclass
@@ -173,24 +90,19 @@ class _Work:
         return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")
 
 
+@dataclass
 class ClusterBackend:
     """The nodes of a cluster. ``sleep`` and ``now`` are those of a clock, for tests."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        config: SlurmConfig,
-        ordering: Ordering,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.scheduler = scheduler
-        self.config = config
-        self.ordering = ordering
-        self.sleep = sleep
-        self.now = now
-        self.stopped = False
+    scheduler: Slurm
+    config: SlurmConfig
+    qemu: str
+    """The SHA-256 of the QEMU of the run."""
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.monotonic
+    stopped: bool = False
+    hashes: dict[Path, str] = field(default_factory=dict)
+    """The SHA-256 of each file that jobs were given."""
 
     @property
     def words(self) -> str:
@@ -459,8 +371,7 @@ class _Cluster:
     def _order(self, work: _Work) -> None:
         """Write the order of a new attempt, and submit it."""
         work.attempt, folder = self._journal.new_attempt(work.key)
-        ordering, setting = self._backend.ordering, self._setting
-        order = ordering.order(setting, work.piece, work.key, work.attempt, work.kind, self._journal.path)
+        setting, order = self._setting, self._order_of(work)
         file = folder / "order.json"
         # Not synced: without its order a job fails, and is submitted again.
         with writing(file):
@@ -472,19 +383,50 @@ class _Cluster:
         submission = Submission(
             name=self._name,
             comment=work.comment,
-            command=ordering.command(file),
+            command=("kteardown.run.executors.node_job", str(file)),
             output=str(folder / "output.log"),
             exclusive=order.exclusive,
             memory_mb=setting.plan.memory_mb + _QEMU_MB,
             minutes=work.minutes,
             qemu=order.qemu,
-            python_path=python_path(self._config),
             avoid=() if home in self._nodes else tuple(sorted(avoid)),
             node=home if home in self._nodes else "",
         )
         number = self._patiently(lambda: self._scheduler.submit(submission))
         work.job = Job(number, "PENDING", "", work.comment, "")
         work.submitted, work.over = self._backend.now(), None
+
+    def _order_of(self, work: _Work) -> Order:
+        lab, config, hashes = self._setting.lab, self._config, self._backend.hashes
+        kernels = {}
+        for name in dict.fromkeys(boot.kernel for boot in work.piece):
+            files = self._setting.kernels[name]
+            more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
+            kernels[name] = Bootable(files.image.absolute(), _absolute(files.modules), more)
+        agent, programs = lab.agent.absolute(), _absolute(lab.programs)
+        used = [*(path for files in kernels.values() for path in files.files()), agent, *programs]
+        hashes |= {path: file_hash(path) for path in used if path not in hashes}
+        return Order(
+            key=work.key,
+            attempt=work.attempt,
+            kind=work.kind,
+            journal=self._journal.path,
+            plan=self._setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
+            kernels=kernels,
+            agent=agent,
+            programs=programs,
+            hashes={str(path): hashes[path] for path in used},
+            arch=lab.arch,
+            acceleration=lab.acceleration,
+            kernel_args=lab.kernel_args,
+            lost_limit=lab.lost_limit,
+            lost_asked=lab.lost_asked,
+            qemu=self._backend.qemu,
+            exclusive=not self._exact,
+            node_cache=Path(config.node_cache) if config.node_cache else None,
+            lock_folder=Path(config.lock_folder) if config.lock_folder else None,
+            lock_wait_s=config.lock_wait_s,
+        )
 
     def _look(self) -> None:
         """Pause, then look for failures, and from time to time at the scheduler."""
@@ -626,6 +568,10 @@ class _Cluster:
         if text not in self._said:
             self._said.add(text)
             self._note(text)
+
+
+def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in paths)
 
 
 def key_of(piece: Piece, *, exact: bool) -> str:

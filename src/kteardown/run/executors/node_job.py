@@ -7,6 +7,7 @@ and that no other guest runs on its host. A piece is published whole or not at a
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import secrets
@@ -15,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,42 +25,24 @@ from pydantic import BaseModel, ConfigDict
 
 from kteardown.errors import KteardownError, LabError
 from kteardown.kernels.source import file_hash
-from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.executors.local import run_boot
+from kteardown.run.executors.boot import run_boot
 from kteardown.run.executors.port import Bootable, Lab, Setting, Watch
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
 from kteardown.rundir.writer import RecordWriter
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
-from kteardown.vm.host_lock import host_lock
-from kteardown.vm.installed_qemu import missing_qemu
+from kteardown.vm.host import missing_qemu
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
+_LOCK_EVERY_S = 0.25
 _LOCK_FOLDERS = (Path("/run/lock"), Path("/tmp"))
-
-
-class KernelFiles(BaseModel):
-    """The files of a kernel."""
-
-    model_config = ConfigDict(frozen=True)
-
-    image: Path
-    modules: tuple[Path, ...] = ()
-    optional_modules: dict[str, tuple[Path, ...]] = {}
-
-    def files(self) -> Iterator[Path]:
-        """Yield every file that a guest needs."""
-        yield self.image
-        yield from self.modules
-        for paths in self.optional_modules.values():
-            yield from paths
 
 
 class Order(BaseModel):
@@ -72,7 +56,7 @@ class Order(BaseModel):
     journal: Path
     plan: Plan
     """The boots of the piece."""
-    kernels: dict[str, KernelFiles]
+    kernels: dict[str, Bootable]
     agent: Path
     programs: tuple[Path, ...] = ()
     hashes: dict[str, str]
@@ -140,7 +124,7 @@ def run_order(order: Order, me: Me) -> bool:
             stage = Stage(order.hashes, order.node_cache)
             used = {boot.kernel for boot in order.plan.boots}
             kernels = {
-                name: _Staged(
+                name: Bootable(
                     image=stage.file(files.image),
                     modules=stage.all(files.modules),
                     optional_modules={each: stage.all(more) for each, more in files.optional_modules.items()},
@@ -182,6 +166,47 @@ def run_order(order: Order, me: Me) -> bool:
     return first
 
 
+@contextmanager
+def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
+    """Yield the descriptor of a lock of the host, so that a guest on the wall clock has the host for itself.
+
+    It is an advisory lock (flock) on a file of the host. QEMU inherits its descriptor: when the process that
+    took the lock is gone and its guest is still running, the lock is still held. Guests on the instruction
+    clock share it, since they do not disturb each other. Raises LabError if others still hold it after
+    ``wait_s``.
+    """
+    file = folder / "kteardown-guests.lock"
+    # Reading is enough for a lock: another user may have made the file.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with suppress(FileExistsError):
+            made = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            # Whatever the umask of the first user.
+            os.fchmod(made, 0o644)
+            os.close(made)
+        fd = os.open(file, flags)
+    except OSError as error:
+        raise LabError(
+            f"{file}: the lock of the host cannot be opened: {error.strerror}",
+            hint="in the configuration, set lock_folder of [slurm] to a local folder of every host.",
+        ) from error
+    try:
+        until = time.monotonic() + wait_s
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                break
+            if time.monotonic() > until:
+                raise LabError(
+                    f"another guest has run on this host for {wait_s:g} s ({file} is locked)",
+                    hint=f"see which process holds it: fuser -v {file}",
+                )
+            time.sleep(_LOCK_EVERY_S)
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def check_qemu(order: Order) -> str:
     """Return the hash of this node's QEMU. Raises LabError if it is not that of the run."""
     found = qemu_hash(order.arch)
@@ -203,16 +228,6 @@ def qemu_hash(arch: Arch) -> str:
     if path is None:
         raise missing_qemu(arch)
     return file_hash(Path(path).resolve())
-
-
-@dataclass(frozen=True)
-class _Staged(Bootable):
-    """A kernel whose image is a copy on the node; its line table stays in the shared cache."""
-
-    lines: Path = Path()
-
-    def source_lines(self, arch: Arch) -> SourceLines:
-        return SourceLines(self.lines, arch)
 
 
 class Stage:

@@ -7,7 +7,7 @@ it is given. Everything above ``run.execute`` is the same for every executor.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,14 @@ class Bootable:
     modules: tuple[Path, ...] = ()
     optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """By name, what to load for a module that a boot of the plan needs."""
+    lines: Path | None = None
+    """The folder with its line table; None: that of the image."""
+
+    def files(self) -> Iterator[Path]:
+        """Yield every file that a guest needs."""
+        yield from (self.image, *self.modules)
+        for paths in self.optional_modules.values():
+            yield from paths
 
     def modules_of(self, boot: PlannedBoot) -> tuple[Path, ...]:
         """Return the modules that ``boot`` loads, in order."""
@@ -40,8 +48,8 @@ class Bootable:
         return tuple(dict.fromkeys((*self.modules, *more)))
 
     def source_lines(self, arch: Arch) -> SourceLines:
-        """Return the source lines of the kernel, whose line table is beside the image."""
-        return SourceLines(self.image.parent, arch)
+        """Return the source lines of the kernel."""
+        return SourceLines(self.lines or self.image.parent, arch)
 
 
 @dataclass(frozen=True)

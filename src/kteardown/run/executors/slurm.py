@@ -8,12 +8,15 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+import kteardown
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.paths import cache_dir
-from kteardown.run.executors.cluster import Job, Node, Submission, UnreachableError
 
 _ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
@@ -24,30 +27,94 @@ _TRANSIENT = re.compile(
     re.IGNORECASE,
 )
 _FIELDS = "%i|%T|%N|%k|%r"
+_LIVE = frozenset(
+    {
+        *("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING"),
+        *("STAGE_OUT", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"),
+        "SPECIAL_EXIT",
+    }
+)
+_USABLE = frozenset({"idle", "mixed", "mix", "allocated", "completing", "planned", "reserved"})
+
+
+class UnreachableError(Exception):
+    """The scheduler does not answer now; it may later."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A job to be submitted. ``name`` is that of all jobs of a run, ``comment`` says which one it is.
+
+    ``command`` is a module of kteardown, with its arguments.
+    """
+
+    name: str
+    comment: str
+    command: Sequence[str]
+    output: str
+    exclusive: bool
+    memory_mb: int
+    minutes: int
+    qemu: str = ""
+    """The SHA-256 of the QEMU that its node must have; empty: the node does not matter."""
+    avoid: tuple[str, ...] = ()
+    """Nodes that are not to be used."""
+    node: str = ""
+    """The only node that is to be used; empty: any."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the scheduler sees it."""
+
+    id: str
+    state: str
+    node: str
+    comment: str
+    reason: str
+
+    @property
+    def live(self) -> bool:
+        """Whether it waits or runs."""
+        return self.state in _LIVE
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as the scheduler sees it."""
+
+    name: str
+    state: str
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether jobs can run there, now or when those before them have ended."""
+        return self.state.rstrip("*~#!%$@^-+").lower() in _USABLE
 
 
 class Slurm:
-    """The scheduler of this machine's cluster, with the settings and the partition of the user."""
+    """The scheduler of this machine's cluster, with the settings and the partition of the user.
+
+    Each call raises UnreachableError if it does not answer, LabError if it refuses.
+    """
 
     def __init__(self, config: SlurmConfig, partition: str = "") -> None:
         self._config = config
         self._partition = partition or config.partition
-
-    @property
-    def words(self) -> str:
-        """Return the name of the cluster for readers."""
-        return f"Slurm's partition {self._partition}" if self._partition else "Slurm"
+        self.words = f"Slurm's partition {self._partition}" if self._partition else "Slurm"
+        """The name of the cluster for readers."""
 
     def submit(self, job: Submission) -> str:
-        """Submit a job and return its id. Raises UnreachableError, LabError."""
-        answer = _run(self.sbatch(job), script(job.command, job.python_path))
-        return answer.strip().split(";")[0]
+        """Submit a job and return its id."""
+        command = python_command(self._config, *job.command)
+        return _run(self.sbatch(job), script(command, python_path(self._config))).strip().split(";")[0]
 
     def sbatch(self, job: Submission) -> list[str]:
         """Return the command that submits ``job``; its script is the standard input."""
         config = self._config
-        build = [f"qemu-{job.qemu[:12]}"] if config.qemu_feature and not job.any_qemu else []
-        features = [*([] if job.any_qemu else [config.constraint]), *build]
+        build = f"qemu-{job.qemu[:12]}" if config.qemu_feature else ""
+        features = [config.constraint, build] if job.qemu else []
         # Without patterns, which Slurm would replace.
         output = job.output.replace("\\", "\\\\").replace("%", "%%")
         constraint = "&".join(f"({each})" if "|" in each else each for each in features if each)
@@ -74,17 +141,17 @@ class Slurm:
         ]
 
     def jobs(self, name: str) -> list[Job]:
-        """Return the jobs with this name that Slurm remembers. Raises UnreachableError, LabError."""
+        """Return the jobs with this name that Slurm remembers."""
         text = _run(["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"])
         rows = (line.split("|", 4) for line in text.splitlines())
         return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
 
     def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
-        """Cancel the jobs with this name, or only ``ids``. Raises UnreachableError, LabError."""
+        """Cancel the jobs with this name, or only ``ids``."""
         _run(["scancel", "--quiet", *(ids or [f"--name={name}"])])
 
     def nodes(self) -> list[Node]:
-        """Return the nodes of the partition. Raises UnreachableError, LabError."""
+        """Return the nodes of the partition."""
         where = [f"--partition={self._partition}"] if self._partition else []
         text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
         rows = (line.split("|", 2) for line in text.splitlines())
@@ -119,3 +186,16 @@ def _run(argv: Sequence[str], text: str | None = None) -> str:
     if "limit" in message.lower():
         hint = "set max_jobs, or minutes, to what the cluster allows (docs/cluster.md), then resume the run."
     raise LabError(f"{argv[0]}: {message}", hint=hint)
+
+
+def python_command(config: SlurmConfig, module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of kteardown on a node.
+
+    -P: no folder in which others may write, such as /tmp, can replace a module.
+    """
+    return [config.python or sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_path(config: SlurmConfig) -> str:
+    """Return where the nodes find this kteardown, if they run the same Python; else empty."""
+    return "" if config.python else str(Path(kteardown.__file__).resolve().parents[1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.vm.host_lock import host_lock
+from kteardown.run.executors.node_job import host_lock
 
 
 def test_guests_of_the_instruction_clock_share_the_host(tmp_path: Path) -> None:
