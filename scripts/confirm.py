@@ -63,9 +63,7 @@ from kteardown.model.record import BASE, ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.create import plan_boots, settle
-from kteardown.run.execute import execute
-from kteardown.run.executors.boot import guest_plan
-from kteardown.run.executors.port import Bootable, Lab
+from kteardown.run.execute import Bootable, Lab, execute, guest_plan
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir

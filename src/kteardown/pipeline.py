@@ -45,7 +45,7 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
 def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> Result:
     """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
 
-    ``on``: the cluster on which it is booted (``run.places``); empty for this host.
+    ``on``: the cluster on which it is booted (``run.lab``); empty for this host.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """

@@ -30,7 +30,7 @@ from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report import saved
 from kteardown.report.interim import rows, rows_of
-from kteardown.run import lab, run_kernels
+from kteardown.run import create, lab
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, find_runs, mark_both_clocks
 from kteardown.rundir.snapshot import Snapshot, load
@@ -155,7 +155,7 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
         folder = Path(kernels[BASE]["image"]).parent
         run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
 
-    monkeypatch.setattr(run_kernels, "add_layout_twin", add)
+    monkeypatch.setattr(create, "add_layout_twin", add)
 
 
 @pytest.mark.parametrize("damage", [b"bace", None])
@@ -382,7 +382,7 @@ def test_a_layout_twin_that_does_not_build_is_reported_and_the_run_ends(
     run = make_run(clock="wall", boots=4)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
     assert any("no variant is a series that changes a .c file" in note for note in notes)
-    monkeypatch.setattr(run_kernels, "add_layout_twin", refuse)
+    monkeypatch.setattr(create, "add_layout_twin", refuse)
     _, notes = complete(run, guest(0.94, 0.001), monkeypatch)
     assert any("it does not build" in note for note in notes)
 

@@ -19,7 +19,7 @@ from kteardown.kernels import build
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.executors.port import Bootable
+from kteardown.run.execute import Bootable
 from kteardown.run.resolve import resolve
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

@@ -20,7 +20,7 @@ from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.record import LAYOUT
 from kteardown.progress import SilentReporter, Task
-from kteardown.run import run_kernels
+from kteardown.run import create
 from kteardown.run.create import create_run
 from kteardown.run.resolve import resolve as resolve_experiment
 from kteardown.rundir.snapshot import load
@@ -168,14 +168,14 @@ def test_a_run_keeps_what_its_layout_twin_is_built_from(
     run = create_run(resolved, found, "kteardown run freezer", SilentReporter())
     assert LAYOUT not in load(run).kernels
     # The patch is read from the run directory, not from the series, which may have changed.
-    run_kernels.add_layout_twin(load(run), SilentReporter())
+    create.add_layout_twin(load(run), SilentReporter())
     twin = load(run).kernels[LAYOUT]
     assert twin.image_hash not in {image.image_hash for image in found.images.values()}
-    assert run_kernels.bootable(run)[LAYOUT].image.is_file()
+    assert create.bootable(run)[LAYOUT].image.is_file()
     text = run.kernels_file.read_text()
     run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
     with pytest.raises(InputError, match="no longer the kernel"):
-        run_kernels.add_layout_twin(load(run), SilentReporter())
+        create.add_layout_twin(load(run), SilentReporter())
 
 
 def test_a_symbol_that_cannot_be_set_is_reported_with_its_reason(

@@ -25,15 +25,15 @@ from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
-from kteardown.run import places
+from kteardown.run import lab
 from kteardown.run.survey import NodeFacts, Surveyed, survey
 from kteardown.visible import echo
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_agent
 from kteardown.vm.confinement import USER, confinement
 from kteardown.vm.host import qemu_version
+from kteardown.vm.host_watch import host_checks
 from kteardown.vm.qemu import need_descriptors
-from kteardown.vm.wall_checks import host_checks
 
 _DISK_GB = 8
 _MEMORY_GB = 4
@@ -86,7 +86,7 @@ def doctor(
 
       kteardown doctor --on slurm:perf
     """
-    if on is not None and on != places.LOCAL:
+    if on is not None and on != lab.LOCAL:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
         _cluster(on, as_json=as_json)
@@ -241,9 +241,9 @@ def _memory_and_disk() -> Iterator[Finding]:
 
 def _cluster(on: str, *, as_json: bool) -> None:
     """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
-    places.check(on)
+    lab.check_place(on)
     config = load_config().slurm
-    nodes = survey(places.slurm(on), config, runs_dir())
+    nodes = survey(lab.scheduler(on), config, runs_dir())
     if not nodes:
         raise LabError(f"--on {on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`.")
     problems = {node.node: _problems_of(node, nodes, config) for node in nodes}

@@ -144,10 +144,10 @@ class Execution:
 
     def begin(self) -> TerminalReporter:
         """Check these options, before anything is built, and return the reporter. Raises InputError."""
-        from kteardown.run import places
+        from kteardown.run import lab
 
         need_writable(*self.files.values())
-        places.check(self.on)
+        lab.check_place(self.on)
         return reporter(self.verbose, self.quiet)
 
 

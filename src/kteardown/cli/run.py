@@ -21,7 +21,7 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.report.formats import brief
-from kteardown.run import lab, places
+from kteardown.run import lab
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
@@ -98,7 +98,7 @@ def boot_rest(found: RunFolder, reporter: TerminalReporter, execution: options.E
     Raises InputError, BuildError, GuestError, LabError.
     """
     reporter.note(f"run directory: {found.path}")
-    on = places.remembered(found.path, execution.on)
+    on = lab.remembered_place(found.path, execution.on)
     results = []
     try:
         for run in found.runs:

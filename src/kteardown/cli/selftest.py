@@ -25,7 +25,7 @@ from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
-from kteardown.vm.wall_checks import host_checks
+from kteardown.vm.host_watch import host_checks
 
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
 

@@ -18,8 +18,7 @@ from kteardown.model.record import BASE, ParamValue, TrialEnd, parse
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.executors.boot import SILENCE_FACTOR, guest_plan
-from kteardown.run.executors.port import Bootable
+from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob, BootResult

@@ -18,7 +18,7 @@ from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.executors.port import Bootable
+from kteardown.run.execute import Bootable
 from kteardown.vm.agent import build_agent
 from kteardown.vm.qemu_library import build_plugin
 

@@ -16,7 +16,7 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
-from kteardown.run.executors.port import Bootable
+from kteardown.run.execute import Bootable
 
 
 @dataclass(frozen=True)

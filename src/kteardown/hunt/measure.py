@@ -15,8 +15,7 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome, TrialStart
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import execute
-from kteardown.run.executors.port import Bootable, Lab
+from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
 from kteardown.rundir.counting import EXACT, BootRecords, trials

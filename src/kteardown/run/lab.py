@@ -1,19 +1,26 @@
-"""Prepare what the boots of a run need on this host: QEMU, the agent, programs, the acceleration."""
+"""Where the guests of a run are, and what they need: QEMU, the agent, programs, the acceleration."""
 
 import os
+import re
+from pathlib import Path
 
-from kteardown.errors import LabError
+from kteardown.errors import InputError, LabError
+from kteardown.inputs.config import config_file, load_config
 from kteardown.inputs.counted import uncounted
 from kteardown.inputs.load import own_sources
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources, file_hash
+from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
-from kteardown.run import places
-from kteardown.run.executors.port import Lab
+from kteardown.run.execute import Lab
+from kteardown.run.executors.cluster import ClusterBackend
+from kteardown.run.executors.node_job import qemu_hash
+from kteardown.run.executors.slurm import Slurm
 from kteardown.run.forecast import jobs_of
+from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent, build_counts_agent
@@ -21,6 +28,8 @@ from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
 
+LOCAL = "local"
+_NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
 
@@ -40,7 +49,7 @@ def make_lab(
     build = build_counts_agent if counted else build_agent
     own = own_sources(snapshot.workloads, experiment.folder)
     agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own)
-    backend = places.backend(on, spec.arch)
+    backend = _backend(on, spec.arch)
     # On the wall clock all nodes of a cluster must use the same.
     of_nodes = backend.config.wall if backend and experiment.design.clock == "wall" else None
     best = of_nodes or choose_acceleration(experiment, reporter)
@@ -81,7 +90,7 @@ def check_counters(experiment: Experiment, on: str | None) -> None:
 
     ``on`` is the value of ``--on``. The nodes of a cluster are not known: there the agent reports it.
     """
-    if experiment.design.counts and on in (None, places.LOCAL):
+    if experiment.design.counts and on in (None, LOCAL):
         _check_counters(choose_acceleration(experiment, SilentReporter()))
 
 
@@ -116,3 +125,56 @@ def lost_limit(
         return asked if asked < 1 else None
     spare = on_nodes or len(os.sched_getaffinity(0)) > cpus
     return LOST_LIMIT if acceleration == "kvm" and spare else None
+
+
+def check_place(on: str | None) -> None:
+    """Check the value of ``--on`` and the configuration, before anything is built. Raises InputError."""
+    if on is not None and on != LOCAL:
+        _partition(on)
+        load_config()
+
+
+def scheduler(on: str) -> Slurm:
+    """Return the scheduler that ``on`` names. Raises InputError."""
+    return Slurm(load_config().slurm, _partition(on))
+
+
+def _backend(on: str, arch: Arch) -> ClusterBackend | None:
+    """Return what runs the boots; None for this host. Raises InputError, LabError."""
+    if not on:
+        return None
+    config = load_config().slurm
+    try:
+        qemu = config.qemu or qemu_hash(arch)
+    except LabError as error:
+        raise LabError(
+            error.message, hint=f"set qemu to the SHA-256 of the QEMU of the nodes in {config_file()}."
+        ) from error
+    return ClusterBackend(scheduler(on), config, qemu)
+
+
+def remembered_place(run: Path, on: str | None) -> str:
+    """Return where the run at ``run`` is executed, and remember it: empty for this host. Raises LabError."""
+    file = run / "on"
+    if on is None:
+        return file.read_text().strip() if file.is_file() else ""
+    with writing(file):
+        if on != LOCAL:
+            file.write_text(f"{on}\n")
+        else:
+            file.unlink(missing_ok=True)
+    return "" if on == LOCAL else on
+
+
+def _partition(on: str) -> str:
+    engine, _, partition = on.partition(":")
+    if engine != "slurm":
+        raise InputError(
+            f"--on {on}: not a place where guests can run",
+            hint="the places are local, slurm and slurm:PARTITION.",
+        )
+    if not _NAME.fullmatch(partition):
+        raise InputError(
+            f"--on {on}: not the name of a partition", hint="see the names with `sinfo --summarize`."
+        )
+    return partition

@@ -17,10 +17,9 @@ from kteardown.model.record import LAYOUT, TWIN
 from kteardown.model.result import Result, not_built
 from kteardown.paths import cache_dir
 from kteardown.progress import InterimResult, Reporter, Task
+from kteardown.run import create
 from kteardown.run import lab as labs
-from kteardown.run import run_kernels
-from kteardown.run.execute import execute
-from kteardown.run.executors.port import Lab
+from kteardown.run.execute import Lab, execute
 from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.rundir.completeness import measurable, up_to
@@ -71,10 +70,10 @@ def _measure(
     log.agent_hash = lab.agent_hash
 
     def boot(plan: Plan) -> None:
-        kernels = run_kernels.bootable(snapshot.run)
+        kernels = create.bootable(snapshot.run)
         execute(plan, kernels, lab, log, reporter, expected.weight, lambda: reporter.interim_results(interim))
 
-    missing = run_kernels.missing_kernels(snapshot.run)
+    missing = create.missing_kernels(snapshot.run)
     if missing:
         # The boots of kernels that are already built; on the wall clock a build would disturb them.
         exact = snapshot.experiment.design.clock == "instructions"
@@ -120,7 +119,7 @@ def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None 
         reporter.note("sampling kernel stacks for the profile, in boots that are not compared")
         # Where the time goes is a share as well, and the host's part of it is not the kernel's.
         lab: Lab = replace(labs.make_lab(snapshot, reporter, jobs, on, counts=False), lost_limit=None)
-        execute(planned, run_kernels.bootable(snapshot.run), lab, log, reporter)
+        execute(planned, create.bootable(snapshot.run), lab, log, reporter)
     return True
 
 
@@ -145,7 +144,7 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> S
     if not needs_layout_twin(result, snapshot.workloads) or any(b.kernel == LAYOUT for b in planned.boots):
         return None
     try:
-        run_kernels.add_layout_twin(snapshot, reporter)
+        create.add_layout_twin(snapshot, reporter)
     except (BuildError, InputError) as error:
         reporter.note(
             f"a claimed change of less than 10% needs a layout twin, which cannot be built: {error.message}"
@@ -189,8 +188,8 @@ def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Repor
             "the experiment anew; base is not built again. If the cause was this host, fix it and resume the "
             f"run: kteardown run --resume {name}",
         ) from error
-    run_kernels.check_same_source(snapshot, missing, built)
-    run_kernels.save_built(snapshot.run, built)
+    create.check_same_source(snapshot, missing, built)
+    create.save_built(snapshot.run, built)
     kernels = load_kernels(snapshot.run)
     if not measurable(snapshot.plan, kernels).boots:
         raise NotBuiltError.of(", ".join(not_built(kernels)))

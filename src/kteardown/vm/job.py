@@ -30,7 +30,7 @@ class BootJob:
     console: Path
     """The file to which the whole console is written, byte for byte."""
     silence_s: float
-    """Seconds without a record after which the guest is hung; ``vm.qemu.GuestSilence`` says of which clock."""
+    """Seconds without a record after which the guest is hung; ``vm.qemu`` says of which clock."""
     kernel_args: tuple[str, ...] = ()
     possible_cpus: int | None = None
     """Number of possible CPUs; those beyond ``cpus`` are never online. None: equal to ``cpus``."""

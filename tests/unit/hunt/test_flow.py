@@ -15,7 +15,7 @@ from kteardown.hunt.measure import HuntKernels
 from kteardown.hunt.plan import Case, Options
 from kteardown.model.plan import Plan
 from kteardown.progress import SilentReporter
-from kteardown.run.executors.port import Lab
+from kteardown.run.execute import Lab
 from kteardown.rundir.counting import BootRecords
 from unit.fake_machine import FakeBoot, FakeMachine
 

@@ -14,7 +14,7 @@ from kteardown.hunt.measure import HuntKernels, measure_stage
 from kteardown.hunt.plan import Case, Options, real_time_plan
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task
-from kteardown.run.executors.port import Lab
+from kteardown.run.execute import Lab
 from kteardown.vm.job import Acceleration, BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
-from kteardown.run.executors.port import Ended, Executor, Piece, Setting
+from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.rundir.writer import RecordWriter
 
 

@@ -17,9 +17,8 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import execute
+from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.executors.cluster import ClusterBackend
-from kteardown.run.executors.port import Bootable, Lab
 from kteardown.run.executors.slurm import Submission
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes

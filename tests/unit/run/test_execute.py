@@ -15,8 +15,7 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import AgentError, BootStart, LostTime, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import execute
-from kteardown.run.executors.port import Bootable, Lab
+from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.rundir.counting import trials as counted_trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
@@ -166,7 +165,7 @@ def _on_the_wall_clock(
 ) -> list[list[float | None]]:
     """Run one boot of two trials; return what the trials of each attempt lost."""
     monkeypatch.setattr(_Host, "lost", iter(lost), raising=False)
-    monkeypatch.setattr("kteardown.run.executors.boot.HostWatch", _Host)
+    monkeypatch.setattr("kteardown.run.execute.HostWatch", _Host)
     trials = tuple(
         PlannedTrial(index=n, workload="zombies", params={}, warmup=0, repetitions=1) for n in range(2)
     )

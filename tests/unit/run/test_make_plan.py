@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, MachineSpec
 from kteardown.model.record import LAYOUT, TWIN
-from kteardown.run.executors.boot import guest_plan
+from kteardown.run.execute import guest_plan
 from kteardown.run.make_plan import make_plan, with_layout_twin
 
 

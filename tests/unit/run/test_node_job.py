@@ -15,9 +15,9 @@ import pytest
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
+from kteardown.run.execute import Bootable
 from kteardown.run.executors import node_job as jobs
 from kteardown.run.executors.node_job import Order, Stage
-from kteardown.run.executors.port import Bootable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
@@ -136,7 +136,7 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
 ) -> None:
     lost = iter([0.5, 0.01, 0.01])
     monkeypatch.setattr(
-        "kteardown.run.executors.boot.HostWatch",
+        "kteardown.run.execute.HostWatch",
         lambda: SimpleNamespace(begin=lambda: None, vcpus=None, end=end),
     )
 

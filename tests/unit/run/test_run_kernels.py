@@ -19,7 +19,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.progress import SilentReporter
-from kteardown.run import run_kernels
+from kteardown.run import create
 from kteardown.run.create import settle
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.rundir.directory import RunDir
@@ -80,8 +80,8 @@ def sources() -> Sources:
 
 def saved(resolved: Resolved, root: Path) -> tuple[RunDir, list[KernelRequest]]:
     run = RunDir.create(root / "runs", "x")
-    run_kernels.save_requests(run, resolved, {}, sources())
-    return run, run_kernels.missing_kernels(run)
+    create.save_requests(run, resolved, {}, sources())
+    return run, create.missing_kernels(run)
 
 
 def missing(requests: list[KernelRequest]) -> list[str]:
@@ -119,7 +119,7 @@ def test_a_run_keeps_what_its_variants_are_built_from(
     found = pipeline.start(experiments, SilentReporter(), ablate=False, command="run x")
     assert len(found.runs) == len(clocks)
     for run in found.runs:
-        (variant,) = run_kernels.missing_kernels(run)
+        (variant,) = create.missing_kernels(run)
         assert (variant.name, variant.source) == ("x", f"git:{tree}@{first}")
         assert variant.exact is not None and variant.exact.source == f"git:linux@{first}"
 
@@ -169,7 +169,7 @@ def test_a_run_keeps_the_fragments_that_are_not_shipped(
     mine.unlink()
     monkeypatch.chdir(tmp_path)
     moved = RunDir(run.path.rename(tmp_path / "moved"))
-    requests = run_kernels.missing_kernels(moved)
+    requests = create.missing_kernels(moved)
     kept = moved.path / "fragments" / "mine.config"
     assert {request.fragments for request in requests} == {("debug", str(kept))}
     assert missing(requests) == [BASE, "x"]
@@ -189,5 +189,5 @@ def test_a_file_in_the_way_of_the_patches_is_an_error_with_a_hint(tree: Path, tm
     run = RunDir.create(tmp_path / "runs", "x")
     (run.path / "series").write_text("")
     with pytest.raises(LabError, match=r"series/.*: cannot be written") as refused:
-        run_kernels.save_requests(run, planned(tree, f"git:{tree}"), {}, sources())
+        create.save_requests(run, planned(tree, f"git:{tree}"), {}, sources())
     assert refused.value.hint

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
-from kteardown.run import places
+from kteardown.run import lab
 from kteardown.run.executors.slurm import (
     Job,
     Node,
@@ -153,12 +153,12 @@ def test_slurm_that_is_not_installed_is_an_error_that_names_the_package(
 @pytest.mark.parametrize("on", ["sge", "slurm:-x", "slurm:a b", "", "slurm:$(x)"])
 def test_a_place_that_there_is_not_is_an_error(on: str) -> None:
     with pytest.raises(InputError):
-        places.check(on)
+        lab.check_place(on)
 
 
 def test_a_run_remembers_where_it_is_executed(tmp_path: Path) -> None:
-    assert places.remembered(tmp_path, None) == ""
-    assert places.remembered(tmp_path, "slurm:perf") == "slurm:perf"
-    assert places.remembered(tmp_path, None) == "slurm:perf"
-    assert places.remembered(tmp_path, "local") == ""
-    assert places.remembered(tmp_path, None) == ""
+    assert lab.remembered_place(tmp_path, None) == ""
+    assert lab.remembered_place(tmp_path, "slurm:perf") == "slurm:perf"
+    assert lab.remembered_place(tmp_path, None) == "slurm:perf"
+    assert lab.remembered_place(tmp_path, "local") == ""
+    assert lab.remembered_place(tmp_path, None) == ""

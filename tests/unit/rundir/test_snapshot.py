@@ -21,7 +21,7 @@ from kteardown.inputs import load as inputs_load
 from kteardown.inputs.published import load_posting
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.report import saved
-from kteardown.run import run_kernels
+from kteardown.run import create
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import SCHEMA, load
@@ -267,7 +267,7 @@ def test_damaged_requests_name_their_file(damage: str, home: Path) -> None:
     run = write_run(home / "runs")
     (run.path / "requests.json").write_text(damage)
     with pytest.raises(InputError, match=r"requests\.json: cannot be read"):
-        run_kernels.missing_kernels(run)
+        create.missing_kernels(run)
 
 
 def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
@@ -359,8 +359,8 @@ def test_kernels_are_in_the_order_of_the_report_whichever_was_built_first(home: 
         name="", image=home / "bzImage", source="s", series="", arch="x86_64", release="6", compiler="gcc",
         config_hash="c", image_hash="i",
     )  # fmt: skip
-    run_kernels.save_built(run, Built({"base": image, "second": image}, {}))
-    run_kernels.save_built(run, Built({"first": image}, {}))
+    create.save_built(run, Built({"base": image, "second": image}, {}))
+    create.save_built(run, Built({"first": image}, {}))
     assert tuple(json.loads(run.kernels_file.read_bytes())) == names
 
 
@@ -376,6 +376,6 @@ def test_a_variant_of_another_state_of_the_source_is_refused(home: Path) -> None
     fields = {**asdict(request), "series": ""}
     run.save(run.path / "requests.json", json.dumps({"base": fields}))
     with pytest.raises(InputError, match="cannot be compared"):
-        run_kernels.check_same_source(snapshot, [request], Built({"x": image}, {}))
+        create.check_same_source(snapshot, [request], Built({"x": image}, {}))
     same = replace(image, source=base.source)
-    run_kernels.check_same_source(snapshot, [request], Built({"x": same}, {}))
+    create.check_same_source(snapshot, [request], Built({"x": same}, {}))

@@ -23,8 +23,8 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
+from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import Order
-from kteardown.run.executors.port import Bootable, Ended, Executor, Piece, Setting
 from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published

@@ -30,8 +30,7 @@ from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.executors.boot import run_boot
-from kteardown.run.executors.port import Bootable, Lab, Setting, Watch
+from kteardown.run.execute import Bootable, Lab, Setting, Watch, run_boot
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
 from kteardown.rundir.writer import RecordWriter
