@@ -68,7 +68,7 @@ from kteardown.run.resolve import Resolved, resolve
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
-from kteardown.vm.agent import build_agent, build_counts_agent, build_hunt_agent
+from kteardown.vm.agent import build_agent, build_hunt_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import QemuMachine
 from results import ROOT, evidence
@@ -272,12 +272,12 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
             here = f"{name} is {image.source} by {image.compiler} here"
             return f"{here}, and was {facts.source} by {facts.compiler}"
     experiment, arch = resolved.experiment, resolved.experiment.machine.arch
-    make = build_counts_agent if experiment.design.counts else build_agent
-    agent = make(
+    agent = build_agent(
         arch,
         cache=cache_dir(),
         reporter=reporter,
         own=own_sources(resolved.workloads, experiment.folder),
+        counts=experiment.design.counts,
     )
     names, sources = programs(experiment, resolved.workloads), Sources(cache_dir(), reporter)
     lab = Lab(

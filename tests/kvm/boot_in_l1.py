@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 from kteardown.vm.job import BootJob
@@ -24,9 +23,9 @@ def main(file: Path) -> None:
         lines: list[bytes] = []
         begun = time.monotonic()
         result = QemuMachine().boot(BootJob(**fields), lines.append)
-        found = {**asdict(result), "lines": [line.decode() for line in lines]}
+        found = {**result.model_dump(mode="json"), "lines": [line.decode() for line in lines]}
         found["seconds"] = time.monotonic() - begun
-        print(json.dumps(found, default=lambda problem: problem.model_dump()), flush=True)
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def l1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[L1]:
 def boot(l1: L1, base_image: Path, guest_init: Path) -> Boot:
     """Boot guests in L1 one after the other, each given by how it ends and what is different in its job.
 
-    The results are the fields of ``BootResult``, with ``lines``.
+    The results are the fields of a ``BootEnd``, with ``lines``.
     """
 
     def boot_all(guests: Sequence[Guest]) -> list[dict[str, Any]]:

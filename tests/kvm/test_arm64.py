@@ -19,7 +19,7 @@ import pytest
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.vm.agent import build_counts_agent
+from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import Channels, qemu_command
@@ -130,7 +130,7 @@ def test_a_guest_panics(boot: Boot) -> None:
 def test_a_guest_counts_its_own_instructions(boot: Boot) -> None:
     """KVM passes the counters of L1's processor, which QEMU emulates, through to the guest."""
     own = [Path(__file__).parents[1] / "data" / "counted.c"]
-    agent = build_counts_agent("arm64", cache=cache_dir(), reporter=SilentReporter(), own=own)
+    agent = build_agent("arm64", counts=True, cache=cache_dir(), reporter=SilentReporter(), own=own)
     trials = [f"trial {n} counted 0 5 turns={turns} sleep_ms=0\n" for n, turns in enumerate((0, TURNS))]
     ended = boot("bye", agent=agent, plan=f"kteardown-plan 1\nseed 1\n{''.join(trials)}")
     assert ended.status == 0

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kteardown.model.record import Outcome
-from kteardown.vm.job import BootJob, BootResult
+from kteardown.model.record import BootEnd, Outcome
+from kteardown.vm.job import BootJob
+from kteardown.vm.qemu import QemuMachine
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class FakeBoot:
     """The pause before each line, long enough to kill the process between two lines."""
 
 
-class FakeMachine:
+class FakeMachine(QemuMachine):
     """Replays the boot that ``script`` returns for each job. Safe to call from several threads."""
 
     def __init__(self, script: Callable[[BootJob], FakeBoot]) -> None:
@@ -37,7 +38,7 @@ class FakeMachine:
         self.jobs: list[BootJob] = []
         """Every booted job, in the order in which they began."""
 
-    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
+    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Replay the script's boot for ``job``. Raises KeyboardInterrupt after ``stop``."""
         with self._lock:
             if self._stopped:
@@ -50,7 +51,14 @@ class FakeMachine:
             on_line(line)
         if boot.raises is not None:
             raise boot.raises
-        return BootResult(boot.outcome, boot.detail, boot.duration_s, boot.first_record_s, ("fake",))
+        return BootEnd(
+            outcome=boot.outcome,
+            detail=boot.detail,
+            duration_s=boot.duration_s,
+            first_record_s=boot.first_record_s,
+            command=["fake"],
+            host_load=0,
+        )
 
     def stop(self) -> None:
         """Start no further boot."""

@@ -18,8 +18,9 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
+from kteardown.model.record import BootEnd
 from kteardown.vm import acceleration, confinement, qemu
-from kteardown.vm.job import BootJob, BootResult
+from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 from vm.ends import ENDS, SILENCE_S
 
@@ -30,7 +31,7 @@ PATIENCE_S = 300
 """For what takes less than a second, or a boot of a guest, on an idle host."""
 
 
-def boot(job: BootJob) -> tuple[BootResult, list[bytes]]:
+def boot(job: BootJob) -> tuple[BootEnd, list[bytes]]:
     lines: list[bytes] = []
     return QemuMachine().boot(job, lines.append), lines
 
@@ -223,7 +224,7 @@ def test_the_guest_ends_when_its_lab_ends(
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
 def test_the_probe_guest_runs_under_emulation(arch: Arch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceleration, "_LIMIT_S", PATIENCE_S)
-    assert acceleration.probe_boot(arch, "mttcg").fault == ""
+    assert acceleration.probe_boot(arch, "mttcg") == ("", False)
 
 
 def test_the_finding_of_the_probe_is_kept(tmp_path: Path) -> None:

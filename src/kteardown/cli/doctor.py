@@ -28,11 +28,11 @@ from kteardown.progress import SilentReporter
 from kteardown.run import lab
 from kteardown.run.survey import NodeFacts, Surveyed, survey
 from kteardown.visible import echo
-from kteardown.vm import acceleration
+from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
 from kteardown.vm.confinement import USER, confinement
 from kteardown.vm.host import qemu_version
-from kteardown.vm.host_watch import host_checks
+from kteardown.vm.host_watch import wall_checks
 from kteardown.vm.qemu import need_descriptors
 
 _DISK_GB = 8
@@ -215,7 +215,7 @@ def _acceleration() -> Iterator[Finding]:
 
 def wall_findings() -> Iterator[Finding]:
     """Yield what adds noise to the wall clock on this host. kteardown works without changing any of it."""
-    for check in host_checks():
+    for check in wall_checks(host.facts()):
         yield Finding(f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost)
 
 

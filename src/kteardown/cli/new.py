@@ -132,7 +132,7 @@ def _series(name: str, patches: str) -> dict[Path, str]:
     texts = {path.name: path.read_text() for path in sorted((_SKELETONS / "series").glob("*.patch"))}
     if patches:
         is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
-        found = str(of_branch(patches, Path(), cache_dir()).folder) if is_branch else patches
+        found = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches
         texts = {path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches}
     cover = _filled("series/0000-cover-letter.md", name, {"total": str(len(texts))})
     return {folder / "0000-cover-letter.md": cover} | {folder / key: text for key, text in texts.items()}

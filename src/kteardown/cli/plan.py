@@ -56,15 +56,15 @@ def plan(
 
 def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
     planned = plan_boots(resolved)
-    cost = forecast_cost(resolved, planned, jobs=jobs)
-    estimate = {**forecast_text.fields(cost.measuring), "build": asdict(cost.building)}
+    building, measuring = forecast_cost(resolved, planned, jobs=jobs)
+    estimate = {**forecast_text.fields(measuring), "build": asdict(building)}
     added = {"estimate": estimate, "decides": asdict(design_power(resolved))}
     return {**planned.model_dump(mode="json"), **added}
 
 
 def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     planned = plan_boots(resolved)
-    cost = forecast_cost(resolved, planned, jobs=jobs)
+    building, measuring = forecast_cost(resolved, planned, jobs=jobs)
     power = design_power(resolved)
     design = resolved.experiment.design
     trials = sum(len(boot.trials) for boot in planned.boots)
@@ -74,8 +74,8 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (
         f"{head} of {each}; guests of {guest}",
-        *forecast_text.building(cost.building),
-        *forecast_text.measuring(cost.measuring, planned.memory_mb, at_most=bool(design.until)),
+        *forecast_text.building(building),
+        *forecast_text.measuring(measuring, planned.memory_mb, at_most=bool(design.until)),
     ):
         out.print(line, soft_wrap=True)
     if power.rows and len(resolved.experiment.variants) > 0:

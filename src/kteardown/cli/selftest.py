@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Annotated, Any, get_args
 
 import typer
@@ -17,7 +16,7 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
-from kteardown.model.selftest import CannotShow, HostCheck, Noise, SelfTest
+from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.report.material import BothMaterial
 from kteardown.report.metric_names import shipped_name
@@ -25,7 +24,7 @@ from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
-from kteardown.vm.host_watch import host_checks
+from kteardown.vm.host_watch import wall_checks
 
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
 
@@ -85,7 +84,7 @@ def _of_host() -> SelfTest:
     best = acceleration.best_wall_acceleration(_arch(), cache=cache_dir())
     begun = time.monotonic()
     # What was found earlier is stored: a probe guest runs all the same, so that its time is known.
-    reason = best.reason or acceleration.probe_boot(_arch(), "kvm").fault
+    reason = best.reason or acceleration.probe_boot(_arch(), "kvm")[0]
     probe_s = time.monotonic() - begun
     machine = host.facts()
     return SelfTest(
@@ -94,7 +93,7 @@ def _of_host() -> SelfTest:
         acceleration=best.acceleration,
         probe=reason,
         probe_s=round(probe_s, 3),
-        checks=tuple(HostCheck(**asdict(check)) for check in host_checks()),
+        checks=tuple(wall_checks(host.facts())),
         cannot_show=tuple(cannot_show(machine, best.acceleration, host.why_no_counters())),
     )
 

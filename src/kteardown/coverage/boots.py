@@ -14,14 +14,14 @@ from kteardown.kernels import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.plan import PlannedBoot, PlannedTrial
-from kteardown.model.record import BASE, ParamValue, TrialEnd, parse
+from kteardown.model.record import BASE, BootEnd, ParamValue, TrialEnd, parse
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
-from kteardown.vm.job import BootJob, BootResult
+from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
@@ -122,7 +122,7 @@ def boot_counted(
     return CountedBoot(sections[0], tuple(ended), tuple(lines), result.duration_s)
 
 
-def _check(result: BootResult, workload: Workload, folder: Path) -> None:
+def _check(result: BootEnd, workload: Workload, folder: Path) -> None:
     if result.outcome == "ok":
         return
     if "plugin" in result.detail:

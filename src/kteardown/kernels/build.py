@@ -220,9 +220,9 @@ class _Builder:
             image = self._kernels.lookup(plan.key, plan.request.name)
             if image is None:
                 if plan.key == plan.base_key or not tree.is_dir():
-                    self._build_base(plan)
+                    self._build(plan, None)
                 if plan.key != plan.base_key:
-                    self._build_variant(plan, patched)
+                    self._build(plan, patched)
                 image = self._kernels.lookup(plan.key, plan.request.name)
         assert image is not None
         return image
@@ -240,42 +240,42 @@ class _Builder:
         folder.mkdir()
         return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
-    def _build_base(self, plan: _Plan) -> None:
-        """Build the unpatched kernel of ``plan`` from scratch, and keep its objects for the variants."""
-        objects = self._objects(plan)
+    def _build(self, plan: _Plan, patched: apply_patches.PatchedFiles | None) -> None:
+        """Build the unpatched kernel of ``plan`` from scratch, and keep its objects for the variants.
+
+        With ``patched``, build the patched one, starting from these objects.
+        """
+        objects, arch = self._objects(plan), plan.request.arch
+        key = plan.key if patched else plan.base_key
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
         with cache_folder.scratch(objects) as work:
-            tree = self._tree(plan, work, plan.base_key, None)
-            self._configure(plan, tree)
-            steps = self._compile(plan, tree)
-            if not self._kernels.kernel_path(plan.base_key).is_dir():
-                self._publish(plan, tree, plan.base_key, "", steps=steps, began=began)
+            tree = self._tree(plan, work, key, patched)
+            expected = whole = self._kernels.steps(arch, variant=False) or _STEPS
+            if patched:
+                # A series that changes a header recompiles nearly everything; its next version need not.
+                tree = replace(tree, objects=self._kernels.objects_path(plan.request.series))
+                subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
+                os.utime(objects)
+                expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS
+            if patched and patched.changes_kconfig:
+                (tree.build / ".config").unlink()
+            if not patched or patched.changes_kconfig:
+                self._configure(plan, tree)
+            with _naming_log(plan, tree, "default"):
+                title = f"Building {plan.title}"
+                steps = kbuild.compile_tree(tree, title, expected, whole, self._reporter)
+            if patched:
+                with _naming_missing(plan):
+                    changed = object_changes.changed_objects(objects, tree.build)
+                    functions = object_changes.changed_functions(objects, tree.build, changed, arch)
+                    more = {"changed_objects": changed, "changed_functions": functions}
+                    self._publish(plan, tree, key, plan.request.series, steps=steps, began=began, **more)
+                return
+            if not self._kernels.kernel_path(key).is_dir():
+                self._publish(plan, tree, key, "", steps=steps, began=began)
             cache_folder.remove(objects)
             tree.build.rename(objects)
-
-    def _build_variant(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> None:
-        """Build the patched kernel of ``plan``, starting from the objects of its base."""
-        objects = self._objects(plan)
-        cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
-        began = time.monotonic()
-        with cache_folder.scratch(objects) as work:
-            tree = self._tree(plan, work, plan.key, patched)
-            # A series that changes a header recompiles nearly everything; its next version need not.
-            tree = replace(tree, objects=self._kernels.objects_path(plan.request.series))
-            subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
-            os.utime(objects)
-            if patched.changes_kconfig:
-                (tree.build / ".config").unlink()
-                self._configure(plan, tree)
-            expected = self._kernels.steps(plan.request.arch, variant=True) or _VARIANT_STEPS
-            steps = self._compile(plan, tree, expected=expected)
-            with _naming_missing(plan):
-                changed = object_changes.changed_objects(objects, tree.build)
-                functions = object_changes.changed_functions(objects, tree.build, changed, tree.arch)
-                series = plan.request.series
-                more = {"changed_objects": changed, "changed_functions": functions}
-                self._publish(plan, tree, plan.key, series, steps=steps, began=began, **more)
 
     def _tree(
         self, plan: _Plan, work: Path, key: str, patched: apply_patches.PatchedFiles | None
@@ -309,12 +309,6 @@ class _Builder:
         source = self._sources.tree(plan.source)
         kconfig.check(plan.wanted, config, source, plan.request.arch, plan.source.id)
 
-    def _compile(self, plan: _Plan, tree: kbuild.Tree, expected: int = 0) -> int:
-        whole = self._kernels.steps(plan.request.arch, variant=False) or _STEPS
-        title = f"Building {plan.title}"
-        with _naming_log(plan, tree, "default"):
-            return kbuild.compile_tree(tree, title, expected or whole, whole, self._reporter)
-
     def _publish(
         self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, *, began: float, **more: object
     ) -> None:
@@ -322,9 +316,8 @@ class _Builder:
             image = folder / tree.image.name
             shutil.copyfile(tree.image, image)
             shutil.copyfile(tree.build / ".config", folder / "config")
-            shutil.copyfile(tree.build / "System.map", folder / "System.map")
-            shutil.copyfile(tree.build / "vmlinux", folder / "vmlinux")
-            shutil.copyfile(tree.logs / "default" / "build.log", folder / "build.log")
+            for file in (tree.build / "System.map", tree.build / "vmlinux", tree.logs / "default/build.log"):
+                shutil.copyfile(file, folder / file.name)
             release = (tree.build / "include/config/kernel.release").read_text(errors="replace")
             described = KernelImage(
                 name="",

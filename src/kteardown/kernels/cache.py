@@ -5,10 +5,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from kteardown.errors import InputError
 from kteardown.kernels import cache_folder
@@ -22,6 +24,7 @@ from kteardown.vm import seal
 _FORMAT = 3
 _META = "kernel.json"
 _SERIES_WITH_OBJECTS = 8
+_image = TypeAdapter(KernelImage)
 _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What a damaged description raises."""
 EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
@@ -116,32 +119,17 @@ class Cache:
                     return None
         with suppress(OSError):  # The cache may belong to another user.
             os.utime(folder)
-        fields = json.loads((folder / _META).read_text())["image"]
-        return KernelImage(
-            **{
-                **fields,
-                "name": name,
-                "image": folder / fields["image"],
-                "modules": tuple(folder / module for module in fields["modules"]),
-                "optional_modules": {
-                    module: tuple(folder / path for path in paths)
-                    for module, paths in fields.get("optional_modules", {}).items()
-                },
-            }
-        )
+        image = _image.validate_python(json.loads((folder / _META).read_text())["image"] | {"name": name})
+        more = {name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()}
+        modules = tuple(map(folder.joinpath, image.modules))
+        return replace(image, image=folder / image.image, modules=modules, optional_modules=more)
 
     def describe(self, folder: Path, image: KernelImage, **more: Any) -> None:
         """Write the description of a kernel whose files are in ``folder``, which may be renamed later."""
-        fields = asdict(image)
-        del fields["name"]
-        fields["image"] = str(image.image.relative_to(folder))
-        fields["modules"] = [str(module.relative_to(folder)) for module in image.modules]
-        fields["optional_modules"] = {
-            name: [str(path.relative_to(folder)) for path in paths]
-            for name, paths in image.optional_modules.items()
-        }
-        size = cache_folder.size_kb([folder])
-        (folder / _META).write_text(json.dumps({"image": fields, "size_kb": size, **more}, indent=1) + "\n")
+        fields = {"image": asdict(image), "size_kb": cache_folder.size_kb([folder]), **more}
+        del fields["image"]["name"]
+        text = json.dumps(fields, indent=1, default=lambda path: str(path.relative_to(folder)))
+        (folder / _META).write_text(text + "\n")
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
         """Return the compile steps of the most recently used kernel of this kind; None without one."""

@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,23 +108,12 @@ def _without_variables() -> dict[str, str]:
 _RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A branch as patches.
-
-    ``base`` is a git revision, the commit at which the branch forked from BASE; ``folder`` is the folder of
-    the patches, in the cache.
-    """
-
-    base: str
-    folder: Path
-
-
-def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
+def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
     """Write the patches of the branch ``BASE..TOPIC`` of ``repository``. TOPIC is HEAD by default.
 
     The patches are the commits that are in TOPIC and not in BASE, oldest first, and the series is named
-    after TOPIC. Raises InputError if git does not find such commits, or if one of them is a merge.
+    after TOPIC. Return the revision at which the branch forked from BASE, and the folder of the patches, in
+    the cache. Raises InputError if git does not find such commits, or if one of them is a merge.
     """
     match = _RANGE.fullmatch(text)
     if not match:
@@ -162,7 +150,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> Branch:
             with cache_folder.published(folder.parent) as work:
                 into = str(work / folder.name)
                 _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", into, span)
-    return Branch(base if fork == ends[base] else fork, folder)
+    return base if fork == ends[base] else fork, folder
 
 
 def _commit(repository: Path, name: str) -> str:

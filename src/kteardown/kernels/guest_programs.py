@@ -31,7 +31,15 @@ def ensure(names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporte
     found = []
     for name in names:
         if name in _USER_PROGRAMS:
-            found.append(_user_program(name))
+            own = programs_dir()
+            if own is None or not (own / name).is_file():
+                where = f"{own} does not contain it" if own else "KTEARDOWN_PROGRAMS is not set"
+                raise InputError(
+                    f"the guest needs {name}, which is not in a Debian package, and {where}",
+                    hint=f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for "
+                    "the guest.",
+                )
+            found.append(own / name)
             continue
         (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
@@ -63,17 +71,6 @@ def extract(deb: Path, name: str, folder: Path) -> Path:
     target = found.rename(folder / name)
     cache_folder.remove(unpacked)
     return target
-
-
-def _user_program(name: str) -> Path:
-    folder = programs_dir()
-    if folder is None or not (folder / name).is_file():
-        where = f"{folder} does not contain it" if folder else "KTEARDOWN_PROGRAMS is not set"
-        raise InputError(
-            f"the guest needs {name}, which is not in a Debian package, and {where}",
-            hint=f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for the guest.",
-        )
-    return folder / name
 
 
 def _program(name: str) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown import paths
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, LabError, MissingError
 from kteardown.kernels import cache_folder, kconfig, toolchain
 from kteardown.kernels.apt import Package
 from kteardown.kernels.cache import Cache
@@ -230,7 +230,7 @@ def _decompress(path: Path) -> bytes:
         if path.suffix == ".zst":
             return subprocess.run(["zstd", "-dcq", str(path)], check=True, capture_output=True).stdout
     except FileNotFoundError as error:
-        raise toolchain.missing(["zstd"], ["zstd"]) from error
+        raise MissingError("not installed on this host: zstd", ["zstd"]) from error
     except (lzma.LZMAError, subprocess.CalledProcessError) as error:
         raise LabError(
             f"{path.name}: the module is damaged: {error}",

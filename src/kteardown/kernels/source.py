@@ -150,13 +150,13 @@ class Sources:
             if seal.is_intact(target, self._reporter):
                 return target
             cache_folder.need_space(target.parent, _TREE_MB, f"the source tree of {source.id}")
-            unpack: dict[str, Callable[[Source, Path], None]] = {
-                "debian": self._unpack_debian,
-                "git": self._unpack_git,
-                "tar": self._unpack_tar,
-            }
             with cache_folder.published(target) as folder:
-                unpack[source.kind](source, folder)
+                self._unpack(source, folder)
+                if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
+                    raise InputError(
+                        f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
+                        hint="give the tarball or the repository of a Linux kernel.",
+                    )
                 # Builds may use hard links to the files.
                 argv = ["find", str(folder), "-type", "f", "-exec", "chmod", "a-w", "{}", "+"]
                 subprocess.run(argv, check=True)
@@ -187,14 +187,12 @@ class Sources:
 
     def package_file(self, package: Package, architecture: str) -> Path:
         """Return the .deb of ``package``, downloaded if necessary. Raises LabError."""
-        return self._apt(architecture).download(package, self.folder / "downloads")
+        apt = Apt(self.folder / "apt", self._reporter, architecture)
+        return apt.download(package, self.folder / "downloads")
 
     def find_package(self, pattern: str, architecture: str, version: str = "") -> Package:
         """Return the newest Debian package whose name matches ``pattern``; see ``Apt.find``."""
-        return self._apt(architecture).find(pattern, version)
-
-    def _apt(self, architecture: str) -> Apt:
-        return Apt(self.folder / "apt", self._reporter, architecture)
+        return Apt(self.folder / "apt", self._reporter, architecture).find(pattern, version)
 
     def kernel_package(self, spec: str, facts: str, pattern: str, architecture: str) -> Package:
         """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major version.
@@ -223,38 +221,32 @@ class Sources:
         facts = (path, stat.st_size, stat.st_mtime_ns)
         return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
 
-    def _unpack_debian(self, source: Source, folder: Path) -> None:
-        package = package_from_json(source.origin)
-        deb = self.package_file(package, _host_architecture())
-        with self._reporter.task(f"Unpacking {package.name} {package.version}"):
-            member = f"./usr/src/{package.name}.tar.xz"
+    def _unpack(self, source: Source, folder: Path) -> None:
+        if source.kind == "debian":
+            package = package_from_json(source.origin)
+            deb = self.package_file(package, _host_architecture())
+            what = f"{package.name} {package.version}"
             outer = ["dpkg-deb", "--fsys-tarfile", str(deb)]
-            stages = [outer, ["tar", "-xO", member], _untar(folder, "--xz")]
-            _pipe(stages, folder, f"{package.name} {package.version}")
-
-    def _unpack_git(self, source: Source, folder: Path) -> None:
-        commit = source.id.rpartition("@")[2]
-        with self._reporter.task(f"Unpacking {source.id}"), git.view(Path(source.origin)) as git_dir:
-            archive = [*git.COMMAND, "archive", "--format=tar", commit]
+            stages = [outer, ["tar", "-xO", f"./usr/src/{package.name}.tar.xz"], _untar(folder, "--xz")]
+            with self._reporter.task(f"Unpacking {what}"):
+                _pipe(stages, folder, what)
+        elif source.kind == "git":
+            archive = [*git.COMMAND, "archive", "--format=tar", source.id.rpartition("@")[2]]
             stages = [archive, ["tar", "-x", "-C", str(folder)]]
-            try:
-                _pipe(stages, folder, source.id, git.environment(git_dir))
-            except UnpackError as error:
-                hint = "if it is a partial clone, fetch the rest: git fetch --refetch --no-filter."
-                raise LabError(error.message, hint=hint) from error
-        _check_kernel_tree(source, folder)
-
-    def _unpack_tar(self, source: Source, folder: Path) -> None:
-        with self._reporter.task(f"Unpacking {source.origin}"):
-            try:
-                stages = [["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))]
-                _pipe(stages, folder, source.origin)
-            except UnpackError as error:
-                raise InputError(
-                    error.message,
-                    hint="give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd.",
-                ) from error
-        _check_kernel_tree(source, folder)
+            with self._reporter.task(f"Unpacking {source.id}"), git.view(Path(source.origin)) as git_dir:
+                try:
+                    _pipe(stages, folder, source.id, git.environment(git_dir))
+                except UnpackError as error:
+                    hint = "if it is a partial clone, fetch the rest: git fetch --refetch --no-filter."
+                    raise LabError(error.message, hint=hint) from error
+        else:
+            stages = [["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))]
+            with self._reporter.task(f"Unpacking {source.origin}"):
+                try:
+                    _pipe(stages, folder, source.origin)
+                except UnpackError as error:
+                    hint = "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd."
+                    raise InputError(error.message, hint=hint) from error
 
 
 def file_hash(path: Path) -> str:
@@ -338,12 +330,4 @@ def _pipe(
         raise UnpackError(
             f"cannot unpack {what}: {text}",
             hint=f"try again; if it fails again, remove {folder.parents[1] / 'downloads'} first.",
-        )
-
-
-def _check_kernel_tree(source: Source, folder: Path) -> None:
-    if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
-        raise InputError(
-            f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
-            hint="give the tarball or the repository of a Linux kernel.",
         )

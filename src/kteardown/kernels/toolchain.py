@@ -44,7 +44,8 @@ def compiler_version(arch: Arch) -> str:
     """Return the first line of the compiler's ``--version``. Raises MissingError if it is not installed."""
     compiler = ARCHITECTURES[arch].compiler
     if not shutil.which(compiler):
-        raise missing([compiler], [ARCHITECTURES[arch].compiler_package])
+        package = ARCHITECTURES[arch].compiler_package
+        raise MissingError(f"not installed on this host: {compiler}", [package])
     return capture([compiler, "--version"]).stdout.splitlines()[0]
 
 
@@ -57,9 +58,5 @@ def need_build_tools(arch: Arch) -> None:
     if not absent and capture(argv, text_in="#include <gelf.h>\n").returncode:
         absent["gelf.h"] = "libelf-dev"
     if absent:
-        raise missing(sorted(absent), sorted(set(absent.values())))
-
-
-def missing(tools: Sequence[str], packages: Sequence[str]) -> MissingError:
-    """Return the error for missing programs, with the Debian packages that contain them."""
-    return MissingError(f"not installed on this host: {', '.join(tools)}", packages)
+        names = ", ".join(sorted(absent))
+        raise MissingError(f"not installed on this host: {names}", sorted(set(absent.values())))

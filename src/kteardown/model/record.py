@@ -105,7 +105,7 @@ class BootEnd(_Record):
     """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start.
 
     ``problems`` are those that the kernel reported in its log, whatever the outcome. ``last_lines`` is the
-    end of the console of a boot that was not ok.
+    end of the console of a boot that was not ok; of a hung guest, the stacks of its CPUs.
     """
 
     type: Literal["boot_end"] = "boot_end"

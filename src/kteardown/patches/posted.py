@@ -177,12 +177,12 @@ def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
 
 
 def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
-    branch = of_branch(span, repository, cache_dir)
-    patches = patches_in(branch.folder)
+    fork, folder = of_branch(span, repository, cache_dir)
+    patches = patches_in(folder)
     mails = [parse(patch.read_bytes(), patch.name) for patch in patches]
-    commit = git.read(repository, "rev-parse", "--verify", f"{branch.base}^{{commit}}").text
+    commit = git.read(repository, "rev-parse", "--verify", f"{fork}^{{commit}}").text
     return PostedSeries(
-        name=branch.folder.name,
+        name=folder.name,
         title=mails[0].title if len(mails) == 1 else span,
         revision="",
         message_id="",

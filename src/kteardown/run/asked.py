@@ -28,10 +28,10 @@ def base_and_variants(source: str, series: list[str], branches: list[str]) -> tu
     path, at, _ = rest.rpartition("@") if kind == "git" else ("", "", "")
     repository = Path(path if at else rest).expanduser() if kind == "git" else Path()
     found = [of_branch(text, repository, cache_dir()) for text in branches]
-    variants = [*series, *(str(branch.folder) for branch in found)]
+    variants = [*series, *(str(folder) for _, folder in found)]
     if at or (source and not (kind == "git" and found)):
         return source, variants
-    bases = list(dict.fromkeys(branch.base for branch in found))
+    bases = list(dict.fromkeys(fork for fork, _ in found))
     if len(bases) != 1:
         raise InputError(
             f"--branch: the branches begin at different commits: {', '.join(bases)}"

@@ -4,10 +4,9 @@ The files of a series or the cache may change before a run is resumed; those in 
 whose source or fragments have changed by then is refused.
 """
 
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,6 +38,7 @@ from kteardown.rundir.snapshot import Snapshot, read_json
 from kteardown.vm import host
 
 _kernel_request = TypeAdapter(KernelRequest)
+_kernel_image = TypeAdapter(KernelImage)
 
 
 def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
@@ -46,10 +46,17 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
-            settled = kernel
+            settled, choose = kernel, apply_patches.choose_backport
             if kernel.backports:
-                settled = apply_patches.choose_backport(kernel, sources.identify(kernel.source), sources)
-            requests[kernel.name] = _request_fields(run, settled)
+                settled = choose(kernel, sources.identify(kernel.source), sources)
+            folder = run.path / "series" / _file_name(settled.name)
+            for patch in settled.patches:
+                run.copy(patch, folder / patch.name)
+            patches = tuple(folder.relative_to(run.path) / patch.name for patch in settled.patches)
+            kept = replace(settled, patches=patches, fragments=run.keep_fragments(settled.fragments))
+            requests[kernel.name] = _kernel_request.dump_python(
+                kept, mode="json", exclude={"name", "backports"}
+            )
     run.save(run.path / "requests.json", json.dumps(requests, indent=1, default=str))
     sets = {kernel.name: kernel.patch_set for kernel in resolved.kernels if kernel.patch_set}
     missing = [
@@ -69,7 +76,9 @@ def save_built(run: RunDir, built: Built) -> None:
     requests = _json(run.path / "requests.json")
     known = _json(run.kernels_file)
     # Base is built first, maybe in an earlier call.
-    base = built.images.get(BASE) or _image(known[BASE])
+    base = built.images.get(BASE) or _kernel_image.validate_python(
+        {"name": BASE, "series": "", **known[BASE]}
+    )
     for name, image in built.images.items():
         request = requests.get(name, {})
         known[name] = {
@@ -160,18 +169,6 @@ def _base_request(snapshot: Snapshot) -> KernelRequest:
     return _request(snapshot.run, BASE, read_json(snapshot.run.path / "requests.json")[BASE])
 
 
-def _request_fields(run: RunDir, request: KernelRequest) -> dict[str, Any]:
-    folder = run.path / "series" / _file_name(request.name)
-    for patch in request.patches:
-        run.copy(patch, folder / patch.name)
-    patches = tuple(folder.relative_to(run.path) / patch.name for patch in request.patches)
-    fragments = run.keep_fragments(request.fragments)
-    fields: dict[str, Any] = _kernel_request.dump_python(
-        replace(request, patches=patches, fragments=fragments), mode="json", exclude={"name", "backports"}
-    )
-    return fields
-
-
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
     found = _kernel_request.validate_python({"name": name, **fields})
     patches = tuple(run.path / patch for patch in found.patches)
@@ -180,12 +177,6 @@ def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest
 
 def _file_name(kernel: str) -> str:
     return quote(kernel, safe="@:.+-")
-
-
-def _image(fields: Mapping[str, Any]) -> KernelImage:
-    """Return a kernel of ``kernels.json``, without its modules."""
-    texts = {field.name: fields.get(field.name, "") for field in dataclasses.fields(KernelImage)[:-2]}
-    return KernelImage(**{**texts, "image": Path(fields["image"])})
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -198,14 +189,6 @@ def _twin_patch(run: RunDir) -> Path:
 
 _RUNS = 50
 """How many of the newest runs are read."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The expected time and memory of building and measuring, from earlier builds and runs."""
-
-    building: Building
-    measuring: Forecast
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
@@ -289,15 +272,18 @@ def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
     return plan_profile(plan, resolved.experiment, resolved.workloads, wanted)
 
 
-def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None = None) -> Cost:
-    """Return the expected cost of building and booting ``plan``. Builds, boots and downloads nothing."""
+def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None) -> tuple[Building, Forecast]:
+    """Return the expected cost of building and of booting ``plan``, from earlier builds and runs.
+
+    Builds, boots and downloads nothing.
+    """
     requests = list(resolved.kernels)
     if LAYOUT in controls(resolved.experiment.design):
         sources = Sources(cache_dir(), SilentReporter())
         twin = layout_twin.request(resolved.base, resolved.series, sources, unpack=False)
         requests.append(twin or replace(resolved.series[0], name=LAYOUT))
     measuring = forecast_of(resolved.experiment, resolved.workloads, plan, jobs)
-    return Cost(build.cost(requests, cache_dir=cache_dir()), measuring)
+    return build.cost(requests, cache_dir=cache_dir()), measuring
 
 
 def design_power(resolved: Resolved) -> DesignPower:

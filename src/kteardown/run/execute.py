@@ -7,13 +7,14 @@ is the same for every executor.
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -38,11 +39,11 @@ from kteardown.progress import Reporter
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
-from kteardown.vm.host import load_average
 from kteardown.vm.host_watch import HostWatch
 from kteardown.vm.initramfs import pack
-from kteardown.vm.job import Acceleration, BootJob, BootResult, Machine
+from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.kernel_log import plain_line
+from kteardown.vm.qemu import QemuMachine
 
 Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
@@ -86,7 +87,7 @@ class Bootable:
 class Lab:
     """Where and how the boots run."""
 
-    machine: Machine
+    machine: QemuMachine
     agent: Path
     arch: Arch
     acceleration: Acceleration
@@ -101,12 +102,12 @@ class Lab:
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
     """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
-    backend: Backend | None = None
+    executor: Executor | None = None
     """What runs the boots; None: this machine."""
 
     def stop(self) -> None:
         """End what runs. May be called from any thread."""
-        (self.backend or self.machine).stop()
+        (self.executor or self.machine).stop()
 
 
 class Watch:
@@ -183,6 +184,17 @@ class Executor(Protocol):
     ahead: bool
     """Whether boots run before it is known whether they count. Their records are not in the log before
     ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
+    words: str
+    """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
+
+    def unsettled(self, log: RecordWriter) -> bool:
+        """Return whether an interrupted run left something to do, even if every boot has ended."""
+
+    def open(self, setting: Setting) -> AbstractContextManager[None]:
+        """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
+
+    def stop(self) -> None:
+        """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
         """Divide the boots of ``plan`` that have to run into pieces, in the order of the plan."""
@@ -196,25 +208,8 @@ class Executor(Protocol):
     def wait(self) -> Sequence[Ended]:
         """Wait until boots have ended, and return them; each boot of each piece is returned once.
 
-        Raises LabError if a boot cannot be run, KeyboardInterrupt after ``Backend.stop``.
+        Raises LabError if a boot cannot be run, KeyboardInterrupt after ``stop``.
         """
-
-
-class Backend(Protocol):
-    """Makes executors."""
-
-    @property
-    def words(self) -> str:
-        """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
-
-    def unsettled(self, log: RecordWriter) -> bool:
-        """Return whether an interrupted run left something to do, even if every boot has ended."""
-
-    def open(self, setting: Setting) -> AbstractContextManager[Executor]:
-        """Return an executor for one plan. Nothing of it is left running on this machine when it is left."""
-
-    def stop(self) -> None:
-        """End every executor: ``wait`` raises KeyboardInterrupt. May be called from any thread."""
 
 
 def execute(
@@ -236,13 +231,13 @@ def execute(
     """
     done = log.finished()
     todo = [boot for boot in plan.boots if boot.index not in done]
-    backend = lab.backend or LocalBackend(lab)
-    if not todo and not backend.unsettled(log):
+    executor = lab.executor or _Local(lab)
+    if not todo and not executor.unsettled(log):
         return
     total = sum(weight(trial) for boot in todo for trial in boot.trials)
-    with reporter.task(f"booting {len(todo)} guests{backend.words}", total=total) as task:
+    with reporter.task(f"booting {len(todo)} guests{executor.words}", total=total) as task:
         setting = Setting(plan, kernels, lab, log, Watch(task.update, weight), reporter)
-        with backend.open(setting) as executor:
+        with executor.open(setting):
             _Course(plan, executor, log, reporter).run(between)
 
 
@@ -314,7 +309,7 @@ class _Course:
         self._reporter.note(f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed")
 
 
-def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootResult:
+def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     """Run one attempt at ``boot`` and write its records to the log. Raises InputError, LabError."""
     lab, log, watch = setting.lab, setting.log, setting.watch
     kernel = setting.kernels[boot.kernel]
@@ -353,7 +348,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootResul
                 block=boot.block,
                 seed=boot.seed,
                 acceleration=lab.acceleration,
-                host_load=load_average(),
+                host_load=os.getloadavg()[0],
                 started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
                 machine=boot.machine,
                 lost_limit=lab.lost_limit if host else None,
@@ -364,7 +359,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootResul
     finally:
         initramfs.unlink(missing_ok=True)
     result = _with_source_lines(result, kernel.source_lines(lab.arch))
-    keep(_end(result))
+    keep(result)
     return result
 
 
@@ -408,36 +403,17 @@ def _completed(
     return record
 
 
-def _end(result: BootResult) -> BootEnd:
-    return BootEnd(
-        outcome=result.outcome,
-        detail=result.detail,
-        duration_s=result.duration_s,
-        first_record_s=result.first_record_s,
-        command=list(result.command),
-        host_load=load_average(),
-        peak_rss_kb=result.peak_rss_kb,
-        problems=result.problems,
-        last_lines=result.last_lines,
-        placed=result.placed,
-    )
-
-
-def _with_source_lines(result: BootResult, source: SourceLines) -> BootResult:
+def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
     """Return ``result`` with the source lines of what the kernel printed."""
     texts = [(result.detail,), result.last_lines, *(problem.excerpt for problem in result.problems)]
     flat = source.annotate([line for text in texts for line in text])
     found = iter(flat)
     (detail,), last, *excerpts = (tuple(itertools.islice(found, len(text))) for text in texts)
-    return replace(
-        result,
-        detail=detail,
-        last_lines=last,
-        problems=tuple(
-            problem.model_copy(update={"excerpt": excerpt})
-            for problem, excerpt in zip(result.problems, excerpts, strict=True)
-        ),
+    problems = tuple(
+        problem.model_copy(update={"excerpt": excerpt})
+        for problem, excerpt in zip(result.problems, excerpts, strict=True)
     )
+    return result.model_copy(update={"detail": detail, "last_lines": last, "problems": problems})
 
 
 def _job(
@@ -461,47 +437,35 @@ def _job(
     )
 
 
-class LocalBackend:
-    """This machine, with the machine and the jobs of a lab."""
+class _Local:
+    """The executor of this host, with the machine and the jobs of a lab."""
+
+    ahead = False
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-
-    @property
-    def words(self) -> str:
-        """Return how many guests run at a time, if it is more than one."""
-        return f", {self._lab.jobs} at a time" if self._lab.jobs > 1 else ""
+        self.words = f", {lab.jobs} at a time" if lab.jobs > 1 else ""
+        self._running: dict[Future[list[BootEnd]], Piece] = {}
 
     def unsettled(self, log: RecordWriter) -> bool:
-        """Return False: guests end with their process."""
-        return False
+        return False  # Guests end with their process.
 
     @contextmanager
-    def open(self, setting: Setting) -> Iterator[Executor]:
-        """Yield the executor. No guest is left running afterwards."""
-        with ThreadPoolExecutor(setting.lab.jobs) as pool:
+    def open(self, setting: Setting) -> Iterator[None]:
+        self._setting = setting
+        with ThreadPoolExecutor(self._lab.jobs) as self._pool:
             try:
-                yield _Local(setting, pool)
+                yield
             except BaseException:
                 self.stop()
                 raise
 
     def stop(self) -> None:
-        """End every boot in progress."""
         self._lab.machine.stop()
-
-
-class _Local:
-    ahead = False
-
-    def __init__(self, setting: Setting, pool: ThreadPoolExecutor) -> None:
-        self._setting = setting
-        self._pool = pool
-        self._running: dict[Future[list[BootResult]], Piece] = {}
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
         """Return each boot by itself; a block that was begun on a node of a cluster whole."""
-        elsewhere = self._setting.log.of_jobs() if self._setting.lab.acceleration != EXACT else frozenset()
+        elsewhere = self._setting.log.of_jobs() if self._lab.acceleration != EXACT else frozenset()
         left = {boot.block for boot in plan.boots if boot.index not in finished}
         torn = left & {boot.block for boot in plan.boots if boot.index in elsewhere}
         blocks: dict[int, list[PlannedBoot]] = {}
@@ -511,11 +475,9 @@ class _Local:
         return [tuple(boots) for boots in blocks.values()]
 
     def room(self) -> bool:
-        """Return whether fewer guests run than may run at the same time."""
-        return len(self._running) < self._setting.lab.jobs
+        return len(self._running) < self._lab.jobs
 
     def submit(self, piece: Piece) -> None:
-        """Begin to run boots, one after another."""
         self._running[self._pool.submit(self._run, piece)] = piece
 
     def wait(self) -> Sequence[Ended]:
@@ -527,7 +489,7 @@ class _Local:
                 ended.append(Ended(boot, result.outcome, result.detail))
         return ended
 
-    def _run(self, piece: Piece) -> list[BootResult]:
+    def _run(self, piece: Piece) -> list[BootEnd]:
         results = []
         for boot in piece:
             self._setting.watch.boot(boot)
@@ -538,7 +500,7 @@ class _Local:
         return results
 
 
-def run_boot(boot: PlannedBoot, setting: Setting) -> BootResult:
+def run_boot(boot: PlannedBoot, setting: Setting) -> BootEnd:
     """Run a boot, and what of it was disturbed again. Raises LabError if three attempts fail by the host."""
     while True:
         first = setting.log.next_attempt(boot.index)

@@ -14,7 +14,6 @@ from statistics import median
 from pydantic import ValidationError
 
 from kteardown.errors import InputError
-from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.point import size_of
@@ -50,9 +49,7 @@ class SeenBoot:
     """One boot of an earlier run; ``overhead_s`` is its time outside trials."""
 
     run: str
-    clock: Clock
     acceleration: str
-    arch: str
     memory_mb: int
     overhead_s: float
     peak_rss_kb: int | None
@@ -93,7 +90,7 @@ class Forecast:
         return self.trial_s[place(trial)] + (self.overhead_s if trial.index == 0 else 0.0)
 
 
-def seen_boot(run: str, boot: BootRecords, plan: Plan, clock: Clock, arch: str) -> SeenBoot | None:
+def seen_boot(run: str, boot: BootRecords, plan: Plan) -> SeenBoot | None:
     """Return the times of one boot; None if its outcome is not ok, or if its records have no times."""
     planned = next((b for b in plan.boots if b.index == boot.boot), None)
     if boot.end.outcome != "ok" or planned is None or boot.end.first_record_s is None:
@@ -110,9 +107,7 @@ def seen_boot(run: str, boot: BootRecords, plan: Plan, clock: Clock, arch: str) 
             before = record.at_s
     return SeenBoot(
         run=run,
-        clock=clock,
         acceleration=boot.start.acceleration,
-        arch=arch,
         memory_mb=plan.memory_mb,
         overhead_s=boot.end.duration_s - (before - first),
         peak_rss_kb=boot.end.peak_rss_kb,
@@ -121,27 +116,21 @@ def seen_boot(run: str, boot: BootRecords, plan: Plan, clock: Clock, arch: str) 
 
 
 def forecast(
-    plan: Plan,
-    workloads: Mapping[str, Workload],
-    seen: Sequence[SeenBoot],
-    *,
-    clock: Clock,
-    arch: str,
-    jobs: int,
+    plan: Plan, workloads: Mapping[str, Workload], seen: Sequence[SeenBoot], *, jobs: int
 ) -> Forecast:
-    """Forecast ``plan``. ``seen`` is oldest first; boots of other clocks and architectures are ignored."""
-    alike = [boot for boot in seen if (boot.clock, boot.arch) == (clock, arch)]
+    """Forecast ``plan``. ``seen`` is oldest first, and has its clock and architecture."""
     # KVM is many times faster than emulation: only boots of the acceleration that was used last.
-    alike = [boot for boot in alike if boot.acceleration == alike[-1].acceleration]
+    alike = [boot for boot in seen if boot.acceleration == seen[-1].acceleration]
     names = {trial.workload for boot in plan.boots for trial in boot.trials}
     used = [boot for boot in alike if any(trial.workload in names for trial in boot.trials)]
     known = {trial.workload for boot in used for trial in boot.trials}
     trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
-    curves = {
-        name: _Curve(workloads[name].law, tuple(t for b in used for t in b.trials if t.workload == name))
-        for name in names & known
+    every = {name: [t for b in used for t in b.trials if t.workload == name] for name in names & known}
+    found = {
+        at: _at(trial, workloads[trial.workload].law, every[trial.workload])
+        for at, trial in trials.items()
+        if trial.workload in every
     }
-    found = {at: curves[t.workload].at(t) for at, t in trials.items() if t.workload in curves}
     overhead = median([boot.overhead_s for boot in used] or [0.0])
     seconds = None
     if names <= known and used:
@@ -162,26 +151,22 @@ def forecast(
     )
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """The seconds of one workload as a function of the parameter of its growth law."""
+def _at(trial: PlannedTrial, law: str, every: Sequence[SeenTrial]) -> tuple[float, bool]:
+    """Return the seconds of ``trial``, and whether exactly its point was measured.
 
-    law: str
-    seen: tuple[SeenTrial, ...]
-
-    def at(self, trial: PlannedTrial) -> tuple[float, bool]:
-        """Return the seconds of ``trial``, and whether exactly its point was measured."""
-        others = {name: value for name, value in trial.params.items() if name != self.law}
-        nearest = max(_agree(others, seen.params) for seen in self.seen)
-        near = [seen for seen in self.seen if _agree(others, seen.params) == nearest]
-        executions = trial.warmup + trial.repetitions
-        by_size: dict[int, list[SeenTrial]] = {}
-        for seen in near:
-            by_size.setdefault(size_of(seen.params, self.law), []).append(seen)
-        known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
-        size = size_of(trial.params, self.law)
-        same = nearest == len(others) and size in by_size
-        return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
+    They are a function of the parameter of the growth law of its workload, of which ``every`` trial is.
+    """
+    others = {name: value for name, value in trial.params.items() if name != law}
+    nearest = max(_agree(others, seen.params) for seen in every)
+    executions = trial.warmup + trial.repetitions
+    by_size: dict[int, list[SeenTrial]] = {}
+    for seen in every:
+        if _agree(others, seen.params) == nearest:
+            by_size.setdefault(size_of(seen.params, law), []).append(seen)
+    known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
+    size = size_of(trial.params, law)
+    same = nearest == len(others) and size in by_size
+    return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
 
 
 def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> int:
@@ -236,7 +221,7 @@ def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str],
         if not alike or not _workloads(experiment) & missing:
             return set(), []
         plan = Plan.model_validate_json(run.plan_file.read_bytes())
-        boots = [seen_boot(run.name, boot, plan, clock, arch) for boot in run.boots()]
+        boots = [seen_boot(run.name, boot, plan) for boot in run.boots()]
         return _workloads(experiment), [boot for boot in boots if boot is not None]
     except (OSError, ValidationError, InputError):
         return set(), []
@@ -250,9 +235,7 @@ def forecast_of(
     experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
 ) -> Forecast:
     """Return the forecast for ``plan`` from the earlier runs on this host."""
-    clock, arch = experiment.design.clock, experiment.machine.arch
-    earlier = seen(experiment, all_runs())
-    return forecast(plan, workloads, earlier, clock=clock, arch=arch, jobs=jobs_of(experiment, jobs))
+    return forecast(plan, workloads, seen(experiment, all_runs()), jobs=jobs_of(experiment, jobs))
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

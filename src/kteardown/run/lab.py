@@ -16,14 +16,14 @@ from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.execute import Lab
-from kteardown.run.executors.cluster import ClusterBackend
+from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.slurm import Slurm
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm import acceleration, host
-from kteardown.vm.agent import build_agent, build_counts_agent
+from kteardown.vm.agent import build_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
@@ -46,17 +46,16 @@ def make_lab(
     spec = experiment.machine
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
-    build = build_counts_agent if counted else build_agent
     own = own_sources(snapshot.workloads, experiment.folder)
-    agent = build(spec.arch, cache=cache_dir(), reporter=reporter, own=own)
-    backend = _backend(on, spec.arch)
+    agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, counts=counted)
+    cluster = _cluster(on, spec.arch)
     # On the wall clock all nodes of a cluster must use the same.
-    of_nodes = backend.config.wall if backend and experiment.design.clock == "wall" else None
+    of_nodes = load_config().slurm.wall if cluster and experiment.design.clock == "wall" else None
     best = of_nodes or choose_acceleration(experiment, reporter)
     if counted:
         for name in uncounted(experiment):
             reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
-        if backend is None or best == "mttcg":
+        if cluster is None or best == "mttcg":
             _check_counters(best)
     if best == "icount":
         main_loop_library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
@@ -66,12 +65,12 @@ def make_lab(
         agent_hash=file_hash(agent),
         arch=spec.arch,
         acceleration=best,
-        lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, on_nodes=backend is not None),
+        lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, on_nodes=cluster is not None),
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, jobs),
         kernel_args=spec.kernel_args,
         programs=guest_programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
-        backend=backend,
+        executor=cluster,
     )
 
 
@@ -139,7 +138,7 @@ def scheduler(on: str) -> Slurm:
     return Slurm(load_config().slurm, _partition(on))
 
 
-def _backend(on: str, arch: Arch) -> ClusterBackend | None:
+def _cluster(on: str, arch: Arch) -> Cluster | None:
     """Return what runs the boots; None for this host. Raises InputError, LabError."""
     if not on:
         return None
@@ -150,7 +149,7 @@ def _backend(on: str, arch: Arch) -> ClusterBackend | None:
         raise LabError(
             error.message, hint=f"set qemu to the SHA-256 of the QEMU of the nodes in {config_file()}."
         ) from error
-    return ClusterBackend(scheduler(on), config, qemu)
+    return Cluster(scheduler(on), config, qemu)
 
 
 def remembered_place(run: Path, on: str | None) -> str:

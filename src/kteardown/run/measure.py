@@ -44,54 +44,48 @@ def measure(
     ``after`` is the result of the last look; ``interim`` returns the comparisons so far. Raises LabError,
     BuildError; records that were written before are kept.
     """
-    due = measurable(_due(snapshot, after), snapshot.kernels)
+    due, run = measurable(_due(snapshot, after), snapshot.kernels), snapshot.run
+
+    def boot(plan: Plan) -> None:
+        show = partial(reporter.interim_results, interim)
+        execute(plan, create.bootable(run), lab, log, reporter, expected.weight, show)
+
     while True:
         finished = log.finished()
-        if Journal(snapshot.run).unsettled or not all(boot.index in finished for boot in due.boots):
-            _measure(snapshot, due, log, reporter, expected, jobs, on, interim)
-        snapshot = load(snapshot.run)
+        if Journal(run).unsettled or not all(boot.index in finished for boot in due.boots):
+            lab = labs.make_lab(snapshot, reporter, jobs, on)
+            log.agent_hash = lab.agent_hash
+            with suppress(NotBuiltError):
+                if missing := create.missing_kernels(run):
+                    _build_meanwhile(snapshot, due, missing, boot, lab, reporter)
+                boot(measurable(due, load_kernels(run)))
+        snapshot = load(run)
         due = _plan_rest_of_hung(snapshot, log, reporter)
         if not due.boots:
             return snapshot
 
 
-def _measure(
+def _build_meanwhile(
     snapshot: Snapshot,
     due: Plan,
-    log: RecordWriter,
+    missing: Sequence[KernelRequest],
+    boot: Callable[[Plan], None],
+    lab: Lab,
     reporter: Reporter,
-    expected: Forecast,
-    jobs: int | None,
-    on: str,
-    interim: Callable[[], Sequence[InterimResult]],
 ) -> None:
-    """Boot the rest of ``due``, and build the kernels that are missing meanwhile."""
-    lab = labs.make_lab(snapshot, reporter, jobs, on)
-    log.agent_hash = lab.agent_hash
-
-    def boot(plan: Plan) -> None:
-        kernels = create.bootable(snapshot.run)
-        execute(plan, kernels, lab, log, reporter, expected.weight, lambda: reporter.interim_results(interim))
-
-    missing = create.missing_kernels(snapshot.run)
-    if missing:
-        # The boots of kernels that are already built; on the wall clock a build would disturb them.
-        exact = snapshot.experiment.design.clock == "instructions"
-        not_yet = {TWIN, *(request.name for request in missing)}
-        now = tuple(boot for boot in due.boots if exact and boot.kernel not in not_yet)
-        early = due.model_copy(update={"boots": now})
-        with ThreadPoolExecutor(1) as pool:
-            booting = pool.submit(boot, early)
-            try:
-                build_beside(booting, partial(_build, snapshot, missing), reporter)
-            except NotBuiltError:
-                # The boots of base that run are of no use.
-                lab.stop()
-                return
-            except BaseException:
-                lab.stop()
-                raise
-    boot(measurable(due, load_kernels(snapshot.run)))
+    """Build ``missing`` while the kernels of ``due`` that are already built boot."""
+    # On the wall clock a build would disturb them.
+    exact = snapshot.experiment.design.clock == "instructions"
+    not_yet = {TWIN, *(request.name for request in missing)}
+    now = tuple(boot for boot in due.boots if exact and boot.kernel not in not_yet)
+    with ThreadPoolExecutor(1) as pool:
+        booting = pool.submit(boot, due.model_copy(update={"boots": now}))
+        try:
+            build_beside(booting, partial(_build, snapshot, missing), reporter)
+        except BaseException:
+            # If no kernel differs from base, the boots of base are of no use.
+            lab.stop()
+            raise
 
 
 def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter) -> Plan:

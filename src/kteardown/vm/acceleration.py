@@ -18,7 +18,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import replace_text
@@ -40,14 +39,6 @@ class WallAcceleration:
     reason: str
 
 
-class Probed(NamedTuple):
-    """What a probe guest did. ``fault`` says what went wrong; it is empty if the guest ran."""
-
-    fault: str
-    late: bool = False
-    """Whether it only did not finish in time."""
-
-
 def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
     """Return KVM if a probe guest runs on it, or else multi-threaded emulation with the reason.
 
@@ -63,9 +54,10 @@ def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
     )
 
 
-def probe_boot(arch: Arch, acceleration: Acceleration) -> Probed:
+def probe_boot(arch: Arch, acceleration: Acceleration) -> tuple[str, bool]:
     """Boot the probe guest under ``acceleration``.
 
+    Return what went wrong, which is empty if the guest ran, and whether it only did not finish in time.
     Raises LabError if QEMU cannot be started.
     """
     probe = ARCHITECTURES[arch].probe
@@ -86,14 +78,14 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> Probed:
             )
         except subprocess.TimeoutExpired as error:
             late = f"a probe guest did not finish within {_LIMIT_S:g} s{_first_error(error.stderr)}"
-            return Probed(late, late=True)
+            return late, True
         except OSError as error:
             raise missing_qemu(arch) from error
     if ended.returncode == probe.status:
-        return Probed("")
+        return "", False
     status = ended.returncode
     how = f"killed by signal {-status}" if status < 0 else f"status {status}"
-    return Probed(f"QEMU ended while a probe guest ran ({how}){_first_error(ended.stderr)}")
+    return f"QEMU ended while a probe guest ran ({how}){_first_error(ended.stderr)}", False
 
 
 def _kvm_fault(arch: Arch, cache: Path) -> str:
@@ -117,12 +109,12 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
             return str(finding["fault"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # The file is missing, incomplete or of another format: probe again.
-    probed = probe_boot(arch, "kvm")
-    until = {"until": time.time() + _LATE_KEPT_S} if probed.late else {}
+    fault, late = probe_boot(arch, "kvm")
+    until = {"until": time.time() + _LATE_KEPT_S} if late else {}
     with contextlib.suppress(OSError):  # The next command probes again.
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, json.dumps({"key": key, "fault": probed.fault, **until}))
-    return probed.fault
+        replace_text(path, json.dumps({"key": key, "fault": fault, **until}))
+    return fault
 
 
 def _first_error(stderr: bytes | None) -> str:

@@ -21,17 +21,20 @@ _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]
 _HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 
 
-def build_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
+def build_agent(
+    arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), counts: bool = False
+) -> Path:
     """Return the statically linked agent for guests of ``arch``, from ``cache`` or built into it.
 
     ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file or a folder
-    of C files.
+    of C files. ``counts``: it also counts events of the processor.
 
     The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
     tool is missing or the cache cannot be written, BuildError if the sources do not compile.
     """
-    return _built(arch, cache, reporter, _sources(own), "kteardown-agent")
+    sources = _sources(own, (*_SOURCES, "counts/*.[ch]") if counts else _SOURCES)
+    return _built(arch, cache, reporter, sources, "kteardown-counts-agent" if counts else "kteardown-agent")
 
 
 def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
@@ -40,15 +43,6 @@ def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequ
     Raises as ``build_agent`` does.
     """
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
-
-
-def build_counts_agent(arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()) -> Path:
-    """Return the agent that also counts events of the processor; ``own`` as for ``build_agent``.
-
-    Raises as ``build_agent`` does.
-    """
-    sources = _sources(own, (*_SOURCES, "counts/*.[ch]"))
-    return _built(arch, cache, reporter, sources, "kteardown-counts-agent")
 
 
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:

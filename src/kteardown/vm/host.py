@@ -7,6 +7,7 @@ import platform
 import re
 import struct
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,16 +38,14 @@ def missing_qemu(arch: Arch) -> MissingError:
 
 
 _SYS = Path("/sys/devices/system/cpu")
+_HARDWARE, _INSTRUCTIONS = 0, 1
+_ATTR_SIZE = 72
+_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
 
 
 def memory_mb() -> int:
     """Return the memory of the host."""
     return int(psutil.virtual_memory().total) >> 20
-
-
-def load_average() -> float:
-    """Return the load average of the last minute: the number of runnable and waiting tasks."""
-    return os.getloadavg()[0]
 
 
 def facts() -> dict[str, Any]:
@@ -62,6 +61,14 @@ def facts() -> dict[str, Any]:
     cpuinfo = {name.strip(): value.strip() for name, _, value in pairs}
     governors = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
     found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
+    packages = {_read(file) for file in _SYS.glob("cpu[0-9]*/topology/physical_package_id")}
+    off, boost = _read(_SYS / "intel_pstate/no_turbo"), _read(_SYS / "cpufreq/boost")
+    os_name, qemu = None, dict.fromkeys(get_args(Arch), "")
+    with suppress(OSError):
+        os_name = platform.freedesktop_os_release().get("PRETTY_NAME")
+    for arch in qemu:
+        with suppress(LabError):
+            qemu[arch] = qemu_version(arch)
     return {
         "cpu": {
             "model": cpuinfo.get("model name") or cpuinfo.get("CPU part"),
@@ -69,9 +76,14 @@ def facts() -> dict[str, Any]:
             "online": count_cpus(_read(_SYS / "online")),
             "possible": count_cpus(_read(_SYS / "possible")),
             "usable": len(os.sched_getaffinity(0)),
-            "topology": _topology(),
+            # Numbers; None where sysfs does not have them.
+            "topology": {
+                "packages": len(packages - {None}) or None,
+                "cores": psutil.cpu_count(logical=False),
+                "nodes": count_cpus(_read(Path("/sys/devices/system/node/online"))),
+            },
             "governor": ", ".join(sorted(filter(None, governors))) or None,
-            "turbo": _turbo(),
+            "turbo": off == "0" if off else boost == "1" if boost else None,
             "smt": _read(_SYS / "smt/control"),
             "isolated": _read(_SYS / "isolated"),
         },
@@ -80,27 +92,9 @@ def facts() -> dict[str, Any]:
         "mitigations": {name: text for name, text in found.items() if text and text != "Not affected"},
         "memory_kb": psutil.virtual_memory().total // 1024,
         "kernel": platform.release(),
-        "os": _os_name(),
-        "qemu": {arch: _qemu_or_none(arch) for arch in get_args(Arch)},
+        "os": os_name,
+        "qemu": {arch: version or None for arch, version in qemu.items()},
     }
-
-
-def _topology() -> dict[str, int | None]:
-    """Return the numbers of packages, cores and NUMA nodes; None where sysfs does not have them."""
-    cores = set()
-    for cpu in _SYS.glob("cpu[0-9]*"):
-        package = _read(cpu / "topology/physical_package_id")
-        core = _read(cpu / "topology/core_id")
-        if package is not None and core is not None:
-            cores.add((package, core))
-    nodes = count_cpus(_read(Path("/sys/devices/system/node/online")))
-    packages = len({package for package, _ in cores})
-    return {"packages": packages or None, "cores": len(cores) or None, "nodes": nodes}
-
-
-def _turbo() -> bool | None:
-    off, boost = _read(_SYS / "intel_pstate/no_turbo"), _read(_SYS / "cpufreq/boost")
-    return off == "0" if off else boost == "1" if boost else None
 
 
 def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
@@ -115,13 +109,6 @@ def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
     return " ".join(filter(None, (vendor, product))) or "yes"
 
 
-def _os_name() -> str | None:
-    try:
-        return platform.freedesktop_os_release().get("PRETTY_NAME")
-    except OSError:
-        return None
-
-
 def count_cpus(ranges: str | None) -> int | None:
     """Return the number of CPUs in a list such as ``0-3,8``; None for an empty list."""
     return len(cpu_list(ranges or "")) or None
@@ -129,18 +116,6 @@ def count_cpus(ranges: str | None) -> int | None:
 
 def _read(path: Path) -> str | None:
     return read_or_empty(path).strip() or None
-
-
-def _qemu_or_none(arch: Arch) -> str | None:
-    try:
-        return qemu_version(arch)
-    except LabError:
-        return None
-
-
-_HARDWARE, _INSTRUCTIONS = 0, 1
-_ATTR_SIZE = 72
-_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
 
 
 def why_guests_have_no_counters(root: Path = Path("/")) -> str:

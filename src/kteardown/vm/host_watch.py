@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from kteardown.model.record import LostTime
+from kteardown.model.selftest import HostCheck
 from kteardown.paths import read_or_empty
 from kteardown.vm import host
 
@@ -27,20 +28,12 @@ WAKEUP_S = 50e-6
 
 
 @dataclass(frozen=True)
-class ThreadTimes:
-    """One thread by ``/proc/PID/task/TID/schedstat``: how long it waited for a CPU, and how often it ran."""
-
-    run_delay_s: float
-    times_run: int
-
-
-@dataclass(frozen=True)
 class Counters:
     """All counters at one moment; empty or None where this host has none."""
 
     at_s: float
-    threads: Mapping[int, ThreadTimes] = field(default_factory=dict)
-    """By thread id, those of the virtual CPUs."""
+    threads: Mapping[int, tuple[float, int]] = field(default_factory=dict)
+    """By id of a thread of a virtual CPU: the seconds that it waited for a CPU, and how often it ran."""
     steal_s: Mapping[int, float] = field(default_factory=dict)
     """By CPU of the host, the time that a hypervisor under the host gave to others."""
     throttled_s: float | None = None
@@ -97,8 +90,8 @@ def lost_between(before: Counters, after: Counters) -> LostTime:
     waits = []
     for old, new in ((before.threads[thread], after.threads[thread]) for thread in both):
         # Without what an idle host needs to wake the thread.
-        usual = (new.times_run - old.times_run) * WAKEUP_S
-        waits.append(max(0.0, new.run_delay_s - old.run_delay_s - usual))
+        usual = (new[1] - old[1]) * WAKEUP_S
+        waits.append(max(0.0, new[0] - old[0] - usual))
     stolen = _most(before.steal_s, after.steal_s)
     throttled = None
     if before.throttled_s is not None and after.throttled_s is not None:
@@ -147,12 +140,12 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 6)
 
 
-def _thread_times(root: Path, thread: int) -> ThreadTimes | None:
+def _thread_times(root: Path, thread: int) -> tuple[float, int] | None:
     """Return the times of a thread; None if it has exited, or if the kernel does not keep them."""
     fields = read_or_empty(root / f"proc/{thread}/schedstat").split()
     if len(fields) != 3 or fields[2] == "0":
         return None
-    return ThreadTimes(int(fields[1]) / 1e9, int(fields[2]))
+    return int(fields[1]) / 1e9, int(fields[2])
 
 
 def _throttled(root: Path) -> float | None:
@@ -182,39 +175,27 @@ _STEAL_S = 0.5
 _CPU = "/sys/devices/system/cpu"
 
 
-@dataclass(frozen=True)
-class WallCheck:
-    """One property of the host. ``cost`` is what it adds to figures of the wall clock if it is not ok."""
-
-    name: str
-    ok: bool
-    state: str
-    cost: str = ""
-    command: str = ""
-    """What changes it; empty if it cannot be changed by a command."""
+_Row = tuple[Any, ...]
+"""The fields of a ``HostCheck``. ``command`` changes what was found; empty if no command can."""
 
 
-def host_checks() -> list[WallCheck]:
-    """Return the checks of this host."""
-    return wall_checks(host.facts())
-
-
-def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[WallCheck]:
+def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
-    return [*_of_processor(facts, root), *_of_memory_and_clock(facts, root), *_of_time_taken(facts, root)]
+    rows = [*_of_processor(facts, root), *_of_memory_and_clock(facts, root), *_of_time_taken(facts, root)]
+    return [HostCheck(**dict(zip(HostCheck.model_fields, row, strict=False))) for row in rows]
 
 
-def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
     under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
     governor, turbo, smt = cpu["governor"], cpu["turbo"], cpu["smt"]
-    yield WallCheck(
+    yield (
         "hardware",
         under is None,
         "this host is hardware" if under is None else f"this host is itself a guest ({under})",
         "what leaves the guest (page faults, timers, interrupts between CPUs, halts) goes through a further "
         "hypervisor, and other guests of the same machine take time from this host",
     )
-    yield WallCheck(
+    yield (
         "governor",
         governor in (None, "performance"),
         governor or "unknown: the host does not set the frequency",
@@ -224,21 +205,21 @@ def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
     most = _range(root, "base_frequency")
     intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
     off = f"echo 1 | sudo tee {_CPU}/intel_pstate/no_turbo"
-    yield WallCheck(
+    yield (
         "turbo",
         not turbo,
         "unknown" if turbo is None else "on" if turbo else "off",
         f"the frequency depends on the temperature and on how many cores are busy{most}",
         off if intel else f"echo 0 | sudo tee {_CPU}/cpufreq/boost",
     )
-    yield WallCheck(
+    yield (
         "SMT",
         smt != "on",
         smt or "unknown",
         "a CPU shares its core, and is much slower while the other CPU of the core is busy",
         f"echo off | sudo tee {_CPU}/smt/control",
     )
-    yield WallCheck(
+    yield (
         "mitigations",
         True,
         f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
@@ -248,7 +229,7 @@ def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
     )
     count = cpu["online"] or 1
     last = f"{count // 2}-{count - 1}"
-    yield WallCheck(
+    yield (
         "isolated CPUs",
         bool(cpu["isolated"]) or count < 4,
         cpu["isolated"] or "none",
@@ -264,11 +245,11 @@ def _range(root: Path, lowest: str) -> str:
     return f": {low // 1000} to {high // 1000} MHz" if low and high else ""
 
 
-def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
     enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
     chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
     free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
-    yield WallCheck(
+    yield (
         "huge pages",
         chosen in ("always", "madvise") or free > 0,
         f"transparent: {chosen}; reserved and free: {free} of 2 MB",
@@ -279,7 +260,7 @@ def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[WallC
     flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
     source = facts["clocksource"] or "unknown"
     invariant = {"constant_tsc", "nonstop_tsc"} <= {*flags}
-    yield WallCheck(
+    yield (
         "clock source",
         source in ("tsc", "arch_sys_counter"),
         source + (", invariant TSC" if invariant else ""),
@@ -288,10 +269,10 @@ def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[WallC
     )
 
 
-def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
+def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
     words = read_or_empty(root / "proc/loadavg").split()
     load = float(words[0]) if words else 0.0
-    yield WallCheck(
+    yield (
         "load",
         load <= _BUSY,
         f"{load:.1f} on {facts['cpu']['usable']} CPUs",
@@ -304,7 +285,7 @@ def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
     time.sleep(_STEAL_S)
     after = steal(read_or_empty(root / "proc/stat"), cpus)
     taken = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
-    yield WallCheck(
+    yield (
         "steal",
         taken <= 0.01,
         f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started",
@@ -316,7 +297,7 @@ def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
         quota = read_or_empty(folder / "cpu.max") or read_or_empty(folder / "cpu.cfs_quota_us")
         if (quota.split() or [""])[0] not in ("", "max", "-1"):
             limits.append(folder.name)
-    yield WallCheck(
+    yield (
         "CPU quota",
         not limits,
         f"set by the control group {', '.join(limits)}" if limits else "none",
@@ -325,7 +306,7 @@ def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[WallCheck]:
     )
     paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
     reason = host.why_no_counters()
-    yield WallCheck(
+    yield (
         "hardware counters",
         not reason,
         (reason or "guests can have them: `kteardown run ... --clock wall --counts`")

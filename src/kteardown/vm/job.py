@@ -1,12 +1,11 @@
-"""The interface for booting a kernel: the job, the result, the machine."""
+"""What is given to the machine that boots a kernel."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from kteardown.model.arch import Arch
-from kteardown.model.record import KernelProblem, Outcome, Placed
 
 Acceleration = Literal["icount", "mttcg", "kvm"]
 """icount: the emulator with the instruction-counted clock; mttcg: multi-threaded
@@ -43,37 +42,3 @@ class BootJob:
     on_vcpus: Callable[[Sequence[int]], None] | None = None
     """Called before the guest's first record with the threads of the host that run its CPUs, if there are any
     that QEMU names; None: QEMU is not asked."""
-
-
-@dataclass(frozen=True)
-class BootResult:
-    """How a boot ended. Times are seconds on the host since the start of the machine."""
-
-    outcome: Outcome
-    detail: str
-    duration_s: float
-    first_record_s: float | None
-    command: tuple[str, ...] = field(default=())
-    peak_rss_kb: int | None = None
-    """Peak resident memory of the machine's process on the host, in kB; None if it was not sampled."""
-    problems: tuple[KernelProblem, ...] = ()
-    """What the kernel reported about itself."""
-    last_lines: tuple[str, ...] = ()
-    """The end of the console if the outcome is not ok; of a hung guest, the stacks of its CPUs."""
-    placed: Placed | None = None
-    """Where on the host it ran under KVM; None under emulation."""
-
-
-class Machine(Protocol):
-    """Boots a kernel, passes on each line that the agent writes, and returns how the boot ended."""
-
-    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
-        """Run one boot to its end.
-
-        ``on_line`` is called with every complete line of the records port, without its newline,
-        when it arrives. A failure of the guest is a result, not an exception. No process of the
-        machine is left running when this returns or raises, KeyboardInterrupt included.
-        """
-
-    def stop(self) -> None:
-        """End every boot in progress: ``boot`` raises KeyboardInterrupt. May be called from any thread."""

@@ -22,13 +22,13 @@ from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
-from kteardown.model.record import AgentError, Bye, parse
+from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
 from kteardown.vm.confinement import confinement, opened
 from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.image_header import check_image
-from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob, BootResult
+from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
 from kteardown.vm.qemu_library import preloaded
 
@@ -417,12 +417,16 @@ class QemuMachine:
         self._on_command = on_command
         self._inherit = inherit
         self._lock = threading.Lock()
-        self._boots: dict[asyncio.Task[BootResult], asyncio.AbstractEventLoop] = {}
+        self._boots: dict[asyncio.Task[BootEnd], asyncio.AbstractEventLoop] = {}
         self._stopped = False
         self._cpu_pinning = CpuPinning()
 
-    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
-        """Run one boot to its end, as ``vm.job.Machine`` specifies.
+    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
+        """Run one boot to its end.
+
+        ``on_line`` is called with every complete line of the records port, without its newline, when it
+        arrives. A failure of the guest is a result, not an exception. No process of the machine is left
+        running when this returns or raises, KeyboardInterrupt included.
 
         Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
         or taskset is not installed, /dev/fd is missing or a file cannot be opened, what
@@ -447,7 +451,7 @@ class QemuMachine:
             for task, loop in self._boots.items():
                 loop.call_soon_threadsafe(task.cancel)
 
-    async def _boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootResult:
+    async def _boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         task = asyncio.current_task()
         assert task is not None
         with self._lock:
@@ -455,10 +459,10 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._cpu_pinning.pinned(job) as where, preloaded(job) as start:
-                prefix, inherit = (*where.prefix, *start.prefix), (*self._inherit, *start.inherit)
+            with self._cpu_pinning.pinned(job) as where, preloaded(job) as (before, more):
+                prefix, inherit = (*where.prefix, *before), (*self._inherit, *more)
                 result = await _run(where.job, prefix, on_line, self._on_command, inherit)
-                return replace(result, placed=where.placed)
+                return result.model_copy(update={"placed": where.placed})
         finally:
             with self._lock:
                 del self._boots[task]
@@ -482,7 +486,7 @@ async def _run(
     on_line: Callable[[bytes], None],
     on_command: Callable[[list[str]], None],
     inherit: tuple[int, ...],
-) -> BootResult:
+) -> BootEnd:
     peak_kb: int | None = None
     async with _started(job, prefix, on_command, inherit) as guest:
 
@@ -514,8 +518,16 @@ async def _run(
         with job.console.open("a", encoding="utf-8") as console_end:
             console_end.write(ending.note)
     last_lines = () if outcome == "ok" else last_lines_of(after or before)
-    return BootResult(
-        outcome, detail, duration, lines.first_s, guest.command, peak_kb, problems(before), last_lines
+    return BootEnd(
+        outcome=outcome,
+        detail=detail,
+        duration_s=duration,
+        first_record_s=lines.first_s,
+        command=list(guest.command),
+        host_load=os.getloadavg()[0],
+        peak_rss_kb=peak_kb,
+        problems=problems(before),
+        last_lines=last_lines,
     )
 
 
@@ -624,9 +636,7 @@ async def _ended(guest: _Guest, monitor: Monitor) -> Ending:
     reason = await monitor.shutdown_reason()
     if reason == "guest-shutdown":
         return Ending("powered-off")
-    if reason == "guest-reset":
-        return Ending("reset")
-    return await _broken(guest)
+    return Ending("reset") if reason == "guest-reset" else await _broken(guest)
 
 
 async def _broken(guest: _Guest) -> Ending:

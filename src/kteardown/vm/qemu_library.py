@@ -58,13 +58,6 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
     return library
 
 
-class Preloaded(NamedTuple):
-    """How QEMU is started with the library: the ``prefix`` of its command, the descriptors it inherits."""
-
-    prefix: tuple[str, ...] = ()
-    inherit: tuple[int, ...] = ()
-
-
 def main_loop_library(reporter: Reporter) -> Path:
     """Return ``plugins/main_loop.c`` as a library, which says why it is needed.
 
@@ -74,16 +67,19 @@ def main_loop_library(reporter: Reporter) -> Path:
 
 
 @contextlib.contextmanager
-def preloaded(job: BootJob) -> Iterator[Preloaded]:
-    """Yield how to start QEMU for ``job``. Raises as ``main_loop_library`` does."""
+def preloaded(job: BootJob) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Yield what comes before QEMU's command for ``job``, and the descriptors that QEMU inherits.
+
+    Raises as ``main_loop_library`` does.
+    """
     if job.acceleration != "icount":
-        yield Preloaded()
+        yield (), ()
         return
     # By its descriptor, because a blank or a colon in a path would end it.
     with readable(main_loop_library(SilentReporter())) as opened:
         number = opened.fileno()
         names = [f"/dev/fd/{number}", os.environ.get("LD_PRELOAD", "")]
-        yield Preloaded(("env", f"LD_PRELOAD={':'.join(filter(None, names))}"), (number,))
+        yield ("env", f"LD_PRELOAD={':'.join(filter(None, names))}"), (number,)
 
 
 _MARKS = (

@@ -9,7 +9,11 @@ import pytest
 from kteardown.coverage.boots import _check, programs_of
 from kteardown.errors import GuestError, LabError
 from kteardown.inputs.load import load_workload
-from kteardown.vm.job import BootResult
+from kteardown.model.record import BootEnd, Outcome
+
+
+def _end(outcome: Outcome, detail: str) -> BootEnd:
+    return BootEnd(outcome=outcome, detail=detail, duration_s=1, first_record_s=None, command=[], host_load=0)
 
 
 def test_programs_are_those_of_the_choices() -> None:
@@ -21,13 +25,13 @@ def test_programs_are_those_of_the_choices() -> None:
 def test_a_qemu_without_plugins_is_named(tmp_path: Path) -> None:
     detail = "QEMU ended by itself (exit status 1): qemu-system-x86_64: -plugin: invalid option"
     with pytest.raises(LabError, match="does not load the plugin"):
-        _check(BootResult("infrastructure-error", detail, 0.1, None), load_workload("zombies"), tmp_path)
+        _check(_end("infrastructure-error", detail), load_workload("zombies"), tmp_path)
 
 
 def test_the_console_of_a_guest_that_failed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "console").write_text("BUG: bad")
     with pytest.raises(GuestError, match="ended with panic: oops") as error:
-        _check(BootResult("panic", "oops", 1.0, 0.5), load_workload("zombies"), tmp_path)
+        _check(_end("panic", "oops"), load_workload("zombies"), tmp_path)
     kept = tmp_path / "cache" / "logs" / "coverage-zombies.console"
     assert kept.read_text() == "BUG: bad" and str(kept) in error.value.hint

@@ -49,11 +49,12 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("span", ["v1..my/topic", "main..my/topic", "v1..", "v1...my/topic", "v1..HEAD"])
 def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) -> None:
     found = of_branch(span, tree, tmp_path / "cache")
-    selection = resolve(str(found.folder), cache_dir=tmp_path / "cache")
+    fork, folder = found
+    selection = resolve(str(folder), cache_dir=tmp_path / "cache")
     assert selection.label == "my-topic"
     assert selection.patch_set.subjects == ("file: say two", "file: say three")
     assert "--- a/file.c" in selection.patches[0].read_text()
-    assert git(tree, "rev-parse", found.base) == git(tree, "rev-parse", "v1")
+    assert git(tree, "rev-parse", fork) == git(tree, "rev-parse", "v1")
     assert of_branch(span, tree, tmp_path / "cache") == found
 
 
@@ -61,13 +62,13 @@ def test_a_relative_path_of_the_cache_is_relative_to_the_working_folder(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tree.parent)
-    found = of_branch("v1..my/topic", Path("linux"), Path("cache"))
-    assert found.folder.parents[2] == tree.parent / "cache"
-    assert len(list(found.folder.glob("*.patch"))) == 2
+    _, folder = of_branch("v1..my/topic", Path("linux"), Path("cache"))
+    assert folder.parents[2] == tree.parent / "cache"
+    assert len(list(folder.glob("*.patch"))) == 2
 
 
 def test_the_patches_apply_to_their_base(tree: Path, tmp_path: Path) -> None:
-    patches = resolve(str(of_branch("v1..my/topic", tree, tmp_path).folder), cache_dir=tmp_path).patches
+    patches = resolve(str(of_branch("v1..my/topic", tree, tmp_path)[1]), cache_dir=tmp_path).patches
     git(tree, "checkout", "-q", "v1")
     git(tree, "-c", "diff.noprefix=false", "am", "-q", *map(str, patches))
     assert (tree / "file.c").read_text() == "one\ntwo\nthree\n"

@@ -188,8 +188,8 @@ def test_nothing_of_the_configuration_of_a_repository_is_executed(tmp_path: Path
     lab = sources(tmp_path)
     tree = lab.tree(lab.identify(f"git:{repository}@main~0"))
     assert (tree / "Makefile").read_text() == "$Format:%H$\n"
-    branch = of_branch("v1..HEAD", repository, tmp_path / "cache")
-    assert [path.name for path in branch.folder.iterdir()] == ["0001-two.patch"]
+    _, folder = of_branch("v1..HEAD", repository, tmp_path / "cache")
+    assert [path.name for path in folder.iterdir()] == ["0001-two.patch"]
     assert not (tmp_path / "executed").exists()
 
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
-from kteardown.run.execute import Ended, Executor, Piece, Setting
+from kteardown.run.execute import Ended, Piece, Setting
 from kteardown.rundir.writer import RecordWriter
 
 
-class FakeBackend:
+class FakeExecutor:
     """``outcome`` says how each boot ends; ``choose`` picks, of so many that run, which one ends next."""
 
     def __init__(
@@ -25,44 +25,38 @@ class FakeBackend:
         self.most = room
         self.stopped = False
         self.submitted: list[int] = []
+        self._running: list[Piece] = []
 
+    ahead = True
     words = " on a fake cluster"
 
     def unsettled(self, log: RecordWriter) -> bool:
         return False
 
     @contextmanager
-    def open(self, setting: Setting) -> Iterator[Executor]:
-        yield _Fake(self, setting.log)
+    def open(self, setting: Setting) -> Iterator[None]:
+        self._log = setting.log
+        yield
 
     def stop(self) -> None:
         self.stopped = True
-
-
-class _Fake:
-    ahead = True
-
-    def __init__(self, backend: FakeBackend, log: RecordWriter) -> None:
-        self._backend = backend
-        self._log = log
-        self._running: list[Piece] = []
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
         return [(boot,) for boot in plan.boots if boot.index not in finished]
 
     def room(self) -> bool:
-        return len(self._running) < self._backend.most
+        return len(self._running) < self.most
 
     def submit(self, piece: Piece) -> None:
-        self._backend.submitted += [boot.index for boot in piece]
+        self.submitted += [boot.index for boot in piece]
         self._running.append(piece)
 
     def wait(self) -> Sequence[Ended]:
-        piece = self._running.pop(self._backend.choose(len(self._running)))
+        piece = self._running.pop(self.choose(len(self._running)))
         return [self._ended(boot) for boot in piece]
 
     def _ended(self, boot: PlannedBoot) -> Ended:
-        outcome = self._backend.outcome(boot)
+        outcome = self.outcome(boot)
 
         def keep() -> None:
             start = BootStart(

@@ -64,7 +64,7 @@ class FakeScheduler(Slurm):
         self._answer()
         return [job for job, _ in self.queue]
 
-    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
+    def cancel(self, name: str) -> None:
         self.queue = [(self._as(job, "CANCELLED") if job.live else job, order) for job, order in self.queue]
 
     def nodes(self) -> list[Node]:

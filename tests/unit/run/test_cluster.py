@@ -18,7 +18,7 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
-from kteardown.run.executors.cluster import ClusterBackend
+from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.slurm import Submission
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
@@ -85,9 +85,9 @@ def drive(
 ) -> list[str]:
     """Execute the plan in one session, and return the notes."""
     folder, notes = run.path.parent, notes or Notes()
-    backend = ClusterBackend(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
+    executor = Cluster(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
     machine = FakeMachine(lambda job: FakeBoot())
-    lab = Lab(machine, folder / "agent", "x86_64", acceleration, backend=backend)
+    lab = Lab(machine, folder / "agent", "x86_64", acceleration, executor=executor)
     kernels = {name: Bootable(folder / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, notes)

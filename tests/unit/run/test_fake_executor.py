@@ -15,7 +15,7 @@ from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from unit.fake_machine import FakeBoot, FakeMachine
-from unit.run.fake_executor import FakeBackend
+from unit.run.fake_executor import FakeExecutor
 
 BLOCKS = 8
 BOOTS = tuple(
@@ -43,7 +43,7 @@ def test_the_same_boots_count_in_any_order(fails: list[bool], data: st.DataObjec
     def outcome(boot: PlannedBoot) -> Outcome:
         return "panic" if boot.kernel == "broken" and fails[boot.block] else "ok"
 
-    backend = FakeBackend(
+    executor = FakeExecutor(
         outcome,
         lambda running: data.draw(st.integers(0, running - 1)),
         room=data.draw(st.integers(1, 2 * BLOCKS)),
@@ -51,9 +51,9 @@ def test_the_same_boots_count_in_any_order(fails: list[bool], data: st.DataObjec
     with tempfile.TemporaryDirectory() as folder:
         run = RunDir.create(Path(folder), "test")
         machine = FakeMachine(lambda job: FakeBoot())
-        lab = Lab(machine, Path("agent"), "x86_64", "icount", backend=backend)
+        lab = Lab(machine, Path("agent"), "x86_64", "icount", executor=executor)
         kernels = {name: Bootable(Path(name)) for name in ("base", "broken")}
         with open_writer(run) as log:
             execute(PLAN, kernels, lab, log, SilentReporter())
         assert [boot.boot for boot in run.boots()] == one_after_another(fails)
-        assert len(set(backend.submitted)) == len(backend.submitted)
+        assert len(set(executor.submitted)) == len(executor.submitted)

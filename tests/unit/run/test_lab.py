@@ -31,21 +31,17 @@ class Notes(SilentReporter):
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """The agents that are built: which builder made each."""
     agent = tmp_path / "agent"
     agent.write_bytes(b"")
-    made: list[str] = []
+    made: list[bool] = []
 
-    def builder(kind: str) -> None:
-        def build(*_: object, **__: object) -> Path:
-            made.append(kind)
-            return agent
+    def build(*_: object, counts: bool, **__: object) -> Path:
+        made.append(counts)
+        return agent
 
-        monkeypatch.setattr(lab, kind, build)
-
-    builder("build_agent")
-    builder("build_counts_agent")
+    monkeypatch.setattr(lab, "build_agent", build)
     monkeypatch.setattr("kteardown.run.lab.main_loop_library", lambda reporter: None)
     return made
 
@@ -67,18 +63,18 @@ def with_kvm(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
 
 
 def test_the_agent_is_the_one_that_counts_only_where_it_is_asked_for(
-    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
     asked = snapshot(counted(), tmp_path)
     lab.make_lab(asked, SilentReporter(), None)
     lab.make_lab(asked, SilentReporter(), None, counts=False)
     lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), None)
-    assert built == ["build_counts_agent", "build_agent", "build_agent"]
+    assert built == [True, False, False]
 
 
 def test_a_host_without_counters_is_an_error(
-    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "the processor has no counters")
     with pytest.raises(
@@ -110,7 +106,7 @@ def test_a_host_without_kvm_is_an_error_before_anything_is_built(
 
 
 def test_a_workload_without_a_stretch_is_noted(
-    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
     monkeypatch.setattr("kteardown.inputs.counted.marks_stretch", lambda name, folder="": name == "zombies")

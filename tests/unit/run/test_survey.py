@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ class _Cluster(Slurm):
     def jobs(self, name: str) -> list[Job]:
         return self.queue
 
-    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
+    def cancel(self, name: str) -> None:
         self.cancelled = True
 
     def nodes(self) -> list[Node]:

@@ -15,7 +15,7 @@ from kteardown.errors import BuildError, LabError
 from kteardown.model.arch import Arch
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
-from kteardown.vm.agent import build_agent, build_counts_agent
+from kteardown.vm.agent import build_agent
 from unit.vm.few_workloads import copy_agent
 
 # e_machine of an ELF file: EM_X86_64, EM_AARCH64.
@@ -92,7 +92,7 @@ def test_the_agent_that_counts_is_another_one_with_the_same_workloads(cache: Pat
     plain = build("x86_64", cache, shared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kteardown.vm.agent.data_dir", lambda kind: shared)
-        counting = build_counts_agent("x86_64", cache=cache, reporter=SilentReporter())
+        counting = build_agent("x86_64", counts=True, cache=cache, reporter=SilentReporter())
     assert counting != plain and build("x86_64", cache, shared) == plain
     message = b"hardware counts: "
     assert message in counting.read_bytes() and message not in plain.read_bytes()

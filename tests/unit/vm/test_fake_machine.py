@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.vm.job import BootJob, Machine
+from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
 
@@ -16,9 +16,8 @@ def job(folder: Path, seed: int) -> BootJob:
 
 def test_the_fake_machine_follows_its_script(tmp_path: Path) -> None:
     fake = FakeMachine(lambda j: FakeBoot((b"%d" % j.seed, b"x"), "panic", "why", console=b"Oops"))
-    machine: Machine = fake
     received: list[bytes] = []
-    result = machine.boot(job(tmp_path, 5), received.append)
+    result = fake.boot(job(tmp_path, 5), received.append)
     assert (result.outcome, result.detail) == ("panic", "why")
     assert received == [b"5", b"x"]
     assert (tmp_path / "console-5").read_bytes() == b"Oops"

@@ -18,10 +18,6 @@ def test_facts_describe_this_host_and_are_json() -> None:
     assert facts["memory_kb"] * 1024 >= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
-def test_the_load_average_is_not_negative() -> None:
-    assert host.load_average() >= 0
-
-
 @given(st.sets(st.integers(0, 500), min_size=1))
 def test_cpu_lists_are_counted(cpus: set[int]) -> None:
     spans: list[list[int]] = []

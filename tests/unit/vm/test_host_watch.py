@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import LostTime
-from kteardown.vm.host_watch import Counters, HostWatch, ThreadTimes, lost_between, own_groups, read, steal
+from kteardown.vm.host_watch import Counters, HostWatch, lost_between, own_groups, read, steal
 
 STAT = """cpu  100 0 50 1000 0 0 0 30 0 0
 cpu0 50 0 25 500 0 0 0 10 0 0
@@ -45,7 +45,7 @@ def tree(tmp_path: Path) -> Path:
 
 def test_all_counters_are_read(tree: Path) -> None:
     found = read([7, 8, 9], [0, 1, 2], tree)
-    assert found.threads == {7: ThreadTimes(0.25, 40)}
+    assert found.threads == {7: (0.25, 40)}
     assert found.steal_s == {0: 0.1, 2: 0.2}
     assert found.throttled_s == 2.5
     assert found.hot_s == {0: 0.07}
@@ -73,7 +73,7 @@ def test_groups_of_version_1_are_found_too(tmp_path: Path) -> None:
 
 
 def counters(at_s: float, waits: dict[int, tuple[float, int]], steal_s: float = 0.0) -> Counters:
-    threads = {thread: ThreadTimes(*times) for thread, times in waits.items()}
+    threads = dict(waits)
     return Counters(at_s, threads, {0: steal_s, 1: 0.0})
 
 

@@ -33,15 +33,13 @@ def test_it_is_loaded_beside_others_from_a_path_with_any_characters(
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "with blanks: and colons"))
     monkeypatch.setenv("LD_PRELOAD", others)
-    with preloaded(EXACT) as start:
-        assert start.prefix[1].endswith(f":{others}" if others else f"/{start.inherit[0]}")
-        command = [*start.prefix, "cat", "/proc/self/maps"]
-        loaded = subprocess.check_output(
-            command, pass_fds=start.inherit, stderr=subprocess.DEVNULL, text=True
-        )
+    with preloaded(EXACT) as (prefix, inherit):
+        assert prefix[1].endswith(f":{others}" if others else f"/{inherit[0]}")
+        command = [*prefix, "cat", "/proc/self/maps"]
+        loaded = subprocess.check_output(command, pass_fds=inherit, stderr=subprocess.DEVNULL, text=True)
     assert "main_loop-" in loaded
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(start.inherit[0])
+        os.fstat(inherit[0])
 
 
 def test_in_real_time_nothing_is_loaded() -> None:

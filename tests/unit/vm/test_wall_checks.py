@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kteardown.model.selftest import HostCheck
 from kteardown.vm import host, host_watch
-from kteardown.vm.host_watch import WallCheck
 from unit.vm.test_host_watch import put
 
 QUIET: dict[str, Any] = {
@@ -43,7 +43,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def checks(root: Path, **cpu: object) -> dict[str, WallCheck]:
+def checks(root: Path, **cpu: object) -> dict[str, HostCheck]:
     facts = copy.deepcopy(QUIET)
     facts["cpu"] |= cpu
     return {check.name: check for check in host_watch.wall_checks(facts, root)}

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
+from kteardown.run.execute import Bootable, Ended, Piece, Setting
 from kteardown.run.executors.node_job import Order
 from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
@@ -90,54 +90,44 @@ class _Work:
         return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")
 
 
-@dataclass
-class ClusterBackend:
-    """The nodes of a cluster. ``sleep`` and ``now`` are those of a clock, for tests."""
+class Cluster:
+    """The nodes of a cluster. ``qemu`` is the SHA-256 of the QEMU of the run.
 
-    scheduler: Slurm
-    config: SlurmConfig
-    qemu: str
-    """The SHA-256 of the QEMU of the run."""
-    sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], float] = time.monotonic
-    stopped: bool = False
-    hashes: dict[Path, str] = field(default_factory=dict)
-    """The SHA-256 of each file that jobs were given."""
+    ``sleep`` and ``now`` are those of a clock, for tests.
+    """
 
-    @property
-    def words(self) -> str:
-        """Return where the guests are."""
-        return f" on {self.scheduler.words}"
+    ahead = True
+
+    def __init__(
+        self,
+        scheduler: Slurm,
+        config: SlurmConfig,
+        qemu: str,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._scheduler = scheduler
+        self._config = config
+        self._qemu = qemu
+        self._sleep = sleep
+        self._now = now
+        self._stopped = False
+        self._hashes: dict[Path, str] = {}
+        """The SHA-256 of each file that jobs were given."""
+        self.words = f" on {scheduler.words}"
 
     def unsettled(self, log: RecordWriter) -> bool:
         """Return whether jobs of an interrupted session may still be there."""
         return Journal(log.run).unsettled
 
-    @contextmanager
-    def open(self, setting: Setting) -> Iterator[Executor]:
-        """Yield the executor. Jobs of a run that is interrupted go on; its next session finds them."""
-        cluster = _Cluster(self, setting)
-        try:
-            cluster.begin()
-            yield cluster
-            cluster.finish()
-        except BaseException:
-            cluster.say_what_goes_on()
-            raise
-
     def stop(self) -> None:
         """Make ``wait`` raise KeyboardInterrupt."""
-        self.stopped = True
+        self._stopped = True
 
-
-class _Cluster:
-    ahead = True
-
-    def __init__(self, backend: ClusterBackend, setting: Setting) -> None:
+    @contextmanager
+    def open(self, setting: Setting) -> Iterator[None]:
+        """Jobs of a run that is interrupted go on; its next session finds them. Raises LabError."""
         self._log = setting.log
-        self._backend = backend
-        self._scheduler = backend.scheduler
-        self._config = backend.config
         self._setting = setting
         self._note = setting.reporter.note
         self._exact = setting.lab.acceleration == "icount"
@@ -145,26 +135,31 @@ class _Cluster:
         self._work: dict[tuple[Kind, str], _Work] = {}
         self._adopted: dict[str, Job] = {}
         """Live jobs of a session before this one, by their comment."""
-        self._compared: set[str] = set()
-        """The pieces that were executed on two nodes and compared."""
         self._avoid: set[str] = set()
         """Nodes that could not run a job, as long as there are others."""
         self._worked = False
         """Whether a job has had a result in this session."""
-        self._nodes: tuple[str, ...] = ()
         self._homes: dict[int, str] = {}
         """By index of a boot, the only node on which it may run."""
-        self._polled = self._progress = backend.now()
+        self._polled = self._progress = self._now()
         self._pause_s = _LOOK_S
         self._said: set[str] = set()
         self._reasons: dict[str, float] = {}
         """When it was last said that jobs wait, by the scheduler's reason."""
+        try:
+            self._begin_session()
+            yield
+            self._finish()
+        except BaseException:
+            self._say_what_goes_on()
+            raise
 
-    def begin(self) -> None:
-        """Look at the cluster, and at what sessions before this one left there. Raises LabError."""
+    def _begin_session(self) -> None:
+        """Look at the cluster, and at what sessions before this one left there."""
         self._journal.create()
         self._journal.mark(unsettled=True)
         self._name = f"kt-{self._journal.token()}"
+        # The pieces that were executed on two nodes and compared.
         self._compared = {each.key for each in self._journal.compared() if len(set(each.nodes)) == 2}
         nodes = self._patiently(self._scheduler.nodes)
         if not nodes:
@@ -213,10 +208,16 @@ class _Cluster:
                 return ended
             self._look()
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Wait for the second executions, compare, and leave nothing in the queue."""
         if self._exact:
-            self._check_all()
+            done, finished = self._journal.published("done"), self._log.finished()
+            for boot in self._setting.plan.boots:
+                # What sessions before this one did not check.
+                key = key_of((boot,), exact=True)
+                wanted = boot.index % CHECKED == 0 and ("check", key) not in self._work
+                if wanted and key in done and boot.index in finished and (first := self._first(key)):
+                    self._check(key, (boot,), first)
             while any(kind == "check" for kind, _ in self._work):
                 self._collect("check")
                 self._look()
@@ -229,10 +230,18 @@ class _Cluster:
                     first = self._first(second.receipt.key)
                     if first and second.receipt.name not in known:
                         self._compare(first, second)
-        self._leave_nothing()
+        # What is left of attempts that were given up.
+        until = self._now() + _LEAVE_S
+        while left := [job for job in self._patiently(lambda: self._scheduler.jobs(self._name)) if job.live]:
+            if self._now() >= until:
+                jobs = f"{_jobs(len(left))} of the run could not be cancelled"
+                self._note(f"{jobs}: see `squeue --name={self._name}`")
+                break
+            self._patiently(lambda: self._scheduler.cancel(self._name))
+            self._sleep(min(1.0, self._config.poll_s))
         self._journal.mark(unsettled=False)
 
-    def say_what_goes_on(self) -> None:
+    def _say_what_goes_on(self) -> None:
         """Print what becomes of the jobs of a run that ends before its last boot."""
         jobs = [*self._adopted.values(), *(work.job for work in self._work.values() if work.job)]
         if jobs:
@@ -267,7 +276,7 @@ class _Cluster:
             self._again(work, f"its result is damaged: {str(error).splitlines()[0]}")
             return []
         del self._work[work.kind, work.key]
-        self._worked, self._progress = True, self._backend.now()
+        self._worked, self._progress = True, self._now()
         for boot in work.piece:
             self._setting.watch.ended(boot)
         if work.kind == "check":
@@ -300,15 +309,6 @@ class _Cluster:
 
     # Second executions.
 
-    def _check_all(self) -> None:
-        """Check what sessions before this one did not."""
-        done, finished = self._journal.published("done"), self._log.finished()
-        for boot in self._setting.plan.boots:
-            key = key_of((boot,), exact=True)
-            wanted = boot.index % CHECKED == 0 and ("check", key) not in self._work
-            if wanted and key in done and boot.index in finished and (first := self._first(key)):
-                self._check(key, (boot,), first)
-
     def _check(self, key: str, piece: Piece, first: Published) -> None:
         """Execute a piece again, on another node than the first time."""
         if key in self._compared:
@@ -326,9 +326,9 @@ class _Cluster:
 
     def _drop_hopeless_checks(self) -> None:
         """Do not wait for a second node if none is up: every figure is there."""
-        if self._backend.now() - self._progress < self._config.patience_s:
+        if self._now() - self._progress < self._config.patience_s:
             return
-        self._progress = self._backend.now()
+        self._progress = self._now()
         up = {node.name for node in self._patiently(self._scheduler.nodes) if node.usable}
         for work in [work for work in self._work.values() if work.job and work.job.state == "PENDING"]:
             if up <= set(work.avoid):
@@ -364,7 +364,7 @@ class _Cluster:
         if mine:
             comment = max(mine, key=lambda c: int(c.rpartition(".")[2]))
             work.attempt, work.job = int(comment.rpartition(".")[2]), self._adopted.pop(comment)
-            work.submitted = self._backend.now()
+            work.submitted = self._now()
             return
         self._order(work)
 
@@ -394,10 +394,10 @@ class _Cluster:
         )
         number = self._patiently(lambda: self._scheduler.submit(submission))
         work.job = Job(number, "PENDING", "", work.comment, "")
-        work.submitted, work.over = self._backend.now(), None
+        work.submitted, work.over = self._now(), None
 
     def _order_of(self, work: _Work) -> Order:
-        lab, config, hashes = self._setting.lab, self._config, self._backend.hashes
+        lab, config, hashes = self._setting.lab, self._config, self._hashes
         kernels = {}
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
             files = self._setting.kernels[name]
@@ -421,7 +421,7 @@ class _Cluster:
             kernel_args=lab.kernel_args,
             lost_limit=lab.lost_limit,
             lost_asked=lab.lost_asked,
-            qemu=self._backend.qemu,
+            qemu=self._qemu,
             exclusive=not self._exact,
             node_cache=Path(config.node_cache) if config.node_cache else None,
             lock_folder=Path(config.lock_folder) if config.lock_folder else None,
@@ -430,9 +430,9 @@ class _Cluster:
 
     def _look(self) -> None:
         """Pause, then look for failures, and from time to time at the scheduler."""
-        if self._backend.stopped:
+        if self._stopped:
             raise KeyboardInterrupt
-        self._backend.sleep(self._pause_s)
+        self._sleep(self._pause_s)
         failures = self._journal.failures({(work.key, work.attempt) for work in self._work.values()})
         for work in list(self._work.values()):
             failure = failures.get((work.key, work.attempt))
@@ -441,8 +441,8 @@ class _Cluster:
             if failure.host:
                 self._refused(failure.node, failure.reason)
             self._again(work, f"{failure.node}: {failure.reason}")
-        if self._backend.now() - self._polled >= self._config.poll_s:
-            self._polled = self._backend.now()
+        if self._now() - self._polled >= self._config.poll_s:
+            self._polled = self._now()
             self._poll()
 
     def _refused(self, node: str, why: str) -> None:
@@ -467,24 +467,20 @@ class _Cluster:
             # Of two jobs of one attempt, one that is live.
             if job.comment not in by_comment or job.live:
                 by_comment[job.comment] = job
+        now = self._now()
         for work in list(self._work.values()):
-            self._follow(work, by_comment.get(work.comment))
+            found = by_comment.get(work.comment)
+            if found is not None and found.live:
+                work.job, work.over = found, None
+                if found.state == "RUNNING":
+                    self._setting.watch.boot(work.piece[0], f"job {found.id} on {found.node}")
+            elif found is None and now - work.submitted < _UNKNOWN_S:
+                continue
+            elif work.over is None:
+                work.over = now
+            elif now - work.over >= self._config.grace_s:
+                self._lost(work, found)
         self._say_what_waits()
-
-    def _follow(self, work: _Work, job: Job | None) -> None:
-        now = self._backend.now()
-        if job is not None and job.live:
-            work.over = None
-            if job.state == "RUNNING":
-                self._setting.watch.boot(work.piece[0], f"job {job.id} on {job.node}")
-            work.job = job
-            return
-        if job is None and now - work.submitted < _UNKNOWN_S:
-            return
-        if work.over is None:
-            work.over = now
-        elif now - work.over >= self._config.grace_s:
-            self._lost(work, job)
 
     def _lost(self, work: _Work, job: Job | None) -> None:
         if self._journal.has(work.kind, work.key):
@@ -501,7 +497,9 @@ class _Cluster:
             self._avoid.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
-        said = _last_line(output)
+        said = ""
+        with suppress(OSError):
+            said = (output.read_text(errors="replace").strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
             said = (
                 f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
@@ -532,7 +530,7 @@ class _Cluster:
         """Say why nothing runs, with the scheduler's own reason."""
         waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
-        now = self._backend.now()
+        now = self._now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
         unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
         stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
@@ -540,17 +538,6 @@ class _Cluster:
         if unsaid and (stuck or not patient):
             self._reasons |= dict.fromkeys(waiting, now)
             self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self._scheduler.words}: {words}")
-
-    def _leave_nothing(self) -> None:
-        """Cancel what is left of attempts that were given up, and wait until it is gone."""
-        until = self._backend.now() + _LEAVE_S
-        while self._backend.now() < until:
-            left = [job for job in self._patiently(lambda: self._scheduler.jobs(self._name)) if job.live]
-            if not left:
-                return
-            self._patiently(lambda: self._scheduler.cancel(self._name))
-            self._backend.sleep(min(1.0, self._config.poll_s))
-        self._note(f"{_jobs(len(left))} of the run could not be cancelled: see `squeue --name={self._name}`")
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """Ask the scheduler until it answers."""
@@ -560,9 +547,9 @@ class _Cluster:
                 return ask()
             except UnreachableError as error:
                 self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
-                if self._backend.stopped:
+                if self._stopped:
                     raise KeyboardInterrupt from None
-                self._backend.sleep(next(pauses, _BACKOFF_S[-1]))
+                self._sleep(next(pauses, _BACKOFF_S[-1]))
 
     def _once(self, text: str) -> None:
         if text not in self._said:
@@ -584,11 +571,3 @@ def _jobs(count: int, verb: str = "") -> str:
     return (
         f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
     )
-
-
-def _last_line(file: Path) -> str:
-    try:
-        lines = file.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return ""
-    return lines[-1][:200] if lines else ""

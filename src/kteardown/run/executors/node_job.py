@@ -270,15 +270,6 @@ class Stage:
         )
 
 
-def _fail(order: Order, me: Me, reason: str, *, at_host: bool) -> None:
-    print(reason, file=sys.stderr)
-    failure = Failure(key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host)
-    try:
-        write_failure(order.journal, failure, me.name)
-    except OSError as error:
-        print(f"cannot be reported: {error}", file=sys.stderr)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
     order = Order.model_validate_json(Path(arguments[0]).read_bytes())
@@ -287,17 +278,22 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         run_order(order, me)
+        return 0
     except KteardownError as error:
-        _fail(order, me, error.message, at_host=isinstance(error, LabError))
+        reason, at_host = error.message, isinstance(error, LabError)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(order, me, f"{where}{error.strerror or error}", at_host=True)
-    else:
-        return 0
+        reason, at_host = f"{where}{error.strerror or error}", True
     finally:
         own = order.journal / "attempts" / order.key / str(order.attempt) / me.name
         for left in own.glob("console/*.cpio"):
             left.unlink(missing_ok=True)
+    print(reason, file=sys.stderr)
+    failure = Failure(key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host)
+    try:
+        write_failure(order.journal, failure, me.name)
+    except OSError as error:
+        print(f"cannot be reported: {error}", file=sys.stderr)
     return 1
 
 

@@ -146,9 +146,9 @@ class Slurm:
         rows = (line.split("|", 4) for line in text.splitlines())
         return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
 
-    def cancel(self, name: str, ids: Sequence[str] = ()) -> None:
-        """Cancel the jobs with this name, or only ``ids``."""
-        _run(["scancel", "--quiet", *(ids or [f"--name={name}"])])
+    def cancel(self, name: str) -> None:
+        """Cancel the jobs with this name."""
+        _run(["scancel", "--quiet", f"--name={name}"])
 
     def nodes(self) -> list[Node]:
         """Return the nodes of the partition."""
