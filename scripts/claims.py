@@ -42,8 +42,8 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.run.asked import base_and_variants, experiment_for
-from kteardown.run.asked import experiment_of as replication
+from kteardown.run.resolve import base_and_variants, experiment_for
+from kteardown.run.resolve import experiment_of as replication
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.qemu import Channels, qemu_command
 

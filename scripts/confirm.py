@@ -54,7 +54,7 @@ from kteardown.hunt.folder import Request
 from kteardown.hunt.plan import Case, Options, real_time_plan
 from kteardown.hunt.result import Find
 from kteardown.inputs.load import own_sources, programs
-from kteardown.kernels import build, guest_programs
+from kteardown.kernels import build, prebuilt
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
@@ -287,7 +287,7 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
         arch=arch,
         acceleration="icount",
         kernel_args=experiment.machine.kernel_args,
-        programs=guest_programs.ensure(names, arch, sources, reporter),
+        programs=prebuilt.guest_programs(names, arch, sources, reporter),
     )
     plan = plan_boots(resolved)
     return [

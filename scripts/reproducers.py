@@ -30,7 +30,7 @@ from kteardown.hunt.catalogue import Kind, load_kinds
 from kteardown.hunt.limits import LIMITS
 from kteardown.hunt.reproducer import program
 from kteardown.hunt.result import Find, HuntResult
-from kteardown.kernels import guest_programs, prebuilt
+from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
@@ -144,7 +144,7 @@ def _sysctls(kind: Kind) -> str:
 
 def _initramfs(init: str, built: Path, kind: Kind, image: KernelImage) -> bytes:
     sources = Sources(cache_dir(), SilentReporter())
-    (busybox,) = guest_programs.ensure(["busybox"], DEFAULT_ARCH, sources, SilentReporter())
+    (busybox,) = prebuilt.guest_programs(["busybox"], DEFAULT_ARCH, sources, SilentReporter())
     needed = [path for name in kind.modules for path in image.optional_modules.get(name, ())]
     modules = dict.fromkeys([*image.modules, *needed])
     return archive(

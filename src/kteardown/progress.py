@@ -1,9 +1,8 @@
 """The interface through which long steps report progress, independent of the terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -24,15 +23,15 @@ class InterimResult:
     others: str
 
 
-class Task(Protocol):
+class Task:
     """One long step in progress."""
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
         """Report ``completed`` of ``total`` units; each line of ``detail`` says what is being done now."""
 
 
-class Reporter(Protocol):
-    """Receives the progress of a stage."""
+class Reporter:
+    """Receives the progress of a stage. This one reports nothing."""
 
     def note(self, text: str) -> None:
         """Show ``text`` as one line that stays."""
@@ -47,27 +46,11 @@ class Reporter(Protocol):
         after every boot.
         """
 
-    def task(self, title: str, total: float | None = None) -> AbstractContextManager[Task]:
-        """Report a step that takes longer than two seconds. ``total`` is None if it is not known."""
-
-
-class _SilentTask:
-    def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
-        return
-
-
-class SilentReporter:
-    """Reports nothing; for tests and for use as a library."""
-
-    def note(self, text: str) -> None:
-        return
-
-    def command(self, argv: list[str]) -> None:
-        return
-
-    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
-        return
-
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
-        yield _SilentTask()
+        """Report a step that takes longer than two seconds. ``total`` is None if it is not known."""
+        yield Task()
+
+
+SilentReporter = Reporter
+"""For tests, and for use as a library."""

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from kteardown.kernels import cache_folder, guest_programs
+from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.apt import Package
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
@@ -36,7 +36,7 @@ def _unpack(folder: Path) -> None:
     shutil.rmtree(debs)
     for name in ("bin", "dev", "proc", "sys", "tmp"):
         (folder / name).mkdir(exist_ok=True)
-    (busybox,) = guest_programs.ensure(["busybox"], "arm64", sources, SilentReporter())
+    (busybox,) = prebuilt.guest_programs(["busybox"], "arm64", sources, SilentReporter())
     shutil.copy(busybox, folder / "bin" / "sh")
 
 

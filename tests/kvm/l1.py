@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from kteardown.kernels import guest_programs, prebuilt
+from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources, package_from_json
@@ -107,7 +107,7 @@ def kernel(setting: Setting) -> tuple[Path, list[Path]]:
 def initramfs(arch: Arch, modules: Sequence[Path]) -> bytes:
     """Return the root file system in which L1 starts."""
     sources = Sources(cache_dir(), SilentReporter())
-    (busybox,) = guest_programs.ensure(["busybox"], arch, sources, SilentReporter())
+    (busybox,) = prebuilt.guest_programs(["busybox"], arch, sources, SilentReporter())
     init = Path(__file__).with_name("l1_init.sh").read_bytes()
     order = "".join(f"{module.name}\n" for module in modules)
     return archive(

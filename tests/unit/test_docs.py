@@ -25,8 +25,7 @@ from kteardown.cli import app
 from kteardown.inputs.options import Designed, Kernels, Overrides
 from kteardown.inputs.override import apply
 from kteardown.paths import cache_dir
-from kteardown.run.asked import base_and_variants, experiment_for
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import base_and_variants, experiment_for, resolve
 from unit.cli.test_main import kteardown
 from unit.kernels.test_git_branch import git
 from unit.run import killable

@@ -19,7 +19,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
 from kteardown.model.record import BootEnd
-from kteardown.vm import acceleration, confinement, qemu
+from kteardown.vm import acceleration, qemu, qemu_library
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 from vm.ends import ENDS, SILENCE_S
@@ -93,9 +93,9 @@ def test_qemu_has_few_rights(make_job: MakeJob, acceleration: str) -> None:
     assert QemuMachine().boot(job, look).outcome == "ok"
     assert {status["NoNewPrivs"] for status in seen} == {"1"}
     assert {status["CapEff"] for status in seen} == {"0" * 16}
-    user = confinement.USER if os.geteuid() == 0 else os.geteuid()
+    user = qemu_library.USER if os.geteuid() == 0 else os.geteuid()
     assert {status["Uid"] for status in seen} == {"\t".join([str(user)] * 4)}
-    _, sandbox = confinement.confinement(job.arch, job.acceleration)
+    _, sandbox = qemu_library.confinement(job.arch, job.acceleration)
     assert {status["Seccomp"] for status in seen} == {"2" if sandbox else "0"}
 
 

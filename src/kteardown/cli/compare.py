@@ -8,7 +8,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.run import finish, start
 from kteardown.inputs.options import Designed, Kernels, Overrides
 from kteardown.inputs.override import on_clocks
-from kteardown.run.asked import base_and_variants, experiment_for
+from kteardown.run.resolve import base_and_variants, experiment_for
 
 
 def compare(

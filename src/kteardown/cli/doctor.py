@@ -30,10 +30,10 @@ from kteardown.run.survey import NodeFacts, Surveyed, survey
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
-from kteardown.vm.confinement import USER, confinement
 from kteardown.vm.host import qemu_version
 from kteardown.vm.host_watch import wall_checks
 from kteardown.vm.qemu import need_descriptors
+from kteardown.vm.qemu_library import USER, confinement
 
 _DISK_GB = 8
 _MEMORY_GB = 4

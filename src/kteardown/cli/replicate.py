@@ -22,7 +22,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.formats import brief, text
 from kteardown.report.sections.replication_table import replication_table, row
-from kteardown.run.asked import experiment_of
+from kteardown.run.resolve import experiment_of
 
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 

@@ -18,7 +18,7 @@ from rich.progress import Task as Bar
 from rich.table import Column, Table
 from rich.text import Text
 
-from kteardown.progress import InterimResult, Task
+from kteardown.progress import InterimResult, Reporter, Task
 from kteardown.report.console import TextConsole
 from kteardown.report.forecast_text import duration
 
@@ -69,7 +69,7 @@ class _Pace:
 
 
 @dataclass
-class _BarTask:
+class _BarTask(Task):
     display: _Display
     task: TaskID
     pace: _Pace
@@ -92,7 +92,7 @@ class _TimeColumn(ProgressColumn):
 
 
 @dataclass
-class _LineTask:
+class _LineTask(Task):
     """One line at the start, then one at most every 15 seconds, with an estimate."""
 
     console: Console
@@ -182,7 +182,7 @@ def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> Renderab
     return Group(*parts)
 
 
-class TerminalReporter:
+class TerminalReporter(Reporter):
     """The ``progress.Reporter`` of the command line; everything goes to standard error."""
 
     def __init__(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:

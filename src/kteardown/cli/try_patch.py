@@ -38,9 +38,8 @@ from kteardown.patches.posted import read, store
 from kteardown.paths import cache_dir
 from kteardown.report import try_page
 from kteardown.report.try_page import MeasuredWorkload, Tried
-from kteardown.run.asked import experiment_for
 from kteardown.run.create import build_kernels, settle
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import experiment_for, resolve
 from kteardown.visible import echo
 
 WhatArg = Annotated[

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import GuestError, LabError
-from kteardown.kernels import guest_programs
+from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.plan import PlannedBoot, PlannedTrial
@@ -91,7 +91,7 @@ def boot_counted(
             agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
             plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
             modules=kernel.modules,
-            programs=guest_programs.ensure(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+            programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
         )
         counts = folder / "counts"
         plugin = (

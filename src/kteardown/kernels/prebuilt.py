@@ -1,4 +1,9 @@
-"""Prebuilt kernels: an image, or a distribution's packages with the modules that the guest needs."""
+"""What comes ready-made, mostly from Debian packages: kernels, and programs of guests.
+
+A prebuilt kernel is an image, or packages with the modules that the guest needs. Programs that a guest needs
+in addition to the agent are statically linked, and come from packages or, if no package has them, from the
+user's folder of programs.
+"""
 
 import hashlib
 import lzma
@@ -16,8 +21,10 @@ from kteardown.kernels.apt import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_of, split
-from kteardown.model.arch import ARCHITECTURES
+from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
+from kteardown.vm import seal
 from kteardown.vm.image_header import read_header
 
 # The drivers of the records port and of the bus that it is on.
@@ -125,27 +132,27 @@ def _import_kernel(
         path, config = _unpack(files, folder)
         modules, optional = _modules(folder, identity, request.modules)
         cache_folder.remove(folder / "package")
-    facts = read_header(path, identity)
+    arch, release, data = read_header(path, identity)
     if path.parent == folder:
         path.unlink()
-    if facts.arch != request.arch:
+    if arch != request.arch:
         raise InputError(
-            f"{identity} is a kernel for {facts.arch}, but the experiment is for {request.arch}",
-            hint=f"give a kernel for {request.arch}, or set machine.arch to {facts.arch}.",
+            f"{identity} is a kernel for {arch}, but the experiment is for {request.arch}",
+            hint=f"give a kernel for {request.arch}, or set machine.arch to {arch}.",
         )
-    name = Path(ARCHITECTURES[facts.arch].image).name
-    (folder / name).write_bytes(facts.data)
+    name = Path(ARCHITECTURES[arch].image).name
+    (folder / name).write_bytes(data)
     compiler = re.search(r'^CONFIG_CC_VERSION_TEXT="(.*)"', config, re.MULTILINE)
     described = KernelImage(
         name="",
         image=folder / name,
         source=identity,
         series="",
-        arch=facts.arch,
-        release=facts.release,
+        arch=arch,
+        release=release,
         compiler=compiler[1] if compiler else "unknown",
         config_hash=kconfig.digest(config) if config else "",
-        image_hash=hashlib.sha256(facts.data).hexdigest(),
+        image_hash=hashlib.sha256(data).hexdigest(),
         modules=tuple(modules),
         optional_modules=optional,
     )
@@ -257,3 +264,72 @@ def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter
         reporter.note(
             f"{image.source} was built without {symbols}; the trials of a workload that needs them will fail"
         )
+
+
+_USER_PROGRAMS = ("schbench",)
+"""Programs that only the user can provide."""
+_PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
+"""Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
+
+
+def guest_programs(
+    names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter
+) -> tuple[Path, ...]:
+    """Return the files of the programs ``names`` for guests of ``arch``; the name of each is the program's.
+
+    A program comes from the user's folder of programs or from the cache of ``sources``, into which it is
+    fetched first if necessary. Raises InputError if a program is unknown, missing or in no suite, LabError
+    if it cannot be fetched or unpacked.
+    """
+    found = []
+    for name in names:
+        if name in _USER_PROGRAMS:
+            own = programs_dir()
+            if own is None or not (own / name).is_file():
+                where = f"{own} does not contain it" if own else "KTEARDOWN_PROGRAMS is not set"
+                raise InputError(
+                    f"the guest needs {name}, which is not in a Debian package, and {where}",
+                    hint=f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for "
+                    "the guest.",
+                )
+            found.append(own / name)
+            continue
+        (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
+        package = sources.package(f"program:{name}", architecture, wanted, architecture)
+        slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
+        target = sources.folder / "programs" / slug
+        with cache_folder.locked(target, reporter, f"unpack {slug}"):
+            if not seal.is_intact(target, reporter):
+                deb = sources.package_file(package, architecture)
+                with cache_folder.published(target) as folder:
+                    extract(deb, name, folder)
+        found.append(target / name)
+    return tuple(found)
+
+
+def extract(deb: Path, name: str, folder: Path) -> Path:
+    """Extract the program ``name`` from its package ``deb`` into ``folder``.
+
+    Raises InputError if the program is unknown, LabError if the package does not contain it or is damaged.
+    """
+    unpacked = folder / "package"
+    cache_folder.unpack_deb(deb, unpacked)
+    _, paths = _program(name)
+    found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
+    if found is None:
+        raise LabError(
+            f"{deb.name} does not contain {name}; searched for {', '.join(paths)}",
+            hint="choose a value of the workload's parameter that does not need this program.",
+        )
+    target = found.rename(folder / name)
+    cache_folder.remove(unpacked)
+    return target
+
+
+def _program(name: str) -> tuple[str, tuple[str, ...]]:
+    if name not in _PROGRAMS:
+        raise InputError(
+            f"unknown guest program {name!r}",
+            hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
+        )
+    return _PROGRAMS[name]

@@ -26,7 +26,7 @@ class Parameter(StrictModel):
     max: int = 2**31 - 1
     choices: tuple[str, ...] = ()
     programs: dict[str, tuple[str, ...]] = {}
-    """By choice, the programs that the guest needs besides the agent, from ``kernels.guest_programs``."""
+    """By choice, the programs that the guest needs besides the agent, from ``kernels.prebuilt``."""
 
 
 class Metric(StrictModel):

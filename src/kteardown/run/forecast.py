@@ -34,14 +34,8 @@ def place(trial: PlannedTrial) -> Place:
     return trial.workload, tuple(sorted(trial.params.items())), trial.warmup + trial.repetitions
 
 
-@dataclass(frozen=True)
-class SeenTrial:
-    """One trial of an earlier run: the number of executions of its workload, and their total host seconds."""
-
-    workload: str
-    params: Mapping[str, ParamValue]
-    executions: int
-    seconds: float
+SeenTrial = tuple[PlannedTrial, float]
+"""One trial of an earlier run, and the seconds of the host that all its executions took."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +95,7 @@ def seen_boot(run: str, boot: BootRecords, plan: Plan) -> SeenBoot | None:
         if isinstance(record, TrialEnd) and record.attempt == boot.attempt:
             if record.at_s is None or record.trial >= len(planned.trials):
                 return None
-            trial = planned.trials[record.trial]
-            executions = trial.warmup + trial.repetitions
-            trials.append(SeenTrial(trial.workload, trial.params, executions, record.at_s - before))
+            trials.append((planned.trials[record.trial], record.at_s - before))
             before = record.at_s
     return SeenBoot(
         run=run,
@@ -122,10 +114,10 @@ def forecast(
     # KVM is many times faster than emulation: only boots of the acceleration that was used last.
     alike = [boot for boot in seen if boot.acceleration == seen[-1].acceleration]
     names = {trial.workload for boot in plan.boots for trial in boot.trials}
-    used = [boot for boot in alike if any(trial.workload in names for trial in boot.trials)]
-    known = {trial.workload for boot in used for trial in boot.trials}
+    used = [boot for boot in alike if any(trial.workload in names for trial, _ in boot.trials)]
+    known = {trial.workload for boot in used for trial, _ in boot.trials}
     trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
-    every = {name: [t for b in used for t in b.trials if t.workload == name] for name in names & known}
+    every = {name: [t for b in used for t in b.trials if t[0].workload == name] for name in names & known}
     found = {
         at: _at(trial, workloads[trial.workload].law, every[trial.workload])
         for at, trial in trials.items()
@@ -157,29 +149,30 @@ def _at(trial: PlannedTrial, law: str, every: Sequence[SeenTrial]) -> tuple[floa
     They are a function of the parameter of the growth law of its workload, of which ``every`` trial is.
     """
     others = {name: value for name, value in trial.params.items() if name != law}
-    nearest = max(_agree(others, seen.params) for seen in every)
+    nearest = max(_agree(others, seen.params) for seen, _ in every)
     executions = trial.warmup + trial.repetitions
-    by_size: dict[int, list[SeenTrial]] = {}
-    for seen in every:
+    by_size: dict[int, list[tuple[int, float]]] = {}
+    for seen, seconds in every:
         if _agree(others, seen.params) == nearest:
-            by_size.setdefault(size_of(seen.params, law), []).append(seen)
+            group = by_size.setdefault(size_of(seen.params, law), [])
+            group.append((seen.warmup + seen.repetitions, seconds))
     known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
     size = size_of(trial.params, law)
     same = nearest == len(others) and size in by_size
-    return _on_line(known, size), same and any(s.executions == executions for s in by_size[size])
+    return _on_line(known, size), same and any(n == executions for n, _ in by_size[size])
 
 
 def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> int:
     return sum(seen.get(name) == value for name, value in wanted.items())
 
 
-def _seconds(group: Sequence[SeenTrial], executions: int) -> float:
+def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
     """Return the seconds of ``executions`` at one point, from the trials with the nearest number.
 
     In proportion if they have fewer executions.
     """
-    nearest = min((abs(seen.executions - executions), seen.executions) for seen in group)[1]
-    found = median(seen.seconds for seen in group if seen.executions == nearest)
+    nearest = min((abs(count - executions), count) for count, _ in group)[1]
+    found = median(seconds for count, seconds in group if count == nearest)
     return found * max(1.0, executions / nearest)
 
 

@@ -9,7 +9,7 @@ from kteardown.inputs.config import config_file, load_config
 from kteardown.inputs.counted import uncounted
 from kteardown.inputs.load import own_sources
 from kteardown.inputs.load import programs as programs_of
-from kteardown.kernels import guest_programs
+from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
@@ -69,7 +69,7 @@ def make_lab(
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, jobs),
         kernel_args=spec.kernel_args,
-        programs=guest_programs.ensure(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        programs=prebuilt.guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
         executor=cluster,
     )
 

@@ -201,7 +201,7 @@ def build_beside(booting: Future[None], build: Callable[[Reporter], None], repor
 
 
 @dataclass(frozen=True)
-class _Watching:
+class _Watching(Reporter):
     """A reporter for ``build``, which reports every step."""
 
     reporter: Reporter
@@ -218,9 +218,6 @@ class _Watching:
         self.check()
         self.reporter.command(argv)
 
-    def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
-        self.reporter.interim_results(compute)
-
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
         self.check()
@@ -229,7 +226,7 @@ class _Watching:
 
 
 @dataclass(frozen=True)
-class _WatchedTask:
+class _WatchedTask(Task):
     task: Task
     check: Callable[[], None]
 

@@ -9,7 +9,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown.model.record import Placed
@@ -32,21 +32,7 @@ class Cpu:
     """Its speed compared with that of the fastest CPU, which has 1024."""
 
 
-@dataclass(frozen=True)
-class Placement:
-    """The CPUs of a host for one guest, all of one node.
-
-    ``vcpus`` has one for each virtual CPU, each of another core; ``siblings`` are the other CPUs of these
-    cores, on which nothing of the guest runs. ``others`` are for QEMU's other threads and for the lab.
-    """
-
-    vcpus: tuple[int, ...]
-    siblings: tuple[int, ...]
-    others: tuple[int, ...]
-    node: int
-
-
-def choose(cpus: Sequence[Cpu], vcpus: int) -> Placement | None:
+def choose(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
     """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and one more.
 
     Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go, comes last.
@@ -62,7 +48,7 @@ def choose(cpus: Sequence[Cpu], vcpus: int) -> Placement | None:
             numbers = tuple(cpu.number for cpu in chosen)
             rest = [cpu for core in cores[vcpus:] for cpu in core]
             shared = [cpu for cpu in rest if not cpu.isolated]
-            placement = Placement(
+            placement = Placed(
                 vcpus=numbers,
                 siblings=tuple(sorted({n for cpu in chosen for n in cpu.core} - {*numbers})),
                 # Tasks are not balanced among isolated CPUs, so they are left out if there are others.
@@ -200,7 +186,7 @@ class CpuPinning:
 
 
 @contextlib.contextmanager
-def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
+def placed(job: BootJob, placement: Placed) -> Iterator[Pinned]:
     """Yield how to start QEMU so that the guest of ``job`` runs there.
 
     Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
@@ -216,7 +202,7 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
             for thread, cpu in zip(threads, placement.vcpus, strict=False):
                 os.sched_setaffinity(thread, {cpu})
             if len(threads) >= len(placement.vcpus):
-                pinned.placed = Placed(memory=memory_words(large), **asdict(placement))
+                pinned.placed = placement.model_copy(update={"memory": memory_words(large)})
         if job.on_vcpus:
             job.on_vcpus(threads)
 
@@ -229,7 +215,7 @@ def placed(job: BootJob, placement: Placement) -> Iterator[Pinned]:
         os.sched_setaffinity(0, before)
 
 
-def huge_pages_reserved(memory_mb: int, node: int, root: Path = Path("/")) -> bool:
+def huge_pages_reserved(memory_mb: int, node: int | None, root: Path = Path("/")) -> bool:
     """Return whether enough huge pages are reserved and free on a node of the host for a whole guest."""
     file = root / f"sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
     try:

@@ -6,7 +6,6 @@ QEMU does not check this: it boots any file, and the guest stays silent.
 import gzip
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError
@@ -19,18 +18,10 @@ _SETUP_SECTS, _SYSSIZE, _BOOT_FLAG, _VERSION, _XLOADFLAGS = 0x1F1, 0x1F4, 0x1FE,
 _XLF_KERNEL_64 = 1
 
 
-@dataclass(frozen=True)
-class ImageHeader:
-    """The contents of a header. ``data`` is the bootable image, decompressed if the file was compressed."""
+def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
+    """Return architecture and release of the image in ``path``, and the image as it boots, decompressed.
 
-    arch: Arch
-    release: str
-    data: bytes
-
-
-def read_header(path: Path, name: str) -> ImageHeader:
-    """Return architecture and release of the image in ``path``. Messages refer to it as ``name``.
-
+    Messages refer to it as ``name``.
     Raises InputError if it is not a kernel that can be booted.
     """
     data = path.read_bytes()
@@ -41,12 +32,18 @@ def read_header(path: Path, name: str) -> ImageHeader:
             raise _not_a_kernel(name, f"its compressed contents are damaged: {error}") from error
     arch = _arch(data)
     if arch == "x86_64" and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
-        return ImageHeader(arch, _bzimage_release(data, name), data)
+        if not struct.unpack_from("<H", data, _XLOADFLAGS)[0] & _XLF_KERNEL_64:
+            raise _not_a_kernel(name, "it is a 32-bit kernel")
+        start = struct.unpack_from("<H", data, _VERSION)[0] + 0x200
+        words = data[start : start + 256].split(b"\0")[0].decode(errors="replace").split()
+        if not words:
+            raise _not_a_kernel(name, "its header has no version")
+        return arch, words[0], data
     if arch == "arm64":
         match = re.search(rb"Linux version (\S+) ", data)
         if not match:
             raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
-        return ImageHeader(arch, match[1].decode(), data)
+        return arch, match[1].decode(), data
     if data.startswith(b"\x7fELF"):
         raise _not_a_kernel(name, "it is an ELF file, such as vmlinux, which does not boot by itself")
     raise _not_a_kernel(name, "it has the header of neither")
@@ -91,16 +88,6 @@ def _arch(data: bytes) -> Arch | None:
         if data[offset : offset + len(magic)] == magic and len(data) >= (_HEAD if name == "x86_64" else 0):
             return name
     return None
-
-
-def _bzimage_release(data: bytes, name: str) -> str:
-    if not struct.unpack_from("<H", data, _XLOADFLAGS)[0] & _XLF_KERNEL_64:
-        raise _not_a_kernel(name, "it is a 32-bit kernel")
-    start = struct.unpack_from("<H", data, _VERSION)[0] + 0x200
-    text = data[start : start + 256].split(b"\0")[0].decode(errors="replace")
-    if not text.split():
-        raise _not_a_kernel(name, "its header has no version")
-    return text.split()[0]
 
 
 def _not_a_kernel(name: str, reason: str) -> InputError:

@@ -24,13 +24,12 @@ from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
-from kteardown.vm.confinement import confinement, opened
 from kteardown.vm.cpu_pinning import CpuPinning
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.image_header import check_image
 from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
-from kteardown.vm.qemu_library import preloaded
+from kteardown.vm.qemu_library import confinement, opened, preloaded
 
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
 _REPLY_S = 10.0

@@ -16,7 +16,7 @@ from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.asked import experiment_for
+from kteardown.run.resolve import experiment_for
 from kteardown.vm.agent import build_agent
 from unit.cli.test_main import kteardown as called_here
 from unit.kernels.test_git_branch import git

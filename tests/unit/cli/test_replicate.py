@@ -13,8 +13,7 @@ from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
-from kteardown.run.asked import experiment_of
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import experiment_of, resolve
 from unit.cli.test_main import kteardown
 
 MAIL = """From: A <a@b>

@@ -27,7 +27,7 @@ from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltErr
 from kteardown.inputs.load import load_workload
 from kteardown.kernels.request import KernelImage
 from kteardown.patches.find_base import Base
-from kteardown.run.asked import experiment_for
+from kteardown.run.resolve import experiment_for
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]

@@ -35,7 +35,7 @@ class Shares(SilentReporter):
         yield _Task(self.shares, total or 0.0)
 
 
-class _Task:
+class _Task(Task):
     def __init__(self, shares: list[float], total: float) -> None:
         self._shares = shares
         self._total = total

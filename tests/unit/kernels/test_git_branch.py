@@ -10,7 +10,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.kernels.git import of_branch
 from kteardown.patches.posted import resolve
-from kteardown.run.asked import base_and_variants
+from kteardown.run.resolve import base_and_variants
 
 
 def git(path: Path, *argv: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels.guest_programs import ensure, extract
+from kteardown.kernels.prebuilt import extract, guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 
@@ -51,9 +51,9 @@ def test_a_file_that_is_not_a_package_is_an_error(tmp_path: Path) -> None:
 def test_an_unknown_program_is_an_error_before_anything_is_fetched(tmp_path: Path) -> None:
     sources = Sources(tmp_path, SilentReporter())
     with pytest.raises(InputError, match="'emacs'"):
-        ensure(["emacs"], "x86_64", sources, SilentReporter())
+        guest_programs(["emacs"], "x86_64", sources, SilentReporter())
     assert list(tmp_path.iterdir()) == []
-    assert ensure([], "x86_64", sources, SilentReporter()) == ()
+    assert guest_programs([], "x86_64", sources, SilentReporter()) == ()
 
 
 def test_a_program_without_a_package_comes_from_the_users_folder(
@@ -62,11 +62,11 @@ def test_a_program_without_a_package_comes_from_the_users_folder(
     sources = Sources(tmp_path / "cache", SilentReporter())
     monkeypatch.delenv("KTEARDOWN_PROGRAMS", raising=False)
     with pytest.raises(InputError, match="schbench, which is not in a Debian package") as caught:
-        ensure(["schbench"], "x86_64", sources, SilentReporter())
+        guest_programs(["schbench"], "x86_64", sources, SilentReporter())
     assert "KTEARDOWN_PROGRAMS" in caught.value.hint
     monkeypatch.setenv("KTEARDOWN_PROGRAMS", str(tmp_path))
     with pytest.raises(InputError, match=str(tmp_path)):
-        ensure(["schbench"], "x86_64", sources, SilentReporter())
+        guest_programs(["schbench"], "x86_64", sources, SilentReporter())
     (tmp_path / "schbench").write_bytes(b"\x7fELF program")
-    assert ensure(["schbench"], "x86_64", sources, SilentReporter()) == (tmp_path / "schbench",)
+    assert guest_programs(["schbench"], "x86_64", sources, SilentReporter()) == (tmp_path / "schbench",)
     assert not (tmp_path / "cache").exists()

@@ -15,7 +15,7 @@ import pytest
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels.kbuild import Tree, compile_tree, error_lines, time_share
-from kteardown.progress import SilentReporter
+from kteardown.progress import SilentReporter, Task
 
 LOG = """  CC      kernel/fork.o
   CC      kernel/power/process.o
@@ -90,7 +90,7 @@ def test_a_tree_that_keeps_objects_is_compiled_by_ccache(
     assert messages.read_text().splitlines() == without
 
 
-class Totals(SilentReporter):
+class Totals(SilentReporter, Task):
     """Records each update."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Totals(SilentReporter):
         self.completed: list[float] = []
 
     @contextmanager
-    def task(self, title: str, total: float | None = None) -> Iterator[Totals]:
+    def task(self, title: str, total: float | None = None) -> Iterator[Task]:
         self.totals.append(total)
         yield self
 

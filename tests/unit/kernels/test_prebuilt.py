@@ -61,15 +61,13 @@ def write(tmp_path: Path, data: bytes) -> Path:
 @given(st.from_regex(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,3}[a-z0-9.+-]{0,20}", fullmatch=True))
 def test_the_release_is_read_from_a_bzimage(tmp_path_factory: pytest.TempPathFactory, release: str) -> None:
     path = write(tmp_path_factory.mktemp("i"), bzimage(f"{release} (kteardown@kteardown) #1 SMP"))
-    facts = read_header(path, "it")
-    assert (facts.arch, facts.release) == ("x86_64", release)
+    assert read_header(path, "it")[:2] == ("x86_64", release)
 
 
 def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Path) -> None:
     plain = arm64("6.12.117")
     for data in (plain, gzip.compress(plain)):
-        facts = read_header(write(tmp_path, data), "it")
-        assert (facts.arch, facts.release, facts.data) == ("arm64", "6.12.117", plain)
+        assert read_header(write(tmp_path, data), "it") == ("arm64", "6.12.117", plain)
 
 
 @pytest.mark.parametrize(

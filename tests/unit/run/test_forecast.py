@@ -8,9 +8,9 @@ import pytest
 
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, Sweep
-from kteardown.model.plan import Plan
+from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, TrialEnd
-from kteardown.run.forecast import Forecast, SeenBoot, SeenTrial, forecast, place, seen, seen_boot
+from kteardown.run.forecast import Forecast, SeenBoot, forecast, place, seen, seen_boot
 from kteardown.run.make_plan import make_plan
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
@@ -34,7 +34,16 @@ def planned(wanted: Experiment) -> Plan:
 
 def earlier(points: dict[int, float], **more: object) -> SeenBoot:
     trials = tuple(
-        SeenTrial("zombies", {"zombies": zombies, "make": "shared", "until": "freezer"}, EXECUTIONS, seconds)
+        (
+            PlannedTrial(
+                index=0,
+                workload="zombies",
+                params={"zombies": zombies, "make": "shared", "until": "freezer"},
+                warmup=1,
+                repetitions=EXECUTIONS - 1,
+            ),
+            seconds,
+        )
         for zombies, seconds in points.items()
     )
     fields = {
@@ -103,7 +112,7 @@ def test_the_time_of_a_trial_begins_at_the_end_of_the_one_before() -> None:
     end = BootEnd(outcome="ok", duration_s=13, first_record_s=3, command=[], host_load=0, peak_rss_kb=7)
     found = seen_boot("r", BootRecords(0, 0, start, end, ends), plan)
     assert found is not None
-    assert [trial.seconds for trial in found.trials] == [2, 7]
+    assert [seconds for _, seconds in found.trials] == [2, 7]
     assert found.overhead_s == pytest.approx(4)
     old = (TrialEnd(trial=0, status="ok"),)
     assert seen_boot("r", BootRecords(0, 0, start, end, old), plan) is None

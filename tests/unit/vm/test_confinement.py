@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.vm.confinement import _NO_RIGHTS, _OTHER_USER, _ROOT, _WITH_LAB, USER, confinement, opened
 from kteardown.vm.job import BootJob
+from kteardown.vm.qemu_library import _NO_RIGHTS, _OTHER_USER, _ROOT, _WITH_LAB, USER, confinement, opened
 from unit.vm.test_qemu_command import JOB
 
 IS_ROOT = os.geteuid() == 0
@@ -104,5 +104,5 @@ def test_qemu_is_another_user_only_if_that_may_use_kvm(
     with tempfile.NamedTemporaryFile() as kvm:
         os.chown(kvm.name, 0, group)
         os.chmod(kvm.name, mode)
-        monkeypatch.setattr("kteardown.vm.confinement._KVM", kvm.name)
+        monkeypatch.setattr("kteardown.vm.qemu_library._KVM", kvm.name)
         assert confinement(JOB.arch, "kvm")[0][: -len(_WITH_LAB) - 1] == words

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.vm.cpu_pinning import Cpu, CpuPinning, Placement, huge_pages_reserved, memory_words, placed
+from kteardown.model.record import Placed
+from kteardown.vm.cpu_pinning import Cpu, CpuPinning, huge_pages_reserved, memory_words, placed
 from kteardown.vm.job import BootJob
 from unit.vm.test_host_watch import put
 from unit.vm.test_qemu_command import JOB
@@ -52,7 +53,7 @@ def test_under_kvm_threads_go_to_their_cpus_and_the_lab_stays_off_them() -> None
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("one CPU")
-    placement = Placement(vcpus=(allowed[1],), siblings=(), others=(allowed[0],), node=0)
+    placement = Placed(vcpus=(allowed[1],), siblings=(), others=(allowed[0],), node=0)
     seen: list[Sequence[int]] = []
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
@@ -76,7 +77,7 @@ def test_under_kvm_threads_go_to_their_cpus_and_the_lab_stays_off_them() -> None
 
 def test_a_thread_that_has_exited_is_not_pinned() -> None:
     cpu = min(os.sched_getaffinity(0))
-    placement = Placement(vcpus=(cpu,), siblings=(), others=(cpu,), node=0)
+    placement = Placed(vcpus=(cpu,), siblings=(), others=(cpu,), node=0)
     with placed(KVM, placement) as pinned:
         assert pinned.job.on_vcpus is not None
         pinned.job.on_vcpus([2**22 + 1])
