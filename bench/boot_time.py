@@ -30,7 +30,7 @@ from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import Channels, QemuMachine, qemu_command
+from kteardown.vm.qemu import QemuMachine, qemu_command
 
 BARE_LIMIT, VNG_LIMIT = 1.15, 0.25
 PLAN = "kteardown-plan 1\nseed 1\n"
@@ -59,7 +59,7 @@ def first_record(image: Path, initramfs: Path, folder: Path, acceleration: str) 
 
 def bare(image: Path, initramfs: Path, folder: Path, acceleration: str) -> float:
     """Return the seconds from starting QEMU to its exit, without the agent and kteardown's channels."""
-    words = qemu_command(job(image, initramfs, folder, acceleration), Channels(-1, -1))
+    words = qemu_command(job(image, initramfs, folder, acceleration), records=-1, monitor=-1)
     command = list(words)
     for option, value in itertools.pairwise(words):
         if option in ("-chardev", "-device", "-mon") and any(channel in value for channel in CHANNELS):

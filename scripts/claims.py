@@ -45,7 +45,7 @@ from kteardown.model.workload import Workload
 from kteardown.run.resolve import base_and_variants, experiment_for
 from kteardown.run.resolve import experiment_of as replication
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu import Channels, qemu_command
+from kteardown.vm.qemu import qemu_command
 
 State = Literal["stale", "older", "current", "not measured"]
 """``stale``: boots on this tree gave other figures; ``older``: a dependency has changed since."""
@@ -275,7 +275,7 @@ def guest(arch: Arch, acceleration: Acceleration) -> str:
         console=Path("console"),
         silence_s=1,
     )
-    return " ".join(qemu_command(job, Channels(records=3, monitor=4)))
+    return " ".join(qemu_command(job, records=3, monitor=4))
 
 
 def ids(root: Path, command: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import Channels, qemu_command
+from kteardown.vm.qemu import qemu_command
 from kvm import arm64_programs
 from kvm.conftest import listed
 from kvm.l1 import L1, Setting, kernel
@@ -85,7 +85,7 @@ def boot(arm: L1) -> Boot:
             kernel_args=(f"guest={how}", *arguments),
         )
         # The lab's command without its monitor, which is a socket of the lab.
-        command = shlex.join(qemu_command(job, Channels(records=3, monitor=4)))
+        command = shlex.join(qemu_command(job, records=3, monitor=4))
         command, count = re.subn(r"-chardev socket,id=monitor,fd=4 -mon \S+", "", command)
         assert count == 1
         done = arm.run(f"{command} 3>{shlex.quote(str(records))}")

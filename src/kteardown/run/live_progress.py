@@ -23,13 +23,15 @@ Place = tuple[str, str, tuple[tuple[str, ParamValue], ...]]
 
 
 @dataclass(frozen=True)
-class Working:
-    """A running guest; ``trial`` is empty before its first trial."""
+class FollowedBoot:
+    """One boot, from its records so far; a running attempt is counted as if it ended now."""
 
-    boot: int
-    kernel: str
-    seed: int
+    start: BootStart
+    outcome: Outcome | None
     trial: str
+    """The running trial; empty before the first and after the last."""
+    medians: Mapping[int, Mapping[Place, float]]
+    """The medians of each completed trial, by its index; empty for a trial that is not usable."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Progress:
     trials: int
     trials_planned: int
     outcomes: Mapping[Outcome, int]
-    working: tuple[Working, ...]
+    working: tuple[FollowedBoot, ...]
+    """The running guests."""
     left_s: float | None
     medians: Mapping[Place, Mapping[str, float]]
 
@@ -53,18 +56,6 @@ class Progress:
     def share(self) -> float:
         """The share of the planned trials that are done, 0 to 1."""
         return min(1.0, self.trials / self.trials_planned) if self.trials_planned else 0.0
-
-
-@dataclass(frozen=True)
-class _Boot:
-    """One boot, from its records so far; a running attempt is counted as if it ended now."""
-
-    start: BootStart
-    outcome: Outcome | None
-    trial: str
-    """The running trial; empty before the first and after the last."""
-    medians: Mapping[int, Mapping[Place, float]]
-    """The medians of each completed trial, by its index; empty for a trial that is not usable."""
 
 
 class Follower:
@@ -94,8 +85,8 @@ class Follower:
             trials_planned=planned,
             outcomes={outcome: ends.count(outcome) for outcome in OUTCOMES if outcome in ends},
             working=tuple(
-                Working(number, boot.start.kernel, boot.start.seed, boot.trial)
-                for number, boot in sorted(self._boots.items())
+                boot
+                for _, boot in sorted(self._boots.items())
                 if boot.outcome is None and boot.start.session == self._session
             ),
             left_s=left_s,
@@ -105,7 +96,7 @@ class Follower:
     def _forget(self) -> None:
         self._offset = 0
         self._records: dict[int, list[Record]] = {}
-        self._boots: dict[int, _Boot] = {}
+        self._boots: dict[int, FollowedBoot] = {}
         self._session: int | None = None
         self._began: datetime | None = None
         self._before = 0
@@ -172,17 +163,17 @@ def _all_records(attempt: Attempt) -> Sequence[Record]:
     return (attempt.start, *attempt.records, *([attempt.end] if attempt.end else []))
 
 
-def _boot(before: Sequence[Attempt], last: Attempt) -> _Boot:
+def _boot(before: Sequence[Attempt], last: Attempt) -> FollowedBoot:
     if last.end is not None:
         (ended,) = boots(record for attempt in (*before, last) for record in _all_records(attempt))
-        return _Boot(ended.start, ended.end.outcome, "", _medians_by_trial(trials(ended.records)))
+        return FollowedBoot(ended.start, ended.end.outcome, "", _medians_by_trial(trials(ended.records)))
     found = list(trials(counted(before, last)))
     running = [trial for trial in found if not trial.status and trial.attempt == last.number]
     shown = ""
     if running:
         params = "".join(f" {name}={value}" for name, value in running[-1].params.items())
         shown = running[-1].workload + params
-    return _Boot(last.start, None, shown, _medians_by_trial(found))
+    return FollowedBoot(last.start, None, shown, _medians_by_trial(found))
 
 
 def _medians_by_trial(found: Iterable[Trial]) -> dict[int, dict[Place, float]]:
@@ -195,7 +186,7 @@ def _medians_by_trial(found: Iterable[Trial]) -> dict[int, dict[Place, float]]:
     return medians
 
 
-def _medians(boots: Sequence[_Boot]) -> dict[Place, dict[str, float]]:
+def _medians(boots: Sequence[FollowedBoot]) -> dict[Place, dict[str, float]]:
     found: dict[Place, dict[str, list[float]]] = {}
     for boot in boots:
         for medians in boot.medians.values():

@@ -141,8 +141,14 @@ class Pinned:
     """Where it runs; None under emulation."""
 
 
-class CpuPinning:
-    """Assigns CPUs of the host to guests.
+_lock = threading.Lock()
+_guests = Counter[int]()
+"""By CPU of the host, how many guests on the instruction clock have it."""
+
+
+@contextlib.contextmanager
+def pinned(job: BootJob) -> Iterator[Pinned]:
+    """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile.
 
     On the instruction clock a guest with several virtual CPUs gets one CPU. QEMU's main thread wakes up at
     every timer of the guest. If it runs in parallel with the thread of the virtual CPUs at the moment when
@@ -156,33 +162,25 @@ class CpuPinning:
     Under KVM each virtual CPU gets a core (``choose``) if there are enough. Under emulation in real
     time a guest is not pinned.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._guests = Counter[int]()
-
-    @contextlib.contextmanager
-    def pinned(self, job: BootJob) -> Iterator[Pinned]:
-        """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile."""
-        if job.acceleration == "kvm":
-            placement = choose(read(), job.cpus)
-            anywhere = Pinned(job, (), Placed(memory=memory_words(job.huge_pages)))
-            with placed(job, placement) if placement else contextlib.nullcontext(anywhere) as pinned:
-                yield pinned
-        elif job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
-            yield Pinned(job)
-        else:
-            with self._lock:
-                allowed = sorted(os.sched_getaffinity(0))
-                # Begin at a CPU that depends on the process: parallel labs do not all use the first one.
-                first = os.getpid() % len(allowed)
-                cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: self._guests[cpu])
-                self._guests[cpu] += 1
-            try:
-                yield Pinned(job, ("taskset", "--cpu-list", str(cpu)))
-            finally:
-                with self._lock:
-                    self._guests[cpu] -= 1
+    if job.acceleration == "kvm":
+        placement = choose(read(), job.cpus)
+        anywhere = Pinned(job, (), Placed(memory=memory_words(job.huge_pages)))
+        with placed(job, placement) if placement else contextlib.nullcontext(anywhere) as where:
+            yield where
+    elif job.acceleration != "icount" or (job.possible_cpus or job.cpus) == 1:
+        yield Pinned(job)
+    else:
+        with _lock:
+            allowed = sorted(os.sched_getaffinity(0))
+            # Begin at a CPU that depends on the process: parallel labs do not all use the first one.
+            first = os.getpid() % len(allowed)
+            cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: _guests[cpu])
+            _guests[cpu] += 1
+        try:
+            yield Pinned(job, ("taskset", "--cpu-list", str(cpu)))
+        finally:
+            with _lock:
+                _guests[cpu] -= 1
 
 
 @contextlib.contextmanager

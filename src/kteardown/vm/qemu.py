@@ -11,9 +11,8 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 from pydantic import ValidationError
@@ -24,7 +23,7 @@ from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
-from kteardown.vm.cpu_pinning import CpuPinning
+from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.image_header import check_image
 from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
@@ -203,18 +202,18 @@ class TooMuchError(Exception):
     """The guest writes more than records can have."""
 
 
-class RecordLines:
+class RecordLines(RecordsSeen):
     """Splits the received bytes into lines and calls ``on_line`` with each.
 
     ``started`` is the start of the machine on the clock of the event loop.
     """
 
     def __init__(self, on_line: Callable[[bytes], None], started: float) -> None:
+        super().__init__()
         self._on_line = on_line
         self._started = started
         self._rest = bytearray()
         self._bytes = 0
-        self._seen = RecordsSeen()
         self.first_s: float | None = None
         """Seconds from ``started`` to the first complete line."""
 
@@ -252,24 +251,21 @@ class RecordLines:
         for line in lines:
             whole = bytes(self._rest + line)
             self._rest.clear()
-            self._seen.lines += 1
+            self.lines += 1
             # Only these two types of records decide the outcome of the boot.
             if b'"bye"' in whole or b'"error"' in whole:
                 with contextlib.suppress(ValidationError):
                     record = parse(whole)
-                    self._seen.bye |= isinstance(record, Bye)
-                    self._seen.error = record.detail if isinstance(record, AgentError) else self._seen.error
+                    self.bye |= isinstance(record, Bye)
+                    self.error = record.detail if isinstance(record, AgentError) else self.error
             self._on_line(whole)
         self._rest += rest
+        self.cut = len(self._rest)
         self._bytes += len(chunk)
         if len(self._rest) > _LINE_MB << 20:
             raise TooMuchError(f"the guest wrote a record of more than {_LINE_MB} MB")
         if self._bytes > _PORT_MB << 20:
             raise TooMuchError(f"the guest wrote more than {_PORT_MB} MB of records")
-
-    def seen(self) -> RecordsSeen:
-        """Return a summary of what was received so far."""
-        return replace(self._seen, cut=len(self._rest))
 
 
 RECORDS_PORT = "kteardown.records"
@@ -298,17 +294,12 @@ _ARGUMENTS = (
 )
 
 
-class Channels(NamedTuple):
-    """File descriptors that QEMU inherits."""
+def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
+    """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine.
 
-    records: int
-    """The writing end of a pipe."""
-    monitor: int
-    """A connected stream socket that speaks QMP."""
-
-
-def qemu_command(job: BootJob, channels: Channels) -> list[str]:
-    """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine."""
+    QEMU inherits ``records``, the writing end of a pipe, and ``monitor``, a connected stream socket that
+    speaks QMP.
+    """
     check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
     possible = job.possible_cpus or job.cpus
     pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
@@ -326,8 +317,8 @@ def qemu_command(job: BootJob, channels: Channels) -> list[str]:
         *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
         *("-append", " ".join(kernel_arguments(job))),
         *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
-        *_records_device(channels.records),
-        *("-chardev", f"socket,id=monitor,fd={channels.monitor}", "-mon", "chardev=monitor,mode=control"),
+        *_records_device(records),
+        *("-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor,mode=control"),
         *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
     ]
 
@@ -418,7 +409,6 @@ class QemuMachine:
         self._lock = threading.Lock()
         self._boots: dict[asyncio.Task[BootEnd], asyncio.AbstractEventLoop] = {}
         self._stopped = False
-        self._cpu_pinning = CpuPinning()
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Run one boot to its end.
@@ -458,7 +448,7 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with self._cpu_pinning.pinned(job) as where, preloaded(job) as (before, more):
+            with pinned(job) as where, preloaded(job) as (before, more):
                 prefix, inherit = (*where.prefix, *before), (*self._inherit, *more)
                 result = await _run(where.job, prefix, on_line, self._on_command, inherit)
                 return result.model_copy(update={"placed": where.placed})
@@ -512,7 +502,7 @@ async def _run(
     end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
     # What the guest printed by itself, and what it printed when the lab interrupted it.
     before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
-    outcome, detail = classify(before, lines.seen(), ending)
+    outcome, detail = classify(before, lines, ending)
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:
             console_end.write(ending.note)
@@ -545,19 +535,25 @@ async def _started(
         stack.callback(ours.close)
         pipe = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
         try:
-            channels = Channels(records=writing, monitor=theirs.fileno())
-            command = qemu_command(job, channels)
+            monitor = theirs.fileno()
+            command = qemu_command(job, records=writing, monitor=monitor)
             on_command([*prefix, *command])
             confined, sandbox = confinement(job.arch, job.acceleration)
             os.fchmod(writing, 0o622)  # QEMU may be another user, and no other process can reach the pipe.
             lent, files, options = stack.enter_context(opened(job))
-            words = [*confined, *prefix, *qemu_command(lent, channels), *options, *sandbox]
+            words = [
+                *confined,
+                *prefix,
+                *qemu_command(lent, records=writing, monitor=monitor),
+                *options,
+                *sandbox,
+            ]
             process = await asyncio.create_subprocess_exec(
                 *words,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(writing, theirs.fileno(), *inherit, *files),
+                pass_fds=(writing, monitor, *inherit, *files),
                 # Ctrl-C in the terminal must reach only the lab, which then ends QEMU.
                 start_new_session=True,
             )

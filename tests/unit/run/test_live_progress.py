@@ -65,7 +65,7 @@ def test_a_running_guest_has_its_trial(tmp_path: Path) -> None:
     until = next(n for n, line in enumerate(lines) if b'"trial_start"' in line)
     run.records_file.write_bytes(b"".join(lines[: until + 1]))
     (guest,) = _of_one_look(run).working
-    assert (guest.boot, guest.kernel) == (0, "base")
+    assert (guest.start.boot, guest.start.kernel) == (0, "base")
     assert guest.trial.startswith("zombies zombies=")
 
 
@@ -199,5 +199,5 @@ def test_a_guest_of_an_earlier_session_does_not_run(tmp_path: Path) -> None:
     cut = lines[: next(n for n, line in enumerate(lines) if b'"trial_end"' in line) + 1]
     run.records_file.write_bytes(b"".join([*cut, _changed(lines[starts[1]], session=1)]))
     progress = _of_one_look(run)
-    assert [guest.boot for guest in progress.working] == [1]
+    assert [guest.start.boot for guest in progress.working] == [1]
     assert progress.trials == 1

@@ -17,7 +17,7 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
 from kteardown.run.execute import Bootable
 from kteardown.run.executors import node_job as jobs
-from kteardown.run.executors.node_job import Order, Stage
+from kteardown.run.executors.node_job import Order, staged
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
@@ -207,20 +207,20 @@ def test_the_second_execution_is_put_aside(order: Order, monkeypatch: pytest.Mon
 def test_files_are_staged_by_their_hash(tmp_path: Path) -> None:
     shared, cache = tmp_path / "image", tmp_path / "cache"
     shared.write_text("kernel")
-    stage = Stage({str(shared): _sha(shared)}, cache)
-    copy = stage.file(shared)
+    hashes = {str(shared): _sha(shared)}
+    copy = staged(shared, hashes, cache)
     assert copy.read_text() == "kernel"
     shared.unlink()
-    assert stage.file(shared) == copy
+    assert staged(shared, hashes, cache) == copy
     shared.write_text("kernel")
     copy.write_text("damaged")
-    assert stage.file(shared).read_text() == "kernel"
+    assert staged(shared, hashes, cache).read_text() == "kernel"
     shared.write_text("another")
     copy.write_text("damaged")
     with pytest.raises(LabError, match="image is not the file that the run began with"):
-        stage.file(shared)
+        staged(shared, hashes, cache)
 
 
 def test_a_file_that_is_not_on_the_node_is_a_fault_of_the_node(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="No such file"):
-        Stage({str(tmp_path / "x"): "0"}, None).file(tmp_path / "x")
+        staged(tmp_path / "x", {str(tmp_path / "x"): "0"}, None)

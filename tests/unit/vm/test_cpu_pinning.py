@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.model.record import Placed
-from kteardown.vm.cpu_pinning import Cpu, CpuPinning, huge_pages_reserved, memory_words, placed
+from kteardown.vm.cpu_pinning import Cpu, huge_pages_reserved, memory_words, pinned, placed
 from kteardown.vm.job import BootJob
 from unit.vm.test_host_watch import put
 from unit.vm.test_qemu_command import JOB
@@ -21,21 +21,21 @@ EXACT = replace(JOB, acceleration="icount", cpus=2)
 
 
 def test_guests_are_distributed_evenly_over_the_cpus() -> None:
-    pinning, allowed = CpuPinning(), sorted(os.sched_getaffinity(0))
+    allowed = sorted(os.sched_getaffinity(0))
     with ExitStack() as running:
-        prefixes = [running.enter_context(pinning.pinned(EXACT)) for _ in range(2 * len(allowed))]
-    cpus = [int(pinned.prefix[-1]) for pinned in prefixes]
+        prefixes = [running.enter_context(pinned(EXACT)) for _ in range(2 * len(allowed))]
+    cpus = [int(where.prefix[-1]) for where in prefixes]
     assert sorted(cpus[: len(allowed)]) == sorted(cpus[len(allowed) :]) == allowed
-    with pinning.pinned(EXACT) as again:
+    with pinned(EXACT) as again:
         assert again.prefix == ("taskset", "--cpu-list", str(cpus[0]))
 
 
 @pytest.mark.parametrize("job", [replace(EXACT, cpus=1), replace(EXACT, acceleration="mttcg")])
 def test_other_guests_are_not_pinned(job: BootJob) -> None:
-    with CpuPinning().pinned(job) as pinned:
-        assert pinned.prefix == ()
-        assert pinned.job == job
-        assert pinned.placed is None
+    with pinned(job) as where:
+        assert where.prefix == ()
+        assert where.job == job
+        assert where.placed is None
 
 
 KVM = replace(JOB, acceleration="kvm", cpus=1, memory_mb=128)
@@ -43,10 +43,10 @@ KVM = replace(JOB, acceleration="kvm", cpus=1, memory_mb=128)
 
 def test_under_kvm_a_guest_without_enough_cores_runs_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kteardown.vm.cpu_pinning.read", lambda: [Cpu(0, (0,), 0)])
-    with CpuPinning().pinned(KVM) as pinned:
-        assert (pinned.prefix, pinned.job) == ((), KVM)
-        assert pinned.placed is not None
-        assert (pinned.placed.vcpus, pinned.placed.node) == ((), None)
+    with pinned(KVM) as where:
+        assert (where.prefix, where.job) == ((), KVM)
+        assert where.placed is not None
+        assert (where.placed.vcpus, where.placed.node) == ((), None)
 
 
 def test_under_kvm_threads_go_to_their_cpus_and_the_lab_stays_off_them() -> None:
@@ -59,16 +59,16 @@ def test_under_kvm_threads_go_to_their_cpus_and_the_lab_stays_off_them() -> None
     thread = threading.Thread(target=ended.wait)
     thread.start()
     assert thread.native_id is not None
-    with placed(replace(KVM, on_vcpus=seen.append), placement) as pinned:
-        assert pinned.prefix == ("taskset", "--cpu-list", str(allowed[0]))
+    with placed(replace(KVM, on_vcpus=seen.append), placement) as where:
+        assert where.prefix == ("taskset", "--cpu-list", str(allowed[0]))
         assert os.sched_getaffinity(0) == {allowed[0]}
-        assert pinned.placed is not None
-        assert not pinned.placed.vcpus
-        assert pinned.job.on_vcpus is not None
+        assert where.placed is not None
+        assert not where.placed.vcpus
+        assert where.job.on_vcpus is not None
         # The second virtual CPU is possible, and never online.
-        pinned.job.on_vcpus([thread.native_id, threading.get_native_id()])
+        where.job.on_vcpus([thread.native_id, threading.get_native_id()])
         assert os.sched_getaffinity(thread.native_id) == {allowed[1]}
-        assert pinned.placed.vcpus == (allowed[1],)
+        assert where.placed.vcpus == (allowed[1],)
     ended.set()
     thread.join()
     assert len(seen) == 1
@@ -78,11 +78,11 @@ def test_under_kvm_threads_go_to_their_cpus_and_the_lab_stays_off_them() -> None
 def test_a_thread_that_has_exited_is_not_pinned() -> None:
     cpu = min(os.sched_getaffinity(0))
     placement = Placed(vcpus=(cpu,), siblings=(), others=(cpu,), node=0)
-    with placed(KVM, placement) as pinned:
-        assert pinned.job.on_vcpus is not None
-        pinned.job.on_vcpus([2**22 + 1])
-        assert pinned.placed is not None
-        assert not pinned.placed.vcpus
+    with placed(KVM, placement) as where:
+        assert where.job.on_vcpus is not None
+        where.job.on_vcpus([2**22 + 1])
+        assert where.placed is not None
+        assert not where.placed.vcpus
 
 
 def test_huge_pages_are_used_if_there_are_enough(tmp_path: Path) -> None:

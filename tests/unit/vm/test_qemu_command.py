@@ -8,8 +8,9 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
+from kteardown.vm import qemu
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu import Channels, kernel_arguments, qemu_command
+from kteardown.vm.qemu import kernel_arguments
 
 JOB = BootJob(
     image=Path("/k/bzImage"),
@@ -22,7 +23,10 @@ JOB = BootJob(
     console=Path("/r/console,1.txt"),
     silence_s=60,
 )
-CHANNELS = Channels(records=8, monitor=9)
+
+
+def qemu_command(job: BootJob) -> list[str]:
+    return qemu.qemu_command(job, records=8, monitor=9)
 
 
 def after(command: list[str], option: str) -> str:
@@ -30,7 +34,7 @@ def after(command: list[str], option: str) -> str:
 
 
 def test_the_instruction_clock_does_not_depend_on_the_host() -> None:
-    command = qemu_command(JOB, CHANNELS)
+    command = qemu_command(JOB)
     assert after(command, "-icount") == "shift=0,sleep=off"
     assert after(command, "-rtc") == "base=2026-01-01,clock=vm"
     assert after(command, "-cpu") == "max,-rdrand,-rdseed"
@@ -40,7 +44,7 @@ def test_the_instruction_clock_does_not_depend_on_the_host() -> None:
 
 @pytest.mark.parametrize("acceleration", ["mttcg", "kvm"])
 def test_the_wall_clock_counts_no_instructions(acceleration: Acceleration) -> None:
-    command = qemu_command(replace(JOB, acceleration=acceleration), CHANNELS)
+    command = qemu_command(replace(JOB, acceleration=acceleration))
     assert "-icount" not in command
     assert "-rtc" not in command
 
@@ -48,27 +52,27 @@ def test_the_wall_clock_counts_no_instructions(acceleration: Acceleration) -> No
 @pytest.mark.parametrize("arch", ["x86_64", "arm64"])
 @pytest.mark.parametrize("acceleration", ["icount", "mttcg", "kvm"])
 def test_no_guest_has_a_network(arch: Arch, acceleration: Acceleration) -> None:
-    command = qemu_command(replace(JOB, arch=arch, acceleration=acceleration), CHANNELS)
+    command = qemu_command(replace(JOB, arch=arch, acceleration=acceleration))
     assert "-nodefaults" in command
     assert not any("net" in word.split(",")[0] or word == "-nic" for word in command)
 
 
 def test_only_some_of_the_possible_cpus_come_online() -> None:
     job = replace(JOB, possible_cpus=32)
-    assert after(qemu_command(job, CHANNELS), "-smp") == "32"
+    assert after(qemu_command(job), "-smp") == "32"
     assert "maxcpus=2" in kernel_arguments(job)
 
 
 @pytest.mark.parametrize("possible", [None, 2])
 def test_all_cpus_come_online_if_no_more_are_possible(possible: int | None) -> None:
     job = replace(JOB, possible_cpus=possible)
-    assert after(qemu_command(job, CHANNELS), "-smp") == "2"
+    assert after(qemu_command(job), "-smp") == "2"
     assert not any(word.startswith("maxcpus") for word in kernel_arguments(job))
 
 
 def test_fewer_possible_than_online_cpus_are_an_error() -> None:
     with pytest.raises(InputError, match="cpus = 2 is more than the possible CPUs, 1"):
-        qemu_command(replace(JOB, possible_cpus=1), CHANNELS)
+        qemu_command(replace(JOB, possible_cpus=1))
 
 
 def test_the_jobs_own_kernel_arguments_come_last() -> None:
@@ -80,12 +84,12 @@ def test_the_seed_is_an_argument_of_the_kernel() -> None:
 
 
 def test_a_comma_in_a_path_is_escaped() -> None:
-    assert "file,id=console,path=/r/console,,1.txt" in qemu_command(JOB, CHANNELS)
+    assert "file,id=console,path=/r/console,,1.txt" in qemu_command(JOB)
 
 
 def test_a_plugin_has_its_arguments() -> None:
-    assert "-plugin" not in qemu_command(JOB, CHANNELS)
-    words = qemu_command(replace(JOB, plugin=("file=/p/a,b.so", "out=/o")), CHANNELS)
+    assert "-plugin" not in qemu_command(JOB)
+    words = qemu_command(replace(JOB, plugin=("file=/p/a,b.so", "out=/o")))
     assert words[words.index("-plugin") + 1] == "file=/p/a,,b.so,out=/o"
 
 
@@ -96,7 +100,7 @@ def test_each_architecture_has_its_console() -> None:
 
 
 def test_memory_is_divided_among_nodes_and_cpus_are_assigned_round_robin() -> None:
-    words = qemu_command(replace(JOB, memory_mb=301, possible_cpus=4, numa_nodes=2), CHANNELS)
+    words = qemu_command(replace(JOB, memory_mb=301, possible_cpus=4, numa_nodes=2))
     assert words[words.index("-smp") + 1] == "4,sockets=4,cores=1,threads=1"
     nodes = [word for before, word in pairwise(words) if before == "-numa"]
     assert nodes == [
@@ -109,17 +113,17 @@ def test_memory_is_divided_among_nodes_and_cpus_are_assigned_round_robin() -> No
 
 def test_a_node_without_a_cpu_is_an_error() -> None:
     with pytest.raises(InputError, match=r"machine\.numa_nodes = 3 is more than the possible CPUs, 2"):
-        qemu_command(replace(JOB, numa_nodes=3), CHANNELS)
+        qemu_command(replace(JOB, numa_nodes=3))
 
 
 def test_huge_pages_are_the_memory_of_a_guest_without_nodes() -> None:
-    command = qemu_command(replace(JOB, acceleration="kvm", huge_pages=True), CHANNELS)
+    command = qemu_command(replace(JOB, acceleration="kvm", huge_pages=True))
     assert after(command, "-object").startswith("memory-backend-memfd,id=ram,size=256M,hugetlb=on")
     assert after(command, "-machine") == "memory-backend=ram"
-    assert "memory-backend=ram" not in qemu_command(replace(JOB, acceleration="kvm"), CHANNELS)
+    assert "memory-backend=ram" not in qemu_command(replace(JOB, acceleration="kvm"))
 
 
 def test_under_kvm_a_guest_is_never_migrated() -> None:
-    assert after(qemu_command(replace(JOB, acceleration="kvm"), CHANNELS), "-cpu") == "host,migratable=no"
+    assert after(qemu_command(replace(JOB, acceleration="kvm")), "-cpu") == "host,migratable=no"
     arm = replace(JOB, arch="arm64", acceleration="kvm")
-    assert after(qemu_command(arm, CHANNELS), "-cpu") == "host"
+    assert after(qemu_command(arm), "-cpu") == "host"

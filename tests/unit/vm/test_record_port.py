@@ -17,15 +17,15 @@ def test_lines_do_not_depend_on_the_chunks_in_which_they_arrive(chunks: list[byt
     for chunk in chunks:
         lines.feed(chunk)
     assert received == whole.split(b"\n")[:-1]
-    assert lines.seen().lines == whole.count(b"\n")
-    assert lines.seen().cut == len(whole.split(b"\n")[-1])
+    assert lines.lines == whole.count(b"\n")
+    assert lines.cut == len(whole.split(b"\n")[-1])
 
 
 def seen(*lines: bytes) -> RecordsSeen:
     records = RecordLines(lambda _: None, 0.0)
     for line in lines:
         records.feed(line)
-    return records.seen()
+    return RecordsSeen(records.lines, records.bye, records.error, records.cut)
 
 
 def test_a_bye_record_is_recognized() -> None:

@@ -120,13 +120,16 @@ def run_order(order: Order, me: Me) -> bool:
         qemu = check_qemu(order)
         log = _Log(own, me)
         try:
-            stage = Stage(order.hashes, order.node_cache)
+
+            def stage(paths: Sequence[Path]) -> tuple[Path, ...]:
+                return tuple(staged(path, order.hashes, order.node_cache) for path in paths)
+
             used = {boot.kernel for boot in order.plan.boots}
             kernels = {
                 name: Bootable(
-                    image=stage.file(files.image),
-                    modules=stage.all(files.modules),
-                    optional_modules={each: stage.all(more) for each, more in files.optional_modules.items()},
+                    image=staged(files.image, order.hashes, order.node_cache),
+                    modules=stage(files.modules),
+                    optional_modules={each: stage(more) for each, more in files.optional_modules.items()},
                     lines=files.image.parent,
                 )
                 for name, files in order.kernels.items()
@@ -135,12 +138,12 @@ def run_order(order: Order, me: Me) -> bool:
             spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
             lab = Lab(
                 machine=QemuMachine(inherit=(lock,)),
-                agent=stage.file(order.agent),
+                agent=staged(order.agent, order.hashes, order.node_cache),
                 arch=order.arch,
                 acceleration=order.acceleration,
                 kernel_args=order.kernel_args,
                 lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
-                programs=stage.all(order.programs),
+                programs=stage(order.programs),
             )
             setting = Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
             for boot in order.plan.boots:
@@ -229,45 +232,37 @@ def qemu_hash(arch: Arch) -> str:
     return file_hash(Path(path).resolve())
 
 
-class Stage:
-    """The files of an order, each checked by its hash; with a cache of the node, its copy of each."""
+def staged(path: Path, hashes: Mapping[str, str], cache: Path | None) -> Path:
+    """Return the file to use for ``path``: with a ``cache`` of the node, its copy.
 
-    def __init__(self, hashes: Mapping[str, str], cache: Path | None) -> None:
-        self._hashes = hashes
-        self._cache = cache
-
-    def all(self, paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return ``file`` of each."""
-        return tuple(self.file(path) for path in paths)
-
-    def file(self, path: Path) -> Path:
-        """Return the file to use for ``path``. Raises LabError if it is not what it was."""
-        wanted = self._hashes[str(path)]
-        try:
-            if self._cache is not None:
-                # Under its own name, which is that of a module in the guest.
-                copy = self._cache / wanted / path.name
-                if copy.is_file() and file_hash(copy) == wanted:
-                    return copy
-            if file_hash(path) == wanted:
-                if self._cache is None:
-                    return path
-                # Whole or not at all.
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                partial = copy.with_name(f"{copy.name}.{os.getpid()}.{secrets.token_hex(3)}")
-                try:
-                    shutil.copyfile(path, partial)
-                    return partial.replace(copy)
-                finally:
-                    partial.unlink(missing_ok=True)
-        except OSError as error:
-            raise LabError(
-                f"{error.filename or path}: {error.strerror}",
-                hint="the node needs the shared file system with the cache, and space in node_cache.",
-            ) from error
+    Raises LabError if it has not the hash of ``hashes``, which are by path.
+    """
+    wanted = hashes[str(path)]
+    try:
+        if cache is not None:
+            # Under its own name, which is that of a module in the guest.
+            copy = cache / wanted / path.name
+            if copy.is_file() and file_hash(copy) == wanted:
+                return copy
+        if file_hash(path) == wanted:
+            if cache is None:
+                return path
+            # Whole or not at all.
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            partial = copy.with_name(f"{copy.name}.{os.getpid()}.{secrets.token_hex(3)}")
+            try:
+                shutil.copyfile(path, partial)
+                return partial.replace(copy)
+            finally:
+                partial.unlink(missing_ok=True)
+    except OSError as error:
         raise LabError(
-            f"{path} is not the file that the run began with", hint="run the experiment again from its start."
-        )
+            f"{error.filename or path}: {error.strerror}",
+            hint="the node needs the shared file system with the cache, and space in node_cache.",
+        ) from error
+    raise LabError(
+        f"{path} is not the file that the run began with", hint="run the experiment again from its start."
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
