@@ -256,7 +256,6 @@ class _Course:
         """Boots that have ended, of which it is not known yet whether they count."""
 
     def run(self, between: Callable[[], None]) -> None:
-        """Run every piece."""
         while self._submit() or self._running:
             for ended in self._executor.wait():
                 self._running -= 1

@@ -49,7 +49,6 @@ class Resolved:
 
     @property
     def base(self) -> KernelRequest:
-        """The base kernel."""
         return self.kernels[0]
 
     @property

@@ -64,7 +64,6 @@ class Surveyed(BaseModel):
 
 
 def look(cache: Path, node_cache: Path) -> NodeFacts:
-    """Look at this host."""
     facts = host.facts()
     cpu = facts["cpu"]
     try:

@@ -84,7 +84,14 @@ def _built(
     *variables: str,
     kind: str = "",
 ) -> Path:
-    compiler = _compiler(arch)
+    native, known = host_arch() == arch, ARCHITECTURES[arch]
+    wanted = ("gcc", "cc") if native else (known.compiler,)
+    compiler = next(filter(None, map(shutil.which, wanted)), None)
+    if compiler is None:
+        raise MissingError(
+            f"no C compiler for {arch} programs is installed ({wanted[0]})",
+            ("gcc", "libc6-dev") if native else known.agent_packages,
+        )
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
         sources = {path: file.read_bytes() for path, file in files.items()}
@@ -104,17 +111,6 @@ def _built(
             _make(Path(folder), compiler, reporter, f"build/{program}", *variables)
             seal.publish(Path(folder, "build", program), agent)
     return agent
-
-
-def _compiler(arch: Arch) -> str:
-    native, known = host_arch() == arch, ARCHITECTURES[arch]
-    for name in ("gcc", "cc") if native else (known.compiler,):
-        if path := shutil.which(name):
-            return path
-    raise MissingError(
-        f"no C compiler for {arch} programs is installed ({'gcc' if native else known.compiler})",
-        ("gcc", "libc6-dev") if native else known.agent_packages,
-    )
 
 
 def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:

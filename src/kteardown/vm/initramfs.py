@@ -32,7 +32,6 @@ def folder(path: str) -> ArchiveEntry:
 
 
 def file(path: str, data: bytes, permissions: int = 0o644) -> ArchiveEntry:
-    """Return a regular file."""
     return ArchiveEntry(path, stat.S_IFREG | permissions, data)
 
 

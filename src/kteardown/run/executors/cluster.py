@@ -151,7 +151,12 @@ class Cluster:
             yield
             self._finish()
         except BaseException:
-            self._say_what_goes_on()
+            jobs = [*self._adopted.values(), *(work.job for work in self._work.values() if work.job)]
+            if jobs:
+                self._note(
+                    f"{_jobs(len(jobs))} of this run may still wait or run; when the run is resumed it "
+                    f"collects their results. To end them: scancel --name={self._name}"
+                )
             raise
 
     def _begin_session(self) -> None:
@@ -240,15 +245,6 @@ class Cluster:
             self._patiently(lambda: self._scheduler.cancel(self._name))
             self._sleep(min(1.0, self._config.poll_s))
         self._journal.mark(unsettled=False)
-
-    def _say_what_goes_on(self) -> None:
-        """Print what becomes of the jobs of a run that ends before its last boot."""
-        jobs = [*self._adopted.values(), *(work.job for work in self._work.values() if work.job)]
-        if jobs:
-            self._note(
-                f"{_jobs(len(jobs))} of this run may still wait or run; when the run is resumed it collects "
-                f"their results. To end them: scancel --name={self._name}"
-            )
 
     # What has a result.
 

@@ -99,7 +99,6 @@ class _Log(RecordWriter):
         self._me = me
 
     def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Write one record."""
         if isinstance(record, BootStart):
             record = record.model_copy(update={"node": self._me.node, "job": self._me.name})
         super().append(record, boot=boot, attempt=attempt)
