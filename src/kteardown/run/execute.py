@@ -110,22 +110,18 @@ class Lab:
         (self.executor or self.machine).stop()
 
 
+@dataclass
 class Watch:
     """The displayed progress: the completed trials, weighted by expected time, and each guest's trial.
 
     Without arguments nothing is displayed. Safe to call from several threads.
     """
 
-    def __init__(
-        self,
-        update: Callable[[float, str], None] = lambda *_: None,
-        weight: Callable[[PlannedTrial], float] = lambda _: 1.0,
-    ) -> None:
-        self._update = update
-        self._weight = weight
-        self._done = 0.0
-        self._now: dict[int, str] = {}
-        self._lock = threading.Lock()
+    update: Callable[[float, str], None] = lambda *_: None
+    weight: Callable[[PlannedTrial], float] = lambda _: 1.0
+    _done: float = 0.0
+    _now: dict[int, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def boot(self, boot: PlannedBoot, doing: str = "starting") -> None:
         """Show that ``boot`` is being started, or what it does."""
@@ -141,7 +137,7 @@ class Watch:
     def done(self, boot: PlannedBoot, index: int) -> None:
         """Add trial ``index`` of ``boot`` to the completed ones."""
         if index < len(boot.trials):
-            self._set(boot, "", self._weight(boot.trials[index]))
+            self._set(boot, "", self.weight(boot.trials[index]))
 
     def ended(self, boot: PlannedBoot) -> None:
         """Remove the guest of ``boot`` from the display."""
@@ -153,7 +149,7 @@ class Watch:
             self._done += more
             if doing:
                 self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
-            self._update(self._done, "\n".join(self._now.values()))
+            self.update(self._done, "\n".join(self._now.values()))
 
 
 @dataclass(frozen=True)

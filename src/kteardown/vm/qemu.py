@@ -138,6 +138,7 @@ class QemuStuckError(Exception):
     """QEMU runs and executes nothing, or does not answer."""
 
 
+@dataclass
 class GuestSilence:
     """Decides on the instruction clock when a guest that sends no records is hung.
 
@@ -151,19 +152,18 @@ class GuestSilence:
     ``cpu_s`` returns the CPU time that QEMU has used, in seconds.
     """
 
-    def __init__(self, monitor: Monitor, limit_s: float, cpu_s: Callable[[], float]) -> None:
-        self._monitor = monitor
-        self._limit_s = limit_s
-        self._cpu_s = cpu_s
-        self._first: tuple[float, float, float] | None = None
-        """Host time, guest time and CPU time at the first look since the last record."""
-        self._moved = 0.0
-        """Host time at which the guest's clock was last seen to advance."""
-        self._guest = 0.0
+    monitor: Monitor
+    limit_s: float
+    cpu_s: Callable[[], float]
+    _first: tuple[float, float, float] | None = None
+    """Host time, guest time and CPU time at the first look since the last record."""
+    _moved: float = 0.0
+    """Host time at which the guest's clock was last seen to advance."""
+    _guest: float = 0.0
 
     async def is_hung(self, silent_s: float) -> str:
         """Return how the guest's clock advanced by the limit, or can advance no more; empty if neither."""
-        lag = await self._monitor.guest_clock_lag_s()
+        lag = await self.monitor.guest_clock_lag_s()
         now = asyncio.get_running_loop().time()
         if lag is None:
             if silent_s >= _HOST_S:
@@ -171,14 +171,14 @@ class GuestSilence:
             return ""
         guest = now - lag
         if self._first is None or now - self._first[0] > silent_s:
-            self._first, self._moved, self._guest = (now, guest, self._cpu_s()), now, guest
+            self._first, self._moved, self._guest = (now, guest, self.cpu_s()), now, guest
         if guest - self._guest > 0.1:
             self._moved, self._guest = now, guest
         advanced = guest - self._first[1]
-        is_slow = self._cpu_s() - self._first[2] >= _SLOW_CPU_S
-        if advanced >= self._limit_s * (_SLOW_SHARE if is_slow else 1):
+        is_slow = self.cpu_s() - self._first[2] >= _SLOW_CPU_S
+        if advanced >= self.limit_s * (_SLOW_SHARE if is_slow else 1):
             return f"no record for {advanced:.0f} s of the guest's clock"
-        if now - self._moved >= _STOPPED_S and await self._monitor.all_halted():
+        if now - self._moved >= _STOPPED_S and await self.monitor.all_halted():
             return "no record, and every CPU is halted with no timer that could wake it"
         if now - self._moved >= _HOST_S:
             raise QemuStuckError(f"the guest executed nothing for {now - self._moved:.0f} s")

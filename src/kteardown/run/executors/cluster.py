@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,31 +90,23 @@ class _Work:
         return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")
 
 
+@dataclass
 class Cluster:
-    """The nodes of a cluster. ``qemu`` is the SHA-256 of the QEMU of the run.
+    """The nodes of a cluster. ``sleep`` and ``now`` are those of a clock, for tests."""
 
-    ``sleep`` and ``now`` are those of a clock, for tests.
-    """
+    scheduler: Slurm
+    config: SlurmConfig
+    qemu: str
+    """The SHA-256 of the QEMU of the run."""
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.monotonic
+    ahead: bool = True
+    stopped: bool = False
+    hashes: dict[Path, str] = field(default_factory=dict)
+    """The SHA-256 of each file that jobs were given."""
 
-    ahead = True
-
-    def __init__(
-        self,
-        scheduler: Slurm,
-        config: SlurmConfig,
-        qemu: str,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._scheduler = scheduler
-        self._config = config
-        self._qemu = qemu
-        self._sleep = sleep
-        self._now = now
-        self._stopped = False
-        self._hashes: dict[Path, str] = {}
-        """The SHA-256 of each file that jobs were given."""
-        self.words = f" on {scheduler.words}"
+    def __post_init__(self) -> None:
+        self.words = f" on {self.scheduler.words}"
 
     def unsettled(self, log: RecordWriter) -> bool:
         """Return whether jobs of an interrupted session may still be there."""
@@ -122,7 +114,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Make ``wait`` raise KeyboardInterrupt."""
-        self._stopped = True
+        self.stopped = True
 
     @contextmanager
     def open(self, setting: Setting) -> Iterator[None]:
@@ -141,7 +133,7 @@ class Cluster:
         """Whether a job has had a result in this session."""
         self._homes: dict[int, str] = {}
         """By index of a boot, the only node on which it may run."""
-        self._polled = self._progress = self._now()
+        self._polled = self._progress = self.now()
         self._pause_s = _LOOK_S
         self._said: set[str] = set()
         self._reasons: dict[str, float] = {}
@@ -166,18 +158,18 @@ class Cluster:
         self._name = f"kt-{self._journal.token()}"
         # The pieces that were executed on two nodes and compared.
         self._compared = {each.key for each in self._journal.compared() if len(set(each.nodes)) == 2}
-        nodes = self._patiently(self._scheduler.nodes)
+        nodes = self._patiently(self.scheduler.nodes)
         if not nodes:
             raise LabError(
-                f"{self._scheduler.words} has no nodes",
+                f"{self.scheduler.words} has no nodes",
                 hint="name another partition with --on; `sinfo` lists them.",
             )
         self._nodes = tuple(node.name for node in nodes)
         if not any(node.usable for node in nodes):
             states = Counter(node.state for node in nodes)
             words = ", ".join(f"{count} {state}" for state, count in states.items())
-            self._note(f"no node of {self._scheduler.words} is up ({words}); the jobs wait until one is")
-        left = self._patiently(lambda: self._scheduler.jobs(self._name))
+            self._note(f"no node of {self.scheduler.words} is up ({words}); the jobs wait until one is")
+        left = self._patiently(lambda: self.scheduler.jobs(self._name))
         self._adopted = {job.comment: job for job in left if job.live}
         if self._adopted:
             self._note(f"{_jobs(len(self._adopted))} of an earlier session may still wait or run")
@@ -199,11 +191,11 @@ class Cluster:
 
     def room(self) -> bool:
         """Return whether fewer jobs wait and run than may; second executions must not keep out first ones."""
-        return sum(kind == "done" for kind, _ in self._work) < self._config.max_jobs
+        return sum(kind == "done" for kind, _ in self._work) < self.config.max_jobs
 
     def submit(self, piece: Piece) -> None:
         """Submit a job, unless an earlier session had the piece executed, or has a job for it."""
-        self._begin(_Work(key_of(piece, exact=self._exact), "done", piece, self._config.minutes))
+        self._begin(_Work(key_of(piece, exact=self._exact), "done", piece, self.config.minutes))
 
     def wait(self) -> Sequence[Ended]:
         """Wait until pieces have a result. Raises LabError if one was lost too often."""
@@ -236,14 +228,14 @@ class Cluster:
                     if first and second.receipt.name not in known:
                         self._compare(first, second)
         # What is left of attempts that were given up.
-        until = self._now() + _LEAVE_S
-        while left := [job for job in self._patiently(lambda: self._scheduler.jobs(self._name)) if job.live]:
-            if self._now() >= until:
+        until = self.now() + _LEAVE_S
+        while left := [job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live]:
+            if self.now() >= until:
                 jobs = f"{_jobs(len(left))} of the run could not be cancelled"
                 self._note(f"{jobs}: see `squeue --name={self._name}`")
                 break
-            self._patiently(lambda: self._scheduler.cancel(self._name))
-            self._sleep(min(1.0, self._config.poll_s))
+            self._patiently(lambda: self.scheduler.cancel(self._name))
+            self.sleep(min(1.0, self.config.poll_s))
         self._journal.mark(unsettled=False)
 
     # What has a result.
@@ -272,7 +264,7 @@ class Cluster:
             self._again(work, f"its result is damaged: {str(error).splitlines()[0]}")
             return []
         del self._work[work.kind, work.key]
-        self._worked, self._progress = True, self._now()
+        self._worked, self._progress = True, self.now()
         for boot in work.piece:
             self._setting.watch.ended(boot)
         if work.kind == "check":
@@ -312,7 +304,7 @@ class Cluster:
         if len(self._nodes) < 2:
             self._once("no boot is executed on two nodes: there is only one")
             return
-        work = _Work(key, "check", piece, self._config.minutes, avoid=(first.receipt.node,))
+        work = _Work(key, "check", piece, self.config.minutes, avoid=(first.receipt.node,))
         try:
             self._begin(work)
         except LabError as error:
@@ -322,10 +314,10 @@ class Cluster:
 
     def _drop_hopeless_checks(self) -> None:
         """Do not wait for a second node if none is up: every figure is there."""
-        if self._now() - self._progress < self._config.patience_s:
+        if self.now() - self._progress < self.config.patience_s:
             return
-        self._progress = self._now()
-        up = {node.name for node in self._patiently(self._scheduler.nodes) if node.usable}
+        self._progress = self.now()
+        up = {node.name for node in self._patiently(self.scheduler.nodes) if node.usable}
         for work in [work for work in self._work.values() if work.job and work.job.state == "PENDING"]:
             if up <= set(work.avoid):
                 del self._work[work.kind, work.key]
@@ -360,7 +352,7 @@ class Cluster:
         if mine:
             comment = max(mine, key=lambda c: int(c.rpartition(".")[2]))
             work.attempt, work.job = int(comment.rpartition(".")[2]), self._adopted.pop(comment)
-            work.submitted = self._now()
+            work.submitted = self.now()
             return
         self._order(work)
 
@@ -388,12 +380,12 @@ class Cluster:
             avoid=() if home in self._nodes else tuple(sorted(avoid)),
             node=home if home in self._nodes else "",
         )
-        number = self._patiently(lambda: self._scheduler.submit(submission))
+        number = self._patiently(lambda: self.scheduler.submit(submission))
         work.job = Job(number, "PENDING", "", work.comment, "")
-        work.submitted, work.over = self._now(), None
+        work.submitted, work.over = self.now(), None
 
     def _order_of(self, work: _Work) -> Order:
-        lab, config, hashes = self._setting.lab, self._config, self._hashes
+        lab, config, hashes = self._setting.lab, self.config, self.hashes
         kernels = {}
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
             files = self._setting.kernels[name]
@@ -417,7 +409,7 @@ class Cluster:
             kernel_args=lab.kernel_args,
             lost_limit=lab.lost_limit,
             lost_asked=lab.lost_asked,
-            qemu=self._qemu,
+            qemu=self.qemu,
             exclusive=not self._exact,
             node_cache=Path(config.node_cache) if config.node_cache else None,
             lock_folder=Path(config.lock_folder) if config.lock_folder else None,
@@ -426,9 +418,9 @@ class Cluster:
 
     def _look(self) -> None:
         """Pause, then look for failures, and from time to time at the scheduler."""
-        if self._stopped:
+        if self.stopped:
             raise KeyboardInterrupt
-        self._sleep(self._pause_s)
+        self.sleep(self._pause_s)
         failures = self._journal.failures({(work.key, work.attempt) for work in self._work.values()})
         for work in list(self._work.values()):
             failure = failures.get((work.key, work.attempt))
@@ -437,8 +429,8 @@ class Cluster:
             if failure.host:
                 self._refused(failure.node, failure.reason)
             self._again(work, f"{failure.node}: {failure.reason}")
-        if self._now() - self._polled >= self._config.poll_s:
-            self._polled = self._now()
+        if self.now() - self._polled >= self.config.poll_s:
+            self._polled = self.now()
             self._poll()
 
     def _refused(self, node: str, why: str) -> None:
@@ -446,16 +438,16 @@ class Cluster:
         self._avoid.add(node)
         if not self._worked and self._avoid >= set(self._nodes):
             raise LabError(
-                f"no node of {self._scheduler.words} can run the jobs; the last one, {node}: {why}",
+                f"no node of {self.scheduler.words} can run the jobs; the last one, {node}: {why}",
                 hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
             )
 
     def _poll(self) -> None:
         """Ask the scheduler about the jobs, and submit again what was lost."""
         try:
-            jobs = self._scheduler.jobs(self._name)
+            jobs = self.scheduler.jobs(self._name)
         except UnreachableError as error:
-            self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
+            self._once(f"{self.scheduler.words} does not answer: {error}; asking again")
             return
         self._said = {said for said in self._said if "does not answer" not in said}
         by_comment: dict[str, Job] = {}
@@ -463,7 +455,7 @@ class Cluster:
             # Of two jobs of one attempt, one that is live.
             if job.comment not in by_comment or job.live:
                 by_comment[job.comment] = job
-        now = self._now()
+        now = self.now()
         for work in list(self._work.values()):
             found = by_comment.get(work.comment)
             if found is not None and found.live:
@@ -474,7 +466,7 @@ class Cluster:
                 continue
             elif work.over is None:
                 work.over = now
-            elif now - work.over >= self._config.grace_s:
+            elif now - work.over >= self.config.grace_s:
                 self._lost(work, found)
         self._say_what_waits()
 
@@ -483,7 +475,7 @@ class Cluster:
             return
         if job is None:
             number = work.job.id if work.job else "?"
-            self._again(work, f"job {number} is not known to {self._scheduler.words} any more")
+            self._again(work, f"job {number} is not known to {self.scheduler.words} any more")
             return
         why = f"job {job.id} {_WHY.get(job.state, f'ended as {job.state}')}"
         if job.state == "TIMEOUT":
@@ -506,7 +498,7 @@ class Cluster:
     def _again(self, work: _Work, why: str) -> None:
         """Submit a piece again. Raises LabError if that was done too often."""
         work.lost += 1
-        most = self._config.attempts
+        most = self.config.attempts
         self._setting.watch.ended(work.piece[0])
         if work.lost < most:
             self._note(f"{work.words}: {why}; submitting it again ({work.lost + 1} of {most})")
@@ -518,7 +510,7 @@ class Cluster:
             self._note(f"{work.words}: {why}; it is not compared")
         else:
             raise LabError(
-                f"{work.words} was lost {most} times on {self._scheduler.words}, the last time: {why}",
+                f"{work.words} was lost {most} times on {self.scheduler.words}, the last time: {why}",
                 hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
             )
 
@@ -526,14 +518,14 @@ class Cluster:
         """Say why nothing runs, with the scheduler's own reason."""
         waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
-        now = self._now()
+        now = self.now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
         unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
         stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
-        patient = running or now - self._progress < self._config.patience_s
+        patient = running or now - self._progress < self.config.patience_s
         if unsaid and (stuck or not patient):
             self._reasons |= dict.fromkeys(waiting, now)
-            self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self._scheduler.words}: {words}")
+            self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}")
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """Ask the scheduler until it answers."""
@@ -542,10 +534,10 @@ class Cluster:
             try:
                 return ask()
             except UnreachableError as error:
-                self._once(f"{self._scheduler.words} does not answer: {error}; asking again")
-                if self._stopped:
+                self._once(f"{self.scheduler.words} does not answer: {error}; asking again")
+                if self.stopped:
                     raise KeyboardInterrupt from None
-                self._sleep(next(pauses, _BACKOFF_S[-1]))
+                self.sleep(next(pauses, _BACKOFF_S[-1]))
 
     def _once(self, text: str) -> None:
         if text not in self._said:
