@@ -24,6 +24,7 @@ COMMAND = ("git", "-c", f"core.attributesFile={os.devnull}")
 # Above the attributes of the files: they can join conflicts, convert lines, and execute gpg (export-subst).
 _ATTRIBUTES = "* !merge !filter !ident !text !eol !working-tree-encoding !export-subst\n"
 _SHARED = ("objects", "refs", "packed-refs", "logs", "shallow")
+_RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
 class Done(NamedTuple):
@@ -103,9 +104,6 @@ def no_space(folder: Path | None) -> LabError:
 
 def _without_variables() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-
-
-_RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
 def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:

@@ -32,6 +32,36 @@ BUILD = "build"
 Kbuild refers to a source tree that is the parent of the build folder by a relative path
 (srctree = ..), so that no folder name gets into the image.
 """
+# Equal sources make equal images: the image must not depend on the time, the user or the host.
+_ENVIRONMENT = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
+    "KBUILD_BUILD_USER": "kteardown",
+    "KBUILD_BUILD_HOST": "kteardown",
+    "KBUILD_BUILD_VERSION": "1",
+}
+# A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
+_FLAGS = "-g1 -fdebug-prefix-map={build}=."
+_CCACHE_SIZE = "256M"
+_LOG_BYTES = 64 << 20
+# Where a program in the sandbox sees the folders beside the tree.
+_OUTPUT, _COMPILERS, _OBJECTS = Path("/output"), Path("/compilers"), Path("/objects")
+# A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
+# time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
+_TIME_OF_STEPS = (
+    *((0.0, 0.0), (0.05, 0.024), (0.1, 0.07), (0.2, 0.19), (0.3, 0.345), (0.4, 0.505), (0.5, 0.63)),
+    *((0.6, 0.73), (0.7, 0.805), (0.8, 0.9), (0.85, 0.94), (0.92, 0.946), (1.0, 1.0)),
+)
+_STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
+_ERROR = re.compile(
+    r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
+)
+
+_THROUGH_CCACHE = """#!/bin/sh
+# With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
+# is such a file: if only its contents differ, and not its size, ccache returns another kernel.
+case "$*" in *.S) exec {compiler} "$@" ;; esac
+exec {ccache} {compiler} "$@"
+"""
 
 
 def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> list[Mount]:
@@ -98,38 +128,6 @@ def _copy(source: Path, folder: Path, without: set[str]) -> list[str]:
         elif entry.name not in without:
             shutil.copy2(entry.path, folder / entry.name, follow_symlinks=False)
     return sorted(inner)
-
-
-# Equal sources make equal images: the image must not depend on the time, the user or the host.
-_ENVIRONMENT = {
-    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
-    "KBUILD_BUILD_USER": "kteardown",
-    "KBUILD_BUILD_HOST": "kteardown",
-    "KBUILD_BUILD_VERSION": "1",
-}
-# A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
-_FLAGS = "-g1 -fdebug-prefix-map={build}=."
-_CCACHE_SIZE = "256M"
-_LOG_BYTES = 64 << 20
-# Where a program in the sandbox sees the folders beside the tree.
-_OUTPUT, _COMPILERS, _OBJECTS = Path("/output"), Path("/compilers"), Path("/objects")
-# A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
-# time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
-_TIME_OF_STEPS = (
-    *((0.0, 0.0), (0.05, 0.024), (0.1, 0.07), (0.2, 0.19), (0.3, 0.345), (0.4, 0.505), (0.5, 0.63)),
-    *((0.6, 0.73), (0.7, 0.805), (0.8, 0.9), (0.85, 0.94), (0.92, 0.946), (1.0, 1.0)),
-)
-_STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
-_ERROR = re.compile(
-    r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
-)
-
-_THROUGH_CCACHE = """#!/bin/sh
-# With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
-# is such a file: if only its contents differ, and not its size, ccache returns another kernel.
-case "$*" in *.S) exec {compiler} "$@" ;; esac
-exec {ccache} {compiler} "$@"
-"""
 
 
 @dataclass(frozen=True)

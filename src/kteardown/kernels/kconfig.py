@@ -17,6 +17,13 @@ from kteardown.model.experiment import SYMBOL
 _SET = re.compile(r"CONFIG_(\w+)=(.+)")
 _UNUSED_TOOLS = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
 _UNSET = re.compile(r"#\s*CONFIG_(\w+) is not set")
+_ENTRY = re.compile(r"(?:menu)?config\s+(\w+)$")
+_BLOCK = re.compile(r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b")
+_DEFAULT = re.compile(r"(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
+_PROMPT = re.compile(r"(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+[\"']")
+_SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
+_MOST_AROUND = 64
+_DEEPEST = 50
 
 
 @dataclass(frozen=True)
@@ -157,15 +164,6 @@ def check(
         hint="set the symbols that it depends on in the same fragment, or mark it with a comment "
         "'# optional: REASON' on the line above it.",
     )
-
-
-_ENTRY = re.compile(r"(?:menu)?config\s+(\w+)$")
-_BLOCK = re.compile(r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b")
-_DEFAULT = re.compile(r"(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
-_PROMPT = re.compile(r"(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+[\"']")
-_SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
-_MOST_AROUND = 64
-_DEEPEST = 50
 
 
 @dataclass

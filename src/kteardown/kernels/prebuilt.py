@@ -29,6 +29,10 @@ from kteardown.vm.image_header import read_header
 
 # The drivers of the records port and of the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
+_USER_PROGRAMS = ("schbench",)
+"""Programs that only the user can provide."""
+_PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
+"""Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
 
 
 def is_prebuilt(spec: str) -> bool:
@@ -264,12 +268,6 @@ def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter
         reporter.note(
             f"{image.source} was built without {symbols}; the trials of a workload that needs them will fail"
         )
-
-
-_USER_PROGRAMS = ("schbench",)
-"""Programs that only the user can provide."""
-_PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
-"""Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
 
 
 def guest_programs(

@@ -39,6 +39,8 @@ from kteardown.vm import host
 
 _kernel_request = TypeAdapter(KernelRequest)
 _kernel_image = TypeAdapter(KernelImage)
+_RUNS = 50
+"""How many of the newest runs are read."""
 
 
 def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
@@ -185,10 +187,6 @@ def _json(file: Path) -> dict[str, Any]:
 
 def _twin_patch(run: RunDir) -> Path:
     return run.path / "layout-twin.patch"
-
-
-_RUNS = 50
-"""How many of the newest runs are read."""
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:

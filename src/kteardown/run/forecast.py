@@ -27,15 +27,13 @@ _RUNS = 4
 """How many of the newest runs of a workload are read: enough for a forecast, and fast to read."""
 Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
 """Workload, point and number of executions: trials with the same place take equally long."""
+SeenTrial = tuple[PlannedTrial, float]
+"""One trial of an earlier run, and the seconds of the host that all its executions took."""
 
 
 def place(trial: PlannedTrial) -> Place:
     """Return the place of ``trial``. Its index is no place: points are shuffled in every block."""
     return trial.workload, tuple(sorted(trial.params.items())), trial.warmup + trial.repetitions
-
-
-SeenTrial = tuple[PlannedTrial, float]
-"""One trial of an earlier run, and the seconds of the host that all its executions took."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from kteardown.paths import read_or_empty
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob
 
 _FASTEST = 1024
+_lock = threading.Lock()
+_guests = Counter[int]()
+"""By CPU of the host, how many guests on the instruction clock have it."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +142,6 @@ class Pinned:
     prefix: tuple[str, ...] = ()
     placed: Placed | None = None
     """Where it runs; None under emulation."""
-
-
-_lock = threading.Lock()
-_guests = Counter[int]()
-"""By CPU of the host, how many guests on the instruction clock have it."""
 
 
 @contextlib.contextmanager

@@ -18,6 +18,11 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import cpu_list
 
+_SYS = Path("/sys/devices/system/cpu")
+_HARDWARE, _INSTRUCTIONS = 0, 1
+_ATTR_SIZE = 72
+_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
+
 
 def qemu_version(arch: Arch) -> str:
     """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
@@ -35,12 +40,6 @@ def missing_qemu(arch: Arch) -> MissingError:
     """Return the error for a missing QEMU for ``arch``."""
     known = ARCHITECTURES[arch]
     return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
-
-
-_SYS = Path("/sys/devices/system/cpu")
-_HARDWARE, _INSTRUCTIONS = 0, 1
-_ATTR_SIZE = 72
-_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
 
 
 def memory_mb() -> int:

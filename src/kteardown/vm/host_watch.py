@@ -25,6 +25,14 @@ from kteardown.vm import host
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 WAKEUP_S = 50e-6
 """What an idle host may take to run a thread that becomes runnable; it is not counted as lost."""
+_BUSY = 0.5
+"""Runnable tasks on a host that has nothing else to do."""
+_STEAL_S = 0.5
+_CPU = "/sys/devices/system/cpu"
+
+
+_Row = tuple[Any, ...]
+"""The fields of a ``HostCheck``. ``command`` changes what was found; empty if no command can."""
 
 
 @dataclass(frozen=True)
@@ -167,16 +175,6 @@ def _hot(root: Path, cpu: int) -> float | None:
     texts = [read_or_empty(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
     times = [int(text) / 1e3 for text in texts if text.strip().isdigit()]
     return max(times, default=None)
-
-
-_BUSY = 0.5
-"""Runnable tasks on a host that has nothing else to do."""
-_STEAL_S = 0.5
-_CPU = "/sys/devices/system/cpu"
-
-
-_Row = tuple[Any, ...]
-"""The fields of a ``HostCheck``. ``command`` changes what was found; empty if no command can."""
 
 
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:

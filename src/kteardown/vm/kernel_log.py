@@ -89,6 +89,14 @@ _FUNCTION = re.compile(r"\b([A-Za-z_][\w.]*)\+0x")
 _SUFFIX = re.compile(r"\.(?:constprop|isra|part|cold|llvm)(?:\.\d+)*")
 _TASK = re.compile(r", CPU#\d+: \S+|CPU: \d+ PID: \d+ |\[[^\]]*:\d+\]|\bby task \S+|\btask \S+:\d+")
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
+_PANIC = re.compile(r"Kernel panic - not syncing")
+_OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memory|Out of memory)")
+# From mm/oom_kill.c. The out-of-memory killer of a memory cgroup prints "Memory cgroup out of memory", which
+# does not count: a workload may cause it on purpose.
+_OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Killed process| \(oom_kill)")
+_INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
+# An error of the agent before the records port is open, when it cannot write an error record.
+_AGENT_ERROR = re.compile(r"kteardown-agent: error: ")
 
 
 def lines_of(console: str) -> list[str]:
@@ -223,16 +231,6 @@ class Ending:
     note: str = ""
     """Text that is added to the end of the console: the registers of a silent guest."""
     console_bytes: int | None = None
-
-
-_PANIC = re.compile(r"Kernel panic - not syncing")
-_OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memory|Out of memory)")
-# From mm/oom_kill.c. The out-of-memory killer of a memory cgroup prints "Memory cgroup out of memory", which
-# does not count: a workload may cause it on purpose.
-_OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Killed process| \(oom_kill)")
-_INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
-# An error of the agent before the records port is open, when it cannot write an error record.
-_AGENT_ERROR = re.compile(r"kteardown-agent: error: ")
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:

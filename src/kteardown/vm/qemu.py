@@ -39,6 +39,52 @@ _HALTED = re.compile(r"\bHLT=([01])")
 # Every boot ends with QEMU closing the connection. The library logs this as an error, which would be
 # printed without a handler.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
+_EVERY_S = 15.0
+"""Host seconds between two looks at the guest's clock; none during records that follow each other."""
+_STOPPED_S = 60.0
+"""With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
+_SLOW_SHARE, _SLOW_CPU_S = 1 / 15, 240.0
+"""The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
+_HOST_S = 3600.0
+"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
+_CHUNK = 1 << 16
+_LINE_MB, _PORT_MB = 1, 256
+"""The most that a record, and all of a guest, may have; the largest boots write a few MB."""
+RECORDS_PORT = "kteardown.records"
+
+_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
+    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
+    # come from the host either.
+    "icount": (
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2026-01-01,clock=vm"),
+    ),
+    "mttcg": ("-accel", "tcg,thread=multi"),
+    "kvm": ("-accel", "kvm"),
+}
+
+_ARGUMENTS = (
+    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
+    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
+    *("loglevel=5", "panic=-1", "panic_print=224"),
+    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
+    "printk.devkmsg=on",
+    # The address of the kernel must not differ between two kernels.
+    "nokaslr",
+    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
+    "pty.legacy_count=0",
+)
+# The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
+_PIPE_BYTES = 1 << 20
+_CONSOLE_BYTES = 4 << 20
+_STDERR_BYTES = 8 << 10
+# The time that QEMU may take from closing its records port to its exit.
+_EXIT_S = 10.0
+# The time that a hung guest may take to print the stacks of its CPUs, on a loaded host.
+_ANSWER_S = 60.0
+# The most that a guest may print, and how often the lab looks.
+_CONSOLE_MB = 64
+_LOOK_S = 1.0
 
 
 class Monitor:
@@ -124,16 +170,6 @@ class Monitor:
             return None
 
 
-_EVERY_S = 15.0
-"""Host seconds between two looks at the guest's clock; none during records that follow each other."""
-_STOPPED_S = 60.0
-"""With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
-_SLOW_SHARE, _SLOW_CPU_S = 1 / 15, 240.0
-"""The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
-_HOST_S = 3600.0
-"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
-
-
 class QemuStuckError(Exception):
     """QEMU runs and executes nothing, or does not answer."""
 
@@ -191,11 +227,6 @@ def cpu_time_s(pid: int) -> float:
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
     return 0.0
-
-
-_CHUNK = 1 << 16
-_LINE_MB, _PORT_MB = 1, 256
-"""The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 
 
 class TooMuchError(Exception):
@@ -266,32 +297,6 @@ class RecordLines(RecordsSeen):
             raise TooMuchError(f"the guest wrote a record of more than {_LINE_MB} MB")
         if self._bytes > _PORT_MB << 20:
             raise TooMuchError(f"the guest wrote more than {_PORT_MB} MB of records")
-
-
-RECORDS_PORT = "kteardown.records"
-
-_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
-    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
-    # come from the host either.
-    "icount": (
-        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
-        *("-rtc", "base=2026-01-01,clock=vm"),
-    ),
-    "mttcg": ("-accel", "tcg,thread=multi"),
-    "kvm": ("-accel", "kvm"),
-}
-
-_ARGUMENTS = (
-    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
-    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
-    *("loglevel=5", "panic=-1", "panic_print=224"),
-    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
-    "printk.devkmsg=on",
-    # The address of the kernel must not differ between two kernels.
-    "nokaslr",
-    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
-    "pty.legacy_count=0",
-)
 
 
 def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
@@ -370,19 +375,6 @@ def _records_device(pipe: int) -> list[str]:
 def _escaped(text: str) -> str:
     """Escape a value of a QEMU option list: a comma would end it."""
     return text.replace(",", ",,")
-
-
-# The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
-_PIPE_BYTES = 1 << 20
-_CONSOLE_BYTES = 4 << 20
-_STDERR_BYTES = 8 << 10
-# The time that QEMU may take from closing its records port to its exit.
-_EXIT_S = 10.0
-# The time that a hung guest may take to print the stacks of its CPUs, on a loaded host.
-_ANSWER_S = 60.0
-# The most that a guest may print, and how often the lab looks.
-_CONSOLE_MB = 64
-_LOOK_S = 1.0
 
 
 def need_descriptors(folder: Path = Path("/dev/fd")) -> None:

@@ -44,6 +44,14 @@ _SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,reso
 _WITH_LAB = ("--pdeathsig", "KILL", "sh", "-c", 'ulimit -c 0; [ "$PPID" = "$0" ] && exec "$@"')
 
 Words = tuple[str, ...]
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
+_MARKS = (
+    ("trial", "trial_run"),
+    ("begin", "wl_profile_begin"),
+    ("end", "wl_profile_end"),
+    ("end", "profile_report"),
+)
+"""The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
 
 
 def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
@@ -116,9 +124,6 @@ def readable(path: Path) -> BinaryIO:
         return copy
 
 
-_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
-
-
 def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Path:
     """Return ``plugins/NAME.c`` as a library, from ``cache`` or built into it.
 
@@ -171,15 +176,6 @@ def preloaded(job: BootJob) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]
         number = opened.fileno()
         names = [f"/dev/fd/{number}", os.environ.get("LD_PRELOAD", "")]
         yield ("env", f"LD_PRELOAD={':'.join(filter(None, names))}"), (number,)
-
-
-_MARKS = (
-    ("trial", "trial_run"),
-    ("begin", "wl_profile_begin"),
-    ("end", "wl_profile_end"),
-    ("end", "profile_report"),
-)
-"""The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
 
 
 class CodeBlock(NamedTuple):
