@@ -37,6 +37,7 @@ from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import Snapshot, read_json
 from kteardown.vm import host
 
+_TWIN_PATCH = "layout-twin.patch"
 _kernel_request = TypeAdapter(KernelRequest)
 _kernel_image = TypeAdapter(KernelImage)
 _RUNS = 50
@@ -70,7 +71,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     if resolved.experiment.design.clock == "wall" and not resolved.experiment.design.layout_twin:
         twin = layout_twin.request(resolved.base, resolved.series, sources)
         if twin is not None:
-            run.copy(twin.patches[0], _twin_patch(run))
+            run.copy(twin.patches[0], run.path / _TWIN_PATCH)
 
 
 def save_built(run: RunDir, built: Built) -> None:
@@ -150,7 +151,7 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
     Raises InputError if the run has no such patch, BuildError, LabError.
     """
     run = snapshot.run
-    patch = _twin_patch(run)
+    patch = run.path / _TWIN_PATCH
     if not patch.is_file():
         raise InputError(
             "no variant is a series that changes a .c file of base", hint="name such a series with --variant."
@@ -183,10 +184,6 @@ def _file_name(kernel: str) -> str:
 
 def _json(file: Path) -> dict[str, Any]:
     return read_json(file) if file.is_file() else {}
-
-
-def _twin_patch(run: RunDir) -> Path:
-    return run.path / "layout-twin.patch"
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
