@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kteardown
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.run import lab
@@ -21,8 +23,6 @@ from kteardown.run.executors.slurm import (
     Slurm,
     Submission,
     UnreachableError,
-    python_command,
-    python_path,
     script,
 )
 
@@ -64,10 +64,16 @@ def test_a_block_has_its_node_for_itself_and_the_build_of_qemu_is_a_constraint()
 @settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12), max_size=4))
 def test_no_shell_reads_a_name(words: list[str]) -> None:
-    program = "import os, sys; sys.stdout.buffer.write(os.fsencode('\\0'.join(sys.argv[1:])))"
-    text = script([sys.executable, "-S", "-c", program, *words], python_path="/a b; exit 3")
-    done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=True)
-    assert done.stdout == "\0".join(words).encode()
+    with tempfile.TemporaryDirectory(prefix="a b; exit 3") as folder, pytest.MonkeyPatch.context() as patch:
+        python = Path(folder, "python")
+        python.write_text('#!/bin/sh\nprintf "%s\\0" "$PYTHONPATH" "$@"\n')
+        python.chmod(0o755)
+        patch.setattr(sys, "executable", str(python))
+        patch.setattr(kteardown, "__file__", f"{folder}/src/kteardown/__init__.py")
+        text = script(SlurmConfig(), ["module", *words])
+        done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=True)
+    expected = [f"{os.path.realpath(folder)}/src", "-P", "-m", "module", *words]
+    assert done.stdout == "".join(f"{word}\0" for word in expected).encode()
 
 
 def _fake(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +106,7 @@ def test_a_submission_gives_the_id_and_only_some_of_the_environment(
     assert "SLURM_CONF=/etc/slurm.conf" in environment
     assert "secret" not in environment
     assert f"KTEARDOWN_CACHE={Path('cache').absolute()}" in environment
-    assert (tmp_path / "script").read_text() == script(
-        [sys.executable, "-P", "-m", "x"], python_path(SlurmConfig())
-    )
+    assert (tmp_path / "script").read_text() == script(SlurmConfig(), ["x"])
 
 
 @pytest.mark.parametrize(
@@ -134,9 +138,8 @@ def test_a_limit_of_the_cluster_is_an_error_that_names_the_setting(
 
 def test_a_job_reads_no_module_from_the_folder_in_which_it_starts(tmp_path: Path) -> None:
     (tmp_path / "secrets.py").write_text("raise SystemExit(3)")
-    command = python_command(SlurmConfig(), "kteardown.run.executors.node_job", "no-such-order")
-    environment = {**os.environ, "PYTHONPATH": python_path(SlurmConfig())}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    text = script(SlurmConfig(), ["kteardown.run.executors.node_job", "no-such-order"])
+    done = subprocess.run(["/bin/sh"], input=text.encode(), cwd=tmp_path, capture_output=True, check=False)
     assert b"No such file" in done.stderr
     assert done.returncode == 1
     assert "--chdir=/" in Slurm(SlurmConfig()).sbatch(JOB)

@@ -107,8 +107,7 @@ class Slurm:
 
     def submit(self, job: Submission) -> str:
         """Submit a job and return its id."""
-        command = python_command(self._config, *job.command)
-        return _run(self.sbatch(job), script(command, python_path(self._config))).strip().split(";")[0]
+        return _run(self.sbatch(job), script(self._config, job.command)).strip().split(";")[0]
 
     def sbatch(self, job: Submission) -> list[str]:
         """Return the command that submits ``job``; its script is the standard input."""
@@ -159,10 +158,16 @@ class Slurm:
         return list(found.values())
 
 
-def script(command: Sequence[str], python_path: str = "") -> str:
-    """Return the script of a job: one command, every word of it quoted."""
-    path = f"export PYTHONPATH={shlex.quote(python_path)}\n" if python_path else ""
-    return f"#!/bin/sh\n{path}exec {shlex.join(command)}\n"
+def script(config: SlurmConfig, command: Sequence[str]) -> str:
+    """Return the script of a job that runs ``command``, a module of kteardown with its arguments.
+
+    Every word is quoted. -P: no folder in which others may write, such as /tmp, can replace a module. Nodes
+    with the same Python use this kteardown.
+    """
+    folder = str(Path(kteardown.__file__).resolve().parents[1])
+    path = "" if config.python else f"export PYTHONPATH={shlex.quote(folder)}\n"
+    words = [config.python or sys.executable, "-P", "-m", *command]
+    return f"#!/bin/sh\n{path}exec {shlex.join(words)}\n"
 
 
 def _run(argv: Sequence[str], text: str | None = None) -> str:
@@ -186,16 +191,3 @@ def _run(argv: Sequence[str], text: str | None = None) -> str:
     if "limit" in message.lower():
         hint = "set max_jobs, or minutes, to what the cluster allows (docs/cluster.md), then resume the run."
     raise LabError(f"{argv[0]}: {message}", hint=hint)
-
-
-def python_command(config: SlurmConfig, module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module of kteardown on a node.
-
-    -P: no folder in which others may write, such as /tmp, can replace a module.
-    """
-    return [config.python or sys.executable, "-P", "-m", module, *arguments]
-
-
-def python_path(config: SlurmConfig) -> str:
-    """Return where the nodes find this kteardown, if they run the same Python; else empty."""
-    return "" if config.python else str(Path(kteardown.__file__).resolve().parents[1])
