@@ -31,8 +31,9 @@
 #define NR_LISTS (1 << 16)
 
 /*
- * The part of QEMU's plugin interface that is used, which is the same since QEMU 4.2. A plugin
- * states the version of the interface that it was made for; -DAPI=2 is for QEMU 9.0 and later.
+ * The part of QEMU's plugin interface that is used. A plugin states the version of the interface
+ * that it was made for, and QEMU names the lowest that it takes: 1, since 9.0 2, since 11.1 7.
+ * Version 7 hands data to the functions that are called, in place of the plugin's id.
  */
 #ifndef API
 #define API 1
@@ -42,11 +43,16 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum { NO_REGISTERS };
 typedef uint64_t plugin_id;
-typedef void (*translated_fn)(plugin_id id, struct qemu_plugin_tb *tb);
 typedef void (*executed_fn)(unsigned int cpu, void *data);
+#if API < 7
+typedef void (*translated_fn)(plugin_id id, struct qemu_plugin_tb *tb);
 typedef void (*exit_fn)(plugin_id id, void *data);
-
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, translated_fn fn);
+#else
+typedef void (*translated_fn)(struct qemu_plugin_tb *tb, void *data);
+typedef void (*exit_fn)(void *data);
+void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, translated_fn fn, void *data);
+#endif
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, executed_fn fn, int registers,
 					  void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, executed_fn fn,
@@ -153,12 +159,11 @@ static void watch(struct qemu_plugin_insn *insn)
 							       &marks[i]);
 }
 
-static void on_translated(plugin_id id, struct qemu_plugin_tb *tb)
+static void see_block(struct qemu_plugin_tb *tb)
 {
 	size_t nr = qemu_plugin_tb_n_insns(tb), i;
 	char lengths[MAX_INSNS + 1];
 
-	(void)id;
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
@@ -173,15 +178,40 @@ static void on_translated(plugin_id id, struct qemu_plugin_tb *tb)
 						     find_block(qemu_plugin_tb_vaddr(tb), lengths));
 }
 
-static void on_exit_of_qemu(plugin_id id, void *data)
+static void finish(void)
 {
-	(void)id;
-	(void)data;
 	write_section();
 	fputs("end\n", out);
 	if (fclose(out))
 		perror("coverage plugin");
 }
+
+#if API < 7
+static void on_translated(plugin_id id, struct qemu_plugin_tb *tb)
+{
+	(void)id;
+	see_block(tb);
+}
+
+static void on_exit_of_qemu(plugin_id id, void *data)
+{
+	(void)id;
+	(void)data;
+	finish();
+}
+#else
+static void on_translated(struct qemu_plugin_tb *tb, void *data)
+{
+	(void)data;
+	see_block(tb);
+}
+
+static void on_exit_of_qemu(void *data)
+{
+	(void)data;
+	finish();
+}
+#endif
 
 static bool parse(const char *word)
 {
@@ -216,7 +246,11 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 		}
 	if (!out)
 		return -1;
+#if API < 7
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
+#else
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated, NULL);
+#endif
 	qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
 	return 0;
 }

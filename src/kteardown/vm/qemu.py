@@ -323,7 +323,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
         *("-append", " ".join(kernel_arguments(job))),
         *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
         *_records_device(records),
-        *("-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor,mode=control"),
+        *("-chardev", f"socket,id=monitor,fd={monitor}", "-qmp", "chardev:monitor"),
         *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
     ]
 

@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -27,7 +28,7 @@ from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 from kteardown.vm.agent import agent_addresses
-from kteardown.vm.host import qemu_version
+from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.job import Acceleration, BootJob
 
 USER = 61998
@@ -52,6 +53,8 @@ _MARKS = (
     ("end", "profile_report"),
 )
 """The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
+_NEWEST = 7
+"""The newest version of QEMU's interface for plugins whose differences ``plugins/coverage.c`` knows."""
 
 
 def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
@@ -206,9 +209,37 @@ class TrialBlocks:
 
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError, BuildError."""
-    # QEMU 9.0 refuses plugins that state version 1 of the interface; older ones do not know version 2.
-    api = 2 if int(qemu_version(arch).split(".")[0]) >= 9 else 1
-    return build_library("coverage", f"-DAPI={api}", cache=cache, reporter=reporter)
+    version = _lowest_version(arch, cache)
+    if version > _NEWEST:
+        raise LabError(
+            f"QEMU {qemu_version(arch)} takes plugins of version {version} of its interface, and kteardown "
+            f"knows 1 to {_NEWEST}: what a kernel executes cannot be counted",
+            hint="use an older QEMU, or a newer kteardown.",
+        )
+    return build_library("coverage", f"-DAPI={version}", cache=cache, reporter=reporter)
+
+
+@functools.cache
+def _lowest_version(arch: Arch, cache: Path) -> int:
+    """Return the lowest version of the interface that QEMU takes, which it names when it refuses version 0.
+
+    Raises MissingError without QEMU, LabError if it has no plugins.
+    """
+    known = ARCHITECTURES[arch]
+    refused = build_library("coverage", "-DAPI=0", cache=cache, reporter=SilentReporter())
+    argv = [known.qemu, "-M", "none", "-display", "none", "-plugin", str(refused)]
+    try:
+        said = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60).stderr
+    except FileNotFoundError as error:
+        raise missing_qemu(arch) from error
+    if match := re.search(r"minimum version of (\d+)", said):
+        return int(match[1])
+    if "qemu_plugin_install" in said:  # Before 9.0 no version was too low; without arguments it is refused.
+        return 1
+    raise LabError(
+        f"{known.qemu} does not load plugins: {' '.join(said.split())}",
+        hint="install a QEMU that was built with TCG plugins.",
+    )
 
 
 def plugin_arguments(
