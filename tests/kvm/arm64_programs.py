@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
-from kteardown.kernels import cache_folder, prebuilt
-from kteardown.kernels.apt import Package
+from kteardown.kernels import cache_folder, deb, prebuilt
+from kteardown.kernels.archive import Archive, Package, Suite
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
@@ -27,24 +25,27 @@ def tree() -> Path:
 
 def _unpack(folder: Path) -> None:
     sources = Sources(cache_dir(), SilentReporter())
-    package = sources.find_package("qemu-system-arm", "arm64")
-    debs = folder / "debs"
-    debs.mkdir()
-    _download(package, debs)
-    for deb in debs.iterdir():
-        subprocess.run(["dpkg-deb", "--extract", deb, folder], check=True)
-    shutil.rmtree(debs)
+    for package in _needed(sources, "qemu-system-arm"):
+        deb.unpack(sources.package_file(package, "arm64"), folder)
     for name in ("bin", "dev", "proc", "sys", "tmp"):
         (folder / name).mkdir(exist_ok=True)
     (busybox,) = prebuilt.guest_programs(["busybox"], "arm64", sources, SilentReporter())
     shutil.copy(busybox, folder / "bin" / "sh")
 
 
-def _download(package: Package, folder: Path) -> None:
-    """Download ``package`` and what it depends on, by the private apt root in which it was found."""
-    root = cache_dir() / "apt" / f"{package.tier.name}-arm64"
-    environment = {**os.environ, "APT_CONFIG": str(root / "apt.conf"), "LC_ALL": "C"}
-    simulated = ["apt-get", "--simulate", "--no-install-recommends", "install", package.name]
-    text = subprocess.run(simulated, env=environment, check=True, capture_output=True, text=True).stdout
-    needed = [f"{name}={version}" for name, version in re.findall(r"^Inst (\S+) \((\S+)", text, re.MULTILINE)]
-    subprocess.run(["apt-get", "-qq", "download", *needed], cwd=folder, env=environment, check=True)
+def _needed(sources: Sources, name: str) -> list[Package]:
+    """Return a package and all that it depends on, by the first alternative that the host's suites have."""
+    sources.find_package(name, "arm64")  # Fetches the lists.
+    lists = Archive(sources.folder / "lists", SilentReporter(), "arm64")
+    known: dict[str, Package] = {}
+    for mirror, suite in reversed(lists.tiers()[0].suites):
+        found = Suite(sources.folder / "lists", mirror, suite, "arm64").packages(r"\S+", "")
+        known |= {package.name: package for package in found}
+    needed: dict[str, Package] = {}
+    left = [name]
+    while left:
+        wanted = left.pop()
+        if wanted in known and wanted not in needed:
+            needed[wanted] = known[wanted]
+            left += re.findall(r"(?:^|, )([a-z0-9.+-]+)", known[wanted].depends)
+    return list(needed.values())

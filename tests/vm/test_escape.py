@@ -98,7 +98,7 @@ class Lab:
 
     def state(self) -> dict[str, str]:
         """A hash of every file that no build of a variant may change, and the target of every link."""
-        own = {"logs", "objects", "resolved", "trees"}
+        own = {"logs", "objects", "answers", "trees"}
         tops = [*(path for path in self.cache.iterdir() if path.name not in own), self.user, self.tree]
         paths = (path for top in tops for path in top.rglob("*") if ".locks" not in path.parts)
         return {

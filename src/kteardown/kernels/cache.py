@@ -170,7 +170,7 @@ class Cache:
             "objects": "object",
             "sources": "source",
             "downloads": "download",
-            "apt": "download",
+            "lists": "download",
             "logs": "log",
         }
         return [
@@ -214,8 +214,8 @@ class Cache:
         if not dry_run:
             if any(entry.kind == "source" for entry in chosen):
                 # Resolve debian:X.Y again next time: the archive may have dropped that version.
-                cache_folder.remove(self.folder / "resolved")
-            for name in ("kernels", "trees", "sources", "downloads", "apt"):
+                cache_folder.remove(self.folder / "answers")
+            for name in ("kernels", "trees", "sources", "downloads", "lists"):
                 cache_folder.sweep(self.folder / name)
         return chosen
 

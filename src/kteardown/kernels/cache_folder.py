@@ -160,16 +160,6 @@ def disk_full(folder: Path) -> LabError:
     return LabError(f"the disk filled up while {folder} was being written", hint=_FREE_SPACE)
 
 
-def unpack_deb(deb: Path, folder: Path) -> None:
-    """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
-    done = toolchain.capture(["dpkg-deb", "--extract", str(deb), str(folder)])
-    if "No space left" in done.stderr:
-        raise disk_full(folder.parent)
-    if done.returncode:
-        said = done.stderr.strip()
-        raise LabError(f"cannot unpack {deb}: {said}", hint="remove the file and run this again.")
-
-
 def size_kb(paths: Sequence[Path]) -> int:
     """Return the disk space of files and folders in KiB; hard links to one file count once."""
     done = toolchain.capture(["du", "-sck", *map(str, paths)])

@@ -11,13 +11,12 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import cache_folder, kconfig, toolchain
-from kteardown.kernels.apt import Package
+from kteardown.kernels import cache_folder, deb, kconfig
+from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_of, split
@@ -115,13 +114,17 @@ def _package_files(package: Package, architecture: str, sources: Sources) -> lis
 
     A kernel is one package, or an empty one that requires those of the image, the modules and the rest.
     """
-    names = [package.name]
-    files = []
-    for name in names:
-        file = sources.package_file(replace(package, name=name), architecture)
-        depends = toolchain.capture(["dpkg-deb", "--field", str(file), "Depends"]).stdout
-        names += [other for other in exact_depends(depends, package.version) if other not in names]
-        files.append(file)
+    packages = {package.name: package}
+    files: list[Path] = []
+    while len(files) < len(packages):
+        package = list(packages.values())[len(files)]
+        files.append(sources.package_file(package, architecture))
+        for name in exact_depends(package.depends, package.version):
+            if name not in packages:
+                exact = f"{name}={package.version}"
+                packages[name] = sources.package(
+                    exact, architecture, re.escape(name), architecture, package.version
+                )
     return files
 
 
@@ -169,8 +172,8 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
     Return the path of the kernel and the text of its configuration.
     """
     unpacked = folder / "package"
-    for deb in debs:
-        cache_folder.unpack_deb(deb, unpacked)
+    for file in debs:
+        deb.unpack(file, unpacked)
     kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
@@ -298,25 +301,25 @@ def guest_programs(
         target = sources.folder / "programs" / slug
         with cache_folder.locked(target, reporter, f"unpack {slug}"):
             if not seal.is_intact(target, reporter):
-                deb = sources.package_file(package, architecture)
+                file = sources.package_file(package, architecture)
                 with cache_folder.published(target) as folder:
-                    extract(deb, name, folder)
+                    extract(file, name, folder)
         found.append(target / name)
     return tuple(found)
 
 
-def extract(deb: Path, name: str, folder: Path) -> Path:
-    """Extract the program ``name`` from its package ``deb`` into ``folder``.
+def extract(file: Path, name: str, folder: Path) -> Path:
+    """Extract the program ``name`` from its package ``file`` into ``folder``.
 
     Raises InputError if the program is unknown, LabError if the package does not contain it or is damaged.
     """
     unpacked = folder / "package"
-    cache_folder.unpack_deb(deb, unpacked)
+    deb.unpack(file, unpacked)
     _, paths = _program(name)
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
         raise LabError(
-            f"{deb.name} does not contain {name}; searched for {', '.join(paths)}",
+            f"{file.name} does not contain {name}; searched for {', '.join(paths)}",
             hint="choose a value of the workload's parameter that does not need this program.",
         )
     target = found.rename(folder / name)

@@ -12,8 +12,9 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import cache_folder, git, toolchain
-from kteardown.kernels.apt import Apt, Package
+from kteardown.kernels import cache_folder, deb, git
+from kteardown.kernels.archive import Archive, Package
+from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
@@ -22,6 +23,8 @@ _KINDS = ("debian", "git", "tar", "image", "debian-image")
 _FORMS = "debian:X.Y, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
+_SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
+"""The architecture in whose lists sources are looked up: their packages are for all."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Sources:
         """
         kind, rest = split(spec)
         if kind == "debian":
-            package = self.kernel_package(spec, "", "linux-source-{}", _host_architecture())
+            package = self.kernel_package(spec, "", "linux-source-{}", _SOURCES)
             # A colon ends the epoch of a version. Kernels have none, and no folder should have a colon.
             slug = f"debian-{package.version}".replace(":", "_")
             return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
@@ -183,16 +186,18 @@ class Sources:
 
     def _answer_path(self, spec: str, facts: object) -> Path:
         name = hashlib.sha256(f"{spec}\n{facts}".encode()).hexdigest()[:24]
-        return self.folder / "resolved" / f"{name}.json"
+        return self.folder / "answers" / f"{name}.json"
 
     def package_file(self, package: Package, architecture: str) -> Path:
         """Return the .deb of ``package``, downloaded if necessary. Raises LabError."""
-        apt = Apt(self.folder / "apt", self._reporter, architecture)
-        return apt.download(package, self.folder / "downloads")
+        return self._archive(architecture).download(package, self.folder / "downloads")
 
     def find_package(self, pattern: str, architecture: str, version: str = "") -> Package:
-        """Return the newest Debian package whose name matches ``pattern``; see ``Apt.find``."""
-        return Apt(self.folder / "apt", self._reporter, architecture).find(pattern, version)
+        """Return the newest Debian package whose name matches ``pattern``; see ``Archive.find``."""
+        return self._archive(architecture).find(pattern, version)
+
+    def _archive(self, architecture: str) -> Archive:
+        return Archive(self.folder / "lists", self._reporter, architecture)
 
     def kernel_package(self, spec: str, facts: str, pattern: str, architecture: str) -> Package:
         """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major version.
@@ -224,12 +229,11 @@ class Sources:
     def _unpack(self, source: Source, folder: Path) -> None:
         if source.kind == "debian":
             package = package_from_json(source.origin)
-            deb = self.package_file(package, _host_architecture())
+            file = self.package_file(package, _SOURCES)
             what = f"{package.name} {package.version}"
-            outer = ["dpkg-deb", "--fsys-tarfile", str(deb)]
-            stages = [outer, ["tar", "-xO", f"./usr/src/{package.name}.tar.xz"], _untar(folder, "--xz")]
+            stages = deb.stages(file, "-O", f"./usr/src/{package.name}.tar.xz")
             with self._reporter.task(f"Unpacking {what}"):
-                _pipe(stages, folder, what)
+                _pipe([*stages, _untar(folder, "--xz")], folder, what)
         elif source.kind == "git":
             archive = [*git.COMMAND, "archive", "--format=tar", source.id.rpartition("@")[2]]
             stages = [archive, ["tar", "-x", "-C", str(folder)]]
@@ -277,10 +281,6 @@ def _git(rest: str) -> Source:
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     return Source(f"git:{repository.name}@{done.text}", f"git-{done.text[:16]}", str(repository))
-
-
-def _host_architecture() -> str:
-    return toolchain.capture(["dpkg", "--print-architecture"]).stdout.strip()
 
 
 def _untar(folder: Path, decompress: str) -> list[str]:

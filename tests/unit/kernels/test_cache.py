@@ -185,9 +185,9 @@ def test_a_damaged_kernel_is_missing_and_can_be_removed(
 
 def test_after_pruning_a_source_its_name_is_resolved_again(tmp_path: Path) -> None:
     (tmp_path / "sources" / "debian-6.12.1").mkdir(parents=True)
-    (tmp_path / "resolved").mkdir()
+    (tmp_path / "answers").mkdir()
     Cache(tmp_path).prune(everything=True)
-    assert not (tmp_path / "resolved").exists()
+    assert not (tmp_path / "answers").exists()
 
 
 def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,12 @@ from kteardown.errors import InputError, LabError
 from kteardown.kernels.prebuilt import extract, guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
+from unit.kernels.packages import make_deb
 
 
 def package(folder: Path, place: str) -> Path:
     """Build a package that contains one program with the path ``place``."""
-    root = folder / "root"
-    (root / place).parent.mkdir(parents=True)
-    (root / place).write_bytes(b"\x7fELF program")
-    (root / "DEBIAN").mkdir()
-    (root / "DEBIAN/control").write_text(
-        "Package: x-static\nVersion: 1\nArchitecture: amd64\nMaintainer: A <a@example.org>\nDescription: x\n"
-    )
-    deb = folder / "x.deb"
-    subprocess.run(["dpkg-deb", "--build", "-Znone", str(root), str(deb)], check=True, capture_output=True)
-    return deb
+    return make_deb(folder / "x.deb", {place: b"\x7fELF program"})
 
 
 @pytest.mark.parametrize("place", ("bin/busybox", "usr/bin/busybox"))

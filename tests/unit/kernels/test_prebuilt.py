@@ -4,9 +4,8 @@ import gzip
 import json
 import lzma
 import struct
-import subprocess
-import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels.apt import Package, Tier
+from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.prebuilt import (
     ensure,
@@ -28,6 +27,7 @@ from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 from kteardown.vm import seal
 from kteardown.vm.image_header import read_header
+from unit.kernels.packages import make_deb
 
 
 def bzimage(version: str, *, bits: int = 64) -> bytes:
@@ -114,25 +114,13 @@ def test_an_image_with_patches_or_for_another_architecture_is_an_error(tmp_path:
 
 
 RELEASE = "6.12.1-x"
-PACKAGE = Package("linux-image-x", "6.12.1-1", Tier("bookworm", ()))
 
 
-def build(target: Path, files: dict[str, bytes], depends: str = "kmod") -> Path:
-    """Build a package of ``files``, with the fields of ``PACKAGE``."""
-    with tempfile.TemporaryDirectory() as root:
-        control = (
-            f"Package: {target.name.partition('_')[0]}\nVersion: {PACKAGE.version}\nArchitecture: amd64\n"
-            f"Maintainer: A <a@example.org>\nDepends: {depends}\nDescription: x\n"
-        )
-        for name, data in {"DEBIAN/control": control.encode(), **files}.items():
-            file = Path(root) / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        # The temporary folder is not readable by others.
-        Path(root).chmod(0o755)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["dpkg-deb", "--build", "-Znone", root, str(target)], check=True, capture_output=True)
-    return target
+def package(name: str, depends: str) -> Package:
+    return Package(name, "6.12.1-1", f"http://mirror.example/{name}.deb", 1, "", depends)
+
+
+PACKAGE = package("linux-image-x", "")
 
 
 def modules() -> dict[str, bytes]:
@@ -162,7 +150,7 @@ def under(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
 def deb(tmp_path: Path, builtin: dict[str, bytes] = BUILTIN) -> Path:
     """Build a package that has a whole kernel."""
     boot = {"vmlinuz": IMAGE, "config": CONFIG, "System.map": b"map"}
-    return build(
+    return make_deb(
         tmp_path / "linux-image.deb",
         under(f"lib/modules/{RELEASE}", modules() | builtin)
         | {f"boot/{name}-{RELEASE}": data for name, data in boot.items()},
@@ -170,7 +158,7 @@ def deb(tmp_path: Path, builtin: dict[str, bytes] = BUILTIN) -> Path:
 
 
 def split_debs(cache: Path) -> None:
-    """Put a kernel that is split into several packages into the downloads of ``cache``."""
+    """Put a kernel that is split into several packages into the downloads and the answers of ``cache``."""
     folder = f"usr/lib/modules/{RELEASE}"
     base = f"linux-base-x (= {PACKAGE.version})"
     parts: dict[str, tuple[str, dict[str, bytes]]] = {
@@ -185,8 +173,11 @@ def split_debs(cache: Path) -> None:
     }
     for name, (depends, files) in parts.items():
         deb = cache / "downloads" / f"{name}_{PACKAGE.version}_amd64.deb"
-        build(deb, files, depends)
+        make_deb(deb, files)
         seal.keep(deb, deb)
+        answer = {"package": json.dumps(asdict(package(name, depends)))}
+        for spec in (f"{name}={PACKAGE.version}", *(["debian-image:6.12"] if name == PACKAGE.name else [])):
+            Sources(cache, SilentReporter()).remember(spec, "amd64", partial(dict, answer))
 
 
 def check_whole(found: KernelImage) -> None:
@@ -207,9 +198,6 @@ def test_the_modules_of_a_package_are_in_load_order(tmp_path: Path) -> None:
 def test_a_kernel_that_is_split_into_packages_is_put_together(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     split_debs(cache)
-    Sources(cache, SilentReporter()).remember(
-        "debian-image:6.12", "amd64", lambda: {"package": json.dumps(asdict(PACKAGE))}
-    )
     found = ensured(tmp_path, KernelRequest("base", "debian-image:6.12"))
     check_whole(found)
     assert found.source == "debian-image:6.12.1-1"

@@ -124,7 +124,7 @@ def test_a_damaged_answer_is_found_again(tmp_path: Path, damage: bytes) -> None:
     reporter = Notes()
     lab = Sources(tmp_path / "cache", reporter)
     lab.remember("x", 1, lambda: {"a": "1"})
-    (file,) = (tmp_path / "cache/resolved").iterdir()
+    (file,) = (tmp_path / "cache/answers").iterdir()
     file.write_bytes(damage)
     for _ in range(2):
         assert lab.remember("x", 1, lambda: {"a": "3"}) == {"a": "3"}

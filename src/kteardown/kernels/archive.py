@@ -1,0 +1,408 @@
+"""Debian packages of any suite, read from the archive itself: the host needs neither apt nor dpkg.
+
+The lists of a suite are used if a key of Debian signed them, and a package if its digest is in the lists.
+How old the lists are is not checked: an old mirror has old kernels, and those are what was asked for.
+"""
+
+import errno
+import functools
+import hashlib
+import lzma
+import netrc
+import os
+import platform
+import re
+import shutil
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError, LabError, MissingError
+from kteardown.kernels import cache_folder, deb, toolchain
+from kteardown.progress import Reporter, Task
+from kteardown.vm import seal
+
+MIRROR = "KTEARDOWN_DEBIAN_MIRROR"
+"""The variable with the address of a mirror; the mirror of the host's apt is the default."""
+_KEYRINGS = [Path(f"/usr/share/keyrings/debian-archive-keyring.{ending}") for ending in ("gpg", "pgp")]
+_KEYS = frozenset((
+    "1F89983E0081FDE018F3CC9673A4F27B8DD47936", "AC530D520F2F3269F5E98313A48449044AAD5C5D",  # 11
+    "B8B80B5B623EAB6AD8775C45B7C5D7D6350947F8", "05AB90340C0C5E797F44A8C8254CF3B5AEC0A8F0",  # 12
+    "04B54C3CDCA79751B16BC6B5225629DF75B188BD", "5E04A1E3223A19A20706E20F9904613D4CCE68C6",  # 13
+))  # fmt: skip
+"""The fingerprints of the keys that sign the archive and its security suites, by Debian's release.
+
+They stand for the keyring on a host that has none: it is then taken from the archive.
+"""
+# Oldest first; the last two are testing and unstable, which have neither backports nor a security suite.
+_RELEASES = ("bookworm", "trixie", "forky", "sid")
+_ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
+_LISTS_S = 24 * 3600
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Target:
+    """One suite of the system's apt sources, as ``apt-get indextargets`` reports it."""
+
+    uri: str
+    suite: str
+    origin: str
+    """Empty if the system's lists were never fetched."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Suites that are searched together. The system's own are the first tier; each other release is one."""
+
+    name: str
+    suites: tuple[tuple[str, str], ...]
+    """Pairs of mirror and suite."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of a binary package: where it is, and what it must be."""
+
+    name: str
+    version: str
+    url: str
+    bytes: int
+    sha256: str
+    depends: str
+    """The field of this name."""
+
+
+def parse_targets(text: str) -> list[Target]:
+    """Parse tab-separated lines of REPO_URI, RELEASE, ORIGIN into suites without duplicates.
+
+    apt leaves the key of an absent field unexpanded (``$(ORIGIN)``).
+    """
+    found = []
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if len(fields) == 3:
+            uri, suite, origin = fields
+            target = Target(uri.rstrip("/"), suite, "" if origin.startswith("$(") else origin)
+            if target not in found:
+                found.append(target)
+    return found
+
+
+def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
+    """Return the tiers to search: the system's own, each newer release, each older one.
+
+    ``codename`` is the system's release. Raises LabError if no target is a Debian mirror.
+    """
+    # The origin is empty if the system's lists were never fetched.
+    names = {codename, *_RELEASES, *_ROLLING}
+    own = [t for t in targets if (t.origin or "Debian") == "Debian"]
+    own = [t for t in own if t.origin or re.split("[-/]", t.suite)[0] in names]
+    archive = next((t.uri for t in own if not _is_security(t.suite)), "")
+    security = next((t.uri for t in own if _is_security(t.suite)), "")
+    if not archive:
+        raise LabError(
+            "this host names no mirror of the Debian archive",
+            hint=f"set {MIRROR} to the address of one (www.debian.org/mirror/list), add one to the apt "
+            "sources, or use a git:PATH@REV or tar:FILE source.",
+        )
+    suites = dict.fromkeys((t.uri, t.suite) for t in own)
+    if codename in _RELEASES[:-2]:
+        suites.setdefault((archive, f"{codename}-backports"))
+    here = _RELEASES.index(codename) if codename in _RELEASES else len(_RELEASES)
+    others = (*_RELEASES[here + 1 :], *reversed(_RELEASES[:here]))
+    return [Tier(codename, tuple(suites)), *(_release(name, archive, security) for name in others)]
+
+
+def _release(name: str, archive: str, security: str) -> Tier:
+    suites = [(archive, name)]
+    if name not in _RELEASES[-2:]:
+        suites.append((archive, f"{name}-backports"))
+        if security:
+            suites.append((security, f"{name}-security"))
+    return Tier(name, tuple(suites))
+
+
+def _is_security(suite: str) -> bool:
+    return suite.endswith(("-security", "/updates"))
+
+
+def mirrored(mirror: str) -> list[Target]:
+    """Return the suites of the newest stable release, from the address of a mirror of the archive."""
+    archive, name = mirror.rstrip("/"), _RELEASES[-3]
+    return [
+        Target(archive, name, "Debian"),
+        Target(f"{archive}-security", f"{name}-security", "Debian"),
+    ]
+
+
+def order(version: str) -> tuple[object, ...]:
+    """Return a key that sorts version numbers by the rules of Debian (Policy 5.6.12).
+
+    Letters sort before other characters, and ``~`` before anything, also the end. Raises ValueError.
+    """
+    epoch, _, rest = version.rpartition(":")
+    upstream, dash, revision = rest.rpartition("-")
+    return int(epoch or 0), _parts(upstream if dash else rest), _parts(revision if dash else "0")
+
+
+def _parts(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Return pairs of what is no digit, as the ranks of its characters, and the number that follows."""
+
+    def rank(char: str) -> int:
+        return -1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256
+
+    pairs = re.findall(r"([^0-9]*)([0-9]*)", text)
+    return tuple(((*map(rank, word), 0), int(digits or 0)) for word, digits in pairs)
+
+
+def readable(pattern: str) -> str:
+    """Return a pattern for messages: what it begins with, and ``*`` where it matches several names."""
+    plain = re.split(r"\\[a-z]|\(", pattern)[0]
+    return plain.replace("\\", "") + "*" * (plain != pattern)
+
+
+class Archive:
+    """Finds and downloads packages of ``architecture``, given by its Debian name (``amd64``)."""
+
+    def __init__(self, folder: Path, reporter: Reporter, architecture: str) -> None:
+        self._folder = folder
+        self._reporter = reporter
+        self._architecture = architecture
+
+    def find(self, pattern: str, version: str = "") -> Package:
+        """Return the newest package whose whole name matches ``pattern``, from the first tier that has one.
+
+        With ``version``, only exactly this version matches. Raises InputError if no suite has the
+        package, and LabError if the package lists cannot be fetched or are not signed by Debian.
+        """
+        failures: list[str] = []
+        for tier in self.tiers():
+            suites = [Suite(self._folder, mirror, name, self._architecture) for mirror, name in tier.suites]
+            # Lists that are fresh are fetched again if the package is not in them.
+            for limit_s in (_LISTS_S, 600):
+                if any(suite.age_s() > limit_s for suite in suites):
+                    failures += self._update(tier, suites)
+                found = [package for suite in suites for package in suite.packages(pattern, version)]
+                if found:
+                    return max(found, key=lambda package: order(package.version))
+        wanted = f"{readable(pattern)} {version}".strip()
+        if failures:
+            raise LabError(
+                f"package {wanted} was not found, and not all package lists could be fetched: {failures[0]}",
+                hint="check the network and the mirror, then try again.",
+            )
+        raise InputError(f"no Debian suite has a package {wanted}", hint="choose another version.")
+
+    def _update(self, tier: Tier, suites: Sequence["Suite"]) -> list[str]:
+        """Fetch the lists of ``suites``; return why some could not be fetched."""
+        failures = []
+        with (
+            self._reporter.task(f"Fetching the package lists of Debian {tier.name}"),
+            cache_folder.locked(self._folder / tier.name, self._reporter, "fetch package lists"),
+        ):
+            for suite in suites:
+                try:
+                    suite.update(self._keyring)
+                except LabError as error:
+                    failures.append(error.message)
+        return failures
+
+    @functools.cached_property
+    def _keyring(self) -> Path | None:
+        return next((path for path in _KEYRINGS if path.exists()), None)
+
+    def download(self, package: Package, folder: Path) -> Path:
+        """Return the package's .deb in ``folder``; download and verify it if it is not there yet.
+
+        Raises LabError if it cannot be downloaded or the disk is full.
+        """
+        target = folder / f"{package.name}_{package.version}_{self._architecture}.deb"
+        with cache_folder.locked(target, self._reporter, f"download of {package.name}"):
+            if seal.is_intact(target, self._reporter):
+                return target
+            cache_folder.need_space(folder, 2 * package.bytes // 2**20, f"{package.name} {package.version}")
+            with cache_folder.scratch(target) as work:
+                title = f"Downloading {package.name} {package.version}, {package.bytes / 1e6:.0f} MB"
+                with self._reporter.task(title, total=package.bytes / 1e6) as task:
+                    fetch(package.url, work / target.name, package.sha256, task)
+                seal.publish(work / target.name, target)
+            return target
+
+    def tiers(self) -> list[Tier]:
+        """Return what is searched, in order. Raises LabError if this host names no mirror."""
+        release = platform.freedesktop_os_release()
+        # os-release of testing and unstable may have no codename.
+        codename = release.get("VERSION_CODENAME", _RELEASES[-1]) if release.get("ID") == "debian" else ""
+        if mirror := os.environ.get(MIRROR):
+            return tiers(mirrored(mirror), codename or _RELEASES[-3])
+        if not shutil.which("apt-get"):
+            return tiers([], codename or _RELEASES[-3])
+        # Asking the system's apt covers both formats of its source lists.
+        form = "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"
+        done = toolchain.capture(["apt-get", "indextargets", "--format", form])
+        return tiers(parse_targets(done.stdout), codename or _RELEASES[-3])
+
+
+class Suite:
+    """The lists of one suite, kept in the cache below ``folder``."""
+
+    def __init__(self, folder: Path, mirror: str, name: str, architecture: str) -> None:
+        self._mirror = mirror
+        self._url = f"{mirror}/dists/{name}"
+        self._list = f"main/binary-{architecture}/Packages.xz"
+        self._name = name
+        self._folder = folder / re.sub(r"[^\w.-]+", "_", f"{mirror}_{name}_{architecture}")
+        self._packages = self._folder / "Packages.xz"
+
+    def age_s(self) -> float:
+        """Return the time since the lists were fetched."""
+        with suppress(FileNotFoundError):
+            return time.time() - self._packages.stat().st_mtime
+        return float("inf")
+
+    def update(self, keyring: Path | None) -> None:
+        """Fetch the lists; without a ``keyring``, with the one of the archive. Raises LabError."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        signed, partial = self._folder / "InRelease", self._folder / "partial"
+        fetch(f"{self._url}/InRelease", signed)
+        keys: frozenset[str] = frozenset()
+        if keyring is None:
+            keyring, keys = self._folder.parent / "keyring.pgp", _KEYS
+            if not keyring.exists():
+                self._fetch_packages(signed.read_text(errors="replace"), partial)
+                self._fetch_keyring(partial, keyring)
+        self._fetch_packages(verified(signed, keyring, keys), partial)
+        partial.replace(self._packages)
+
+    def _fetch_packages(self, release: str, target: Path) -> None:
+        match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(self._list)}$", release, re.MULTILINE)
+        if not match:
+            raise LabError(
+                f"{self._url} has no list {self._list}", hint="check the mirror, and the architecture."
+            )
+        by_hash = re.search(r"^Acquire-By-Hash: *yes$", release, re.MULTILINE)
+        place = f"{self._list.rpartition('/')[0]}/by-hash/SHA256/{match[1]}" if by_hash else self._list
+        fetch(f"{self._url}/{place}", target, match[1])
+
+    def _fetch_keyring(self, packages: Path, target: Path) -> None:
+        """Take the keyring from the archive; only what one of ``_KEYS`` signed is used."""
+        for package in self._search(packages, "debian-archive-keyring", ""):
+            file = self._folder / "keyring.deb"
+            fetch(package.url, file, package.sha256)
+            target.write_bytes(deb.member(file, "*/debian-archive-keyring.[gp]*"))
+
+    def packages(self, pattern: str, version: str) -> list[Package]:
+        """Return the packages whose whole name matches ``pattern``, with ``version`` only those of it."""
+        return list(self._search(self._packages, pattern, version)) if self._packages.exists() else []
+
+    def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
+        text = lzma.decompress(file.read_bytes()).decode(errors="replace")
+        for match in re.finditer(rf"^Package: (?:{pattern})\n(?:.+\n)*", text, re.MULTILINE):
+            fields = dict(re.findall(r"^([\w-]+): (.*)$", match[0], re.MULTILINE))
+            with suppress(KeyError, ValueError):
+                package = Package(
+                    fields["Package"],
+                    fields["Version"],
+                    f"{self._mirror}/{urllib.parse.quote(fields['Filename'])}",
+                    int(fields["Size"]),
+                    fields["SHA256"],
+                    fields.get("Depends", ""),
+                )
+                if not version or package.version == version:
+                    yield package
+
+
+def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) -> str:
+    """Return the text of a clear-signed file, if a key of ``keyring`` has signed it.
+
+    With ``keys``, fingerprints, it must be one of them. Raises LabError if it is not signed so, MissingError
+    if the host has no program that verifies.
+    """
+    out = signed.with_suffix(".text")
+    out.unlink(missing_ok=True)
+    if shutil.which("gpgv"):
+        argv = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), "--output", str(out), str(signed)]
+        done = toolchain.capture(argv)
+        # A newer key may have signed too, which the keyring need not have: gpgv fails, though one is good.
+        by = re.findall(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", done.stdout, re.MULTILINE)
+        good = any(not keys or key in keys for key in by) and "[GNUPG:] BADSIG" not in done.stdout
+    elif shutil.which("sqv") and not keys:
+        done = toolchain.capture(
+            ["sqv", "--keyring", str(keyring), "--output", str(out), "--cleartext", str(signed)]
+        )
+        good = done.returncode == 0
+    else:
+        raise MissingError("cannot verify packages of Debian: gpgv is not installed", ["gpgv"])
+    if not good or not out.exists():
+        said = (done.stderr.strip().splitlines() or ["no signature"])[-1]
+        raise LabError(
+            f"the lists in {signed} are not signed by a known key of Debian: {said}",
+            hint="use another mirror; a host without Debian's keyring needs a kteardown that knows the keys.",
+        )
+    return out.read_text()
+
+
+def fetch(url: str, target: Path, sha256: str = "", task: Task | None = None) -> None:
+    """Download ``url`` into ``target``, and check its digest if one is given.
+
+    Proxies are those of the environment and of apt, credentials those of apt. Raises LabError if that fails
+    three times, or the disk is full.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            if (digest := _download(url, target, task)) == sha256 or not sha256:
+                return
+            reason = f"its SHA-256 is {digest}, not that of the signed lists, {sha256}"
+        except urllib.error.HTTPError as error:
+            reason = f"{error.code} {error.reason}"
+        except OSError as error:  # Of which urllib's is one, with the reason in a field.
+            if error.errno == errno.ENOSPC:
+                raise cache_folder.disk_full(target.parent) from error
+            reason = str(getattr(error, "reason", error))
+        if attempt < _ATTEMPTS:
+            time.sleep(attempt)
+    raise LabError(
+        f"cannot download {url}: {reason}", hint="check the network and the mirror, then try again."
+    )
+
+
+def _download(url: str, target: Path, task: Task | None) -> str:
+    """Download once, and return the SHA-256."""
+    digest = hashlib.sha256()
+    with _opener().open(_request(url), timeout=60) as answer, target.open("wb") as sink:
+        while block := answer.read(1 << 18):
+            sink.write(block)
+            digest.update(block)
+            if task:
+                task.update(sink.tell() / 1e6)
+    return digest.hexdigest()
+
+
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    proxies = urllib.request.getproxies()
+    if shutil.which("apt-config"):
+        text = toolchain.capture(["apt-config", "dump", "--no-empty"]).stdout
+        for scheme, proxy in re.findall(
+            r'^Acquire::(https?)::Proxy "(.+)";$', text, re.MULTILINE | re.IGNORECASE
+        ):
+            proxies.setdefault(scheme.lower(), proxy)
+    return urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+
+
+def _request(url: str) -> urllib.request.Request:
+    request = urllib.request.Request(url, headers={"User-Agent": "kteardown"})
+    host = urllib.parse.urlsplit(url).hostname or ""
+    for file in (Path("/etc/apt/auth.conf"), *Path("/etc/apt/auth.conf.d").glob("*.conf")):
+        with suppress(OSError, netrc.NetrcParseError):
+            if known := netrc.netrc(str(file)).authenticators(host):
+                token = b64encode(f"{known[0]}:{known[2]}".encode()).decode()
+                request.add_unredirected_header("Authorization", f"Basic {token}")
+    return request
